@@ -1,0 +1,5 @@
+include(CMakeFindDependencyMacro)
+find_dependency(Threads)
+find_dependency(fmt)
+find_dependency(OpenSSL)
+include(${CMAKE_CURRENT_LIST_DIR}/skein-targets.cmake)

@@ -1,0 +1,72 @@
+# The library and the programs. Sources are found by name, so a new file needs no edit here.
+
+find_package(Threads REQUIRED)
+find_package(fmt REQUIRED)
+find_package(OpenSSL REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(GTest REQUIRED)
+find_package(rapidcheck REQUIRED)
+
+# Sets `out` to the sources that match the patterns, tests left out.
+function(skein_sources out)
+  file(GLOB_RECURSE found CONFIGURE_DEPENDS ${ARGN})
+  list(FILTER found EXCLUDE REGEX "_test\\.cpp$")
+  set(${out} ${found} PARENT_SCOPE)
+endfunction()
+
+skein_sources(library_sources skein/*.cpp)
+add_library(skein STATIC ${library_sources})
+add_library(skein::skein ALIAS skein)
+target_include_directories(skein PUBLIC $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}>
+                                        $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+target_compile_features(skein PUBLIC cxx_std_23)
+target_link_libraries(skein PUBLIC fmt::fmt OpenSSL::SSL OpenSSL::Crypto Threads::Threads)
+set_source_files_properties(skein/base/version.cpp PROPERTIES
+                            COMPILE_DEFINITIONS "SKEIN_VERSION=\"${PROJECT_VERSION}\"")
+skein_precompile(skein)
+
+skein_sources(cli_sources cli/*.cpp)
+add_executable(skein-cli ${cli_sources})
+set_target_properties(skein-cli PROPERTIES OUTPUT_NAME skein)
+target_link_libraries(skein-cli PRIVATE skein CLI11::CLI11)
+skein_share_precompiled(skein-cli)
+
+file(GLOB bench_sources CONFIGURE_DEPENDS bench/*.cpp)
+add_executable(skein-bench ${bench_sources})
+target_link_libraries(skein-bench PRIVATE skein)
+skein_share_precompiled(skein-bench)
+
+# Everything of the simulator but its main is shared with the tests.
+skein_sources(sim_sources sim/*.cpp)
+list(FILTER sim_sources EXCLUDE REGEX "/sim/main\\.cpp$")
+add_library(skein-sim-objects OBJECT ${sim_sources})
+target_link_libraries(skein-sim-objects PUBLIC skein)
+skein_share_precompiled(skein-sim-objects)
+
+add_executable(skein-sim sim/main.cpp)
+target_link_libraries(skein-sim PRIVATE skein-sim-objects)
+skein_share_precompiled(skein-sim)
+
+if(SKEIN_FUZZ)
+  file(GLOB fuzz_sources CONFIGURE_DEPENDS fuzz/*.cpp)
+  add_custom_target(fuzzers)
+  foreach(source IN LISTS fuzz_sources)
+    cmake_path(GET source STEM name)
+    add_executable(fuzz-${name} EXCLUDE_FROM_ALL ${source})
+    target_link_libraries(fuzz-${name} PRIVATE skein)
+    target_link_options(fuzz-${name} PRIVATE -fsanitize=fuzzer)
+    add_dependencies(fuzzers fuzz-${name})
+  endforeach()
+endif()
+
+# Each header alone in a file of its own: one that leans on another's includes fails to compile. Part of `make check`.
+file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR} skein/*.hpp cli/*.hpp sim/*.hpp bench/*.hpp)
+set(header_sources "")
+foreach(header IN LISTS headers)
+  set(alone ${CMAKE_BINARY_DIR}/headers/${header}.cpp)
+  file(CONFIGURE OUTPUT ${alone} CONTENT "#include \"${header}\"\n")
+  list(APPEND header_sources ${alone})
+endforeach()
+add_library(headers OBJECT EXCLUDE_FROM_ALL ${header_sources})
+target_link_libraries(headers PRIVATE skein CLI11::CLI11 GTest::gmock rapidcheck)
+target_compile_options(headers PRIVATE -O0 -g0)
