@@ -156,9 +156,9 @@ void encode_batch(std::string& out, std::uint64_t segment_id, std::uint64_t offs
     w.raw(entry.bytes);
   }
   put_u32_at(out, start + 28, static_cast<std::uint32_t>(out.size() - start - k_batch_head_bytes));
+  w.zeros(start + size - out.size());
   const auto covered = std::string_view(out).substr(start + 8);
   put_u32_at(out, start + 4, crc32c(covered, crc_of_place(segment_id, offset)));
-  w.zeros(start + size - out.size());
 }
 
 bool looks_like_batch(std::string_view bytes) {
@@ -177,9 +177,9 @@ std::optional<BatchView> decode_batch(std::uint64_t segment_id, std::uint64_t of
   batch.count = r.u32();
   const std::uint32_t length = r.u32();
   batch.body = r.raw(length);
-  if (!r.ok()) return std::nullopt;
-  batch.size = padded(k_batch_head_bytes + length);
-  const auto covered = bytes.substr(8, k_batch_head_bytes - 8 + length);
+  batch.size = padded(k_batch_head_bytes + std::size_t{length});
+  if (!r.ok() || batch.size > bytes.size()) return std::nullopt;
+  const auto covered = bytes.substr(8, batch.size - 8);
   const bool right = crc32c(covered, crc_of_place(segment_id, offset)) == crc;
   if (!right && !planted(Bug::torn_batch_half_applied)) return std::nullopt;
   return batch;
@@ -197,6 +197,19 @@ EntryView read_entry(ByteReader& in, Position position) {
   entry.kind = static_cast<EntryKind>(kind);
   entry.bytes = in.raw(length);
   return entry;
+}
+
+std::string encode_skip(Position position) {
+  std::string out;
+  ByteWriter(out).u64(position);
+  return out;
+}
+
+std::optional<Position> decode_skip(std::string_view bytes) {
+  ByteReader r(bytes);
+  const Position position = r.u64();
+  if (!r.done()) return std::nullopt;
+  return position;
 }
 
 }  // namespace skein::inline v0::journal

@@ -86,6 +86,10 @@ void encode_batch(std::string& out, std::uint64_t segment_id, std::uint64_t offs
 
 [[nodiscard]] EntryView read_entry(ByteReader& in, Position position);
 
+// The bytes of a skip entry, and back.
+[[nodiscard]] std::string encode_skip(Position position);
+[[nodiscard]] std::optional<Position> decode_skip(std::string_view bytes);
+
 // Calls fn(EntryView) for each entry of a decoded batch. False when an entry does not fit: the writer was broken.
 template <class Fn>
 [[nodiscard]] bool for_each_entry(const BatchView& batch, Fn&& fn) {

@@ -76,8 +76,7 @@ TEST(LogFormat, a_batch_passes_only_in_its_segment_and_at_its_offset) {
 
 TEST(LogFormat, a_batch_with_any_flipped_bit_or_cut_short_does_not_pass) {
   const auto good = encoded(5, 4096);
-  const std::size_t used = k_batch_head_bytes + 2 * k_entry_head_bytes + 7;
-  for (std::size_t byte = 0; byte < used; ++byte) {
+  for (std::size_t byte = 0; byte < good.size(); ++byte) {
     auto bad = good;
     bad[byte] = static_cast<char>(bad[byte] ^ 0x01);
     EXPECT_FALSE(decode_batch(5, 4096, bad)) << "byte " << byte;

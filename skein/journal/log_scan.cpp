@@ -107,6 +107,8 @@ class SegmentScan {
     const bool whole = for_each_entry(batch, [&](const EntryView& entry) {
       terms_grow = terms_grow && entry.term >= term;
       term = entry.term;
+      if (entry.kind != EntryKind::skip) return;
+      if (const auto position = decode_skip(entry.bytes)) log_.skips.push_back(*position);
     });
     if (!whole || !terms_grow) {
       return std::unexpected(

@@ -48,6 +48,7 @@ struct LogImage {
   Position durable = 0;  // everything up to here was known to be synced
   Position last = 0;
   Term last_term = 0;
+  std::vector<Position> skips;  // that skip entries name
   bool clean = false;           // closed or idle: the last mark covers the last batch
   std::uint64_t cut_bytes = 0;  // bytes of a torn batch that were left out; 0 when the tail was whole
 

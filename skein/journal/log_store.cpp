@@ -34,6 +34,7 @@ StoreResult<void> LogStore::start(LogImage image) {
   last_term_ = image.last_term;
   highest_id_ = image.highest_id;
   cut_bytes_ = image.cut_bytes;
+  skips_ = std::move(image.skips);
   segments_ = std::move(image.segments);
   if (!segments_.empty()) ids_ = segments_.back().header.ids;
   const bool in_place = image.clean || (planted(Bug::tail_not_copied) && !segments_.empty());
@@ -200,6 +201,7 @@ StoreResult<void> LogStore::roll_over(Position first, std::uint64_t batch_size) 
   mark_sequence_ = 0;
   marked_end_ = 0;
   segments_.push_back(std::move(next));
+  spare_failed_ = false;
   return {};
 }
 
@@ -226,13 +228,17 @@ StoreResult<void> LogStore::read(Position from, const std::function<bool(const E
 }
 
 std::optional<SpareJob> LogStore::take_spare_job() {
-  if (failure_ || spare_under_way_ || spares_.size() >= options_.spares_kept) return std::nullopt;
+  if (failure_ || spare_under_way_ || spare_failed_ || spares_.size() >= options_.spares_kept) return std::nullopt;
+  // A log that hardly grows needs no spare yet, and the disk's room may be wanted elsewhere.
+  const auto& active = segments_.back();
+  if (segments_.size() == 1 && active.end_offset < active.header.nominal_bytes / 4) return std::nullopt;
   spare_under_way_ = true;
   return SpareJob{dir_, next_spare_++, options_.segment_bytes};
 }
 
 void LogStore::spare_done(const StoreResult<Spare>& spare) {
   spare_under_way_ = false;
+  spare_failed_ = !spare;
   if (spare) spares_.push_back(*spare);
 }
 
@@ -256,6 +262,7 @@ std::optional<DiscardJob> LogStore::trim(Position snapshot) {
 }
 
 void LogStore::discard_done(const StoreResult<std::vector<Spare>>& spares) {
+  spare_failed_ = false;
   if (spares) spares_.insert(spares_.end(), spares->begin(), spares->end());
 }
 

@@ -51,7 +51,9 @@ class LogStore {
 
   // What to prepare so that the next roll-over does not wait; nothing while enough is there or under way.
   [[nodiscard]] std::optional<SpareJob> take_spare_job();
+  // After a failure no spare is asked for until a roll-over, a trim or retry_spares(): it was most likely want of room.
   void spare_done(const StoreResult<Spare>& spare);
+  void retry_spares() { spare_failed_ = false; }
   // Leaves out the segments that a snapshot at `snapshot` makes superfluous; the job gets rid of their files.
   [[nodiscard]] std::optional<DiscardJob> trim(Position snapshot);
   void discard_done(const StoreResult<std::vector<Spare>>& spares);
@@ -65,6 +67,8 @@ class LogStore {
   [[nodiscard]] std::uint64_t bytes_after(Position position) const;
   // Bytes of a torn batch that open() left out.
   [[nodiscard]] std::uint64_t cut_bytes() const { return cut_bytes_; }
+  // Positions that skip entries in the log found at open name.
+  [[nodiscard]] const std::vector<Position>& skips() const { return skips_; }
   [[nodiscard]] std::size_t segment_count() const { return segments_.size(); }
   [[nodiscard]] const std::optional<StoreError>& failure() const { return failure_; }
 
@@ -97,7 +101,9 @@ class LogStore {
   std::vector<Spare> spares_;
   std::uint64_t next_spare_ = 1;
   bool spare_under_way_ = false;
+  bool spare_failed_ = false;
   std::uint64_t cut_bytes_ = 0;
+  std::vector<Position> skips_;
   std::optional<StoreError> failure_;
 };
 

@@ -125,17 +125,4 @@ bool Replica::restore(const SnapshotMeta& meta, std::string_view body) {
   return true;
 }
 
-std::string encode_skip(Position position) {
-  std::string out;
-  ByteWriter(out).u64(position);
-  return out;
-}
-
-std::optional<Position> decode_skip(std::string_view bytes) {
-  ByteReader r(bytes);
-  const Position position = r.u64();
-  if (!r.done()) return std::nullopt;
-  return position;
-}
-
 }  // namespace skein::inline v0::journal

@@ -50,6 +50,9 @@ class Replica {
   // Takes the place of everything applied so far. False when the machine or the table refuses the bytes.
   [[nodiscard]] bool restore(const SnapshotMeta& meta, std::string_view body);
 
+  // For a new replica, before anything is applied.
+  void use_limits(IdLimits limits) { ids_ = IdTable(limits); }
+
   [[nodiscard]] Position position() const { return position_; }
   [[nodiscard]] Term term() const { return term_; }
   [[nodiscard]] Digest hash() const { return hash_.digest(); }
@@ -71,9 +74,5 @@ class Replica {
   std::set<Position> skips_;
   std::optional<ApplyFailure> failure_;
 };
-
-// The bytes of a skip entry, and back.
-[[nodiscard]] std::string encode_skip(Position position);
-[[nodiscard]] std::optional<Position> decode_skip(std::string_view bytes);
 
 }  // namespace skein::inline v0::journal
