@@ -7,7 +7,7 @@ GROUP ?= runtime
 ROUNDS ?= 5
 
 .DEFAULT_GOAL := build
-.PHONY: help build demo test check bench bench-peers sanitize coverage fuzz install clean
+.PHONY: help build demo test check bench bench-peers sanitize coverage format fuzz install clean
 
 help: ## list what make can do
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -26,6 +26,10 @@ test: build ## build, then run every test; ends with 'N passed, N failed'
 check: build ## clang-format, clang-tidy, headers that stand alone, tests/tidy
 	@scripts/setup check
 	@scripts/check
+
+format: ## lay out every source as .clang-format says
+	@scripts/setup check
+	@scripts/format -i
 
 bench: build ## run the benchmarks of GROUP (default: runtime)
 	@build/bin/skein-bench $(GROUP)
