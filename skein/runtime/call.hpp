@@ -247,7 +247,7 @@ Monitored Self::spawn_with(const SpawnOptions& options, Args&&... args) const {
 }
 
 template <class T, class... Args>
-detail::StartAwaiter Self::start(const SpawnOptions& options, Args&&... args) const {
+detail::StartAwaiter Self::start_process(bool orphan, const SpawnOptions& options, Args&&... args) const {
   using Arguments = std::tuple<std::decay_t<Args>...>;
   const detail::SpawnRequest request{&detail::k_process_type<T>, &detail::boot_process<T, std::decay_t<Args>...>,
                                      detail::k_state_bytes<T, Arguments>,
@@ -270,6 +270,7 @@ detail::StartAwaiter Self::start(const SpawnOptions& options, Args&&... args) co
   new (child->state) Arguments(std::move(arguments));
   child->start_ref = ref;
   child->server_start = true;
+  child->orphan = orphan;
   detail::launch(*core_, *child);
   return waiting;
 }

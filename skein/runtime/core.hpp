@@ -83,8 +83,12 @@ class Core : public std::enable_shared_from_this<Core> {
   std::atomic<bool> stopping{false};
   std::atomic<std::uint32_t> ending{0};  // processes that wait for blocking jobs
 
+  struct Ending {
+    Instant since;
+    bool reported = false;
+  };
   std::mutex ending_mutex;
-  std::map<std::uint64_t, bool> ending_pids;  // Pid bits → reported
+  std::map<std::uint64_t, Ending> ending_pids;  // by Pid bits
 };
 
 // Runs one turn of a process: takes its mail, handles messages until the budget is spent, and lets it rest, puts it

@@ -46,6 +46,14 @@ class SpawnError : public std::runtime_error {
   Pid holder_;
 };
 
+// More timers than RuntimeOptions::max_timers.
+class TimersExhausted : public std::runtime_error {
+ public:
+  explicit TimersExhausted(std::size_t limit)
+      : std::runtime_error("no timer is free (max_timers = " + std::to_string(limit) +
+                           "): raise the limit or cancel some") {}
+};
+
 // Why a synchronous start gave no process.
 struct StartError {
   ExitReason reason;

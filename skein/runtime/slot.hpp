@@ -52,7 +52,6 @@ struct Extension {
   MessageNode* deferred_tail = nullptr;
   ExitReason reason;           // why it ends
   std::uint32_t jobs = 0;      // blocking jobs that have not returned
-  Instant ending_since;        // since when it waits for them
   Instant tick_at;             // when its wheel entry fires; valid if tick_armed
   bool tick_armed = false;
   std::uint32_t handled_at_tick = UINT32_MAX;
