@@ -19,8 +19,9 @@ unsigned worker_count(const RuntimeOptions& options) {
 
 Instant steady_now() { return Instant(Duration(std::chrono::steady_clock::now().time_since_epoch())); }
 
-// How much of its turn a send costs: more, the longer the receiver's queue is, so that a flood waits for its sink.
-std::int32_t price_of(std::uint32_t backlog) { return static_cast<std::int32_t>(std::min(backlog / 64, 64U)); }
+// A send to a receiver with a long queue costs the sender that much of its turns, so that a flood waits for its sink.
+constexpr std::uint32_t k_priced_backlog = 256;
+constexpr std::uint32_t k_highest_price = 4096;
 
 }  // namespace
 
@@ -190,6 +191,7 @@ Slot& claim_slot(Core& core, const SpawnRequest& request, const SpawnOptions& op
   slot.timed_out = false;
   slot.orphan = false;
   slot.ignored = false;
+  slot.debt = 0;
   slot.boot = request.boot;
   if (request.bytes <= Slot::k_inline_bytes && request.alignment <= 16) {
     slot.state_bytes = 0;
@@ -232,7 +234,9 @@ SendResult deliver(Core& core, Pid to, MessageNode* node) {
     if (policy == FullMailbox::drop_oldest) limit *= 2;
     std::uint32_t backlog = 0;
     pushed = slot->mailbox.push(node, slot->queued.load(std::memory_order_relaxed), limit, backlog);
-    if (backlog >= 64) t_turn.budget -= price_of(backlog);
+    if (backlog >= k_priced_backlog && t_turn.worker != nullptr) {
+      t_turn.budget -= static_cast<std::int32_t>(std::min(backlog, k_highest_price));
+    }
     if (pushed == PushResult::full) {
       free_node(node);
       return policy == FullMailbox::reject ? SendResult::full : SendResult::dropped;

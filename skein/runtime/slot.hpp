@@ -101,6 +101,7 @@ struct alignas(64) Slot {
   bool orphan : 1 = false;          // its starter is not its parent
   bool ignored : 1 = false;         // init said ignore
   bool init_failed : 1 = false;
+  std::uint16_t debt = 0;           // of budget, to be worked off before it runs again: it flooded somebody
   std::uint32_t state_bytes = 0;    // of memory apart from the slot; 0: the state is inline
   BootFunction boot = nullptr;      // constructs the state from the arguments kept in its place; nullptr once done
   alignas(16) std::byte inline_state[k_inline_bytes];

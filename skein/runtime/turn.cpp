@@ -5,6 +5,8 @@
 namespace skein::inline v0::detail {
 namespace {
 
+constexpr std::int32_t k_largest_debt = 60'000;
+
 using RootHandle = std::coroutine_handle<TaskPromise<void>>;
 
 std::string where_of(const Slot& slot) {
@@ -266,6 +268,7 @@ bool terminate_finished(const Slot& slot) {
 
 void run_turn(Core& core, Slot& slot) {
   Stopwatch stopwatch(core);
+  t_turn.budget -= std::exchange(slot.debt, std::uint16_t{0});
   if (slot.boot != nullptr && !slot.mailbox.has_new()) boot(core, slot);
   for (;;) {
     take_mail(core, slot);
@@ -289,6 +292,7 @@ void run_turn(Core& core, Slot& slot) {
     if (t_turn.budget <= 0) {
       // Its place is at the end of the queue, whether or not there is more to do: resting is settled on its next turn.
       stopwatch.stop(slot);
+      slot.debt = static_cast<std::uint16_t>(std::min(-t_turn.budget, k_largest_debt));
       core.schedule_woken(slot);
       return;
     }
