@@ -260,9 +260,9 @@ detail::StartAwaiter Self::start_process(bool orphan, const SpawnOptions& option
     child = &detail::claim_slot(*core_, request, options, slot_);
   } catch (const SpawnError& error) {
     // Told like any other failed start, through the mailbox.
-    auto* node = detail::make_node(
-        detail::MessageKind::start_reply,
-        detail::StartReply{{}, StartError{ExitReason::custom(error.what()), error.holder()}, true});
+    auto* node =
+        detail::make_node(detail::MessageKind::start_reply,
+                          detail::StartReply{{}, StartError{ExitReason::custom(error.what()), error.holder()}, true});
     node->ref = ref;
     detail::deliver(*core_, pid(), node);
     return waiting;
@@ -277,7 +277,7 @@ detail::StartAwaiter Self::start_process(bool orphan, const SpawnOptions& option
 
 template <class S, class Request>
 detail::CallAwaiter<typename detail::CallTraits<S, Request>::Answer> Self::call(Pid server, Request request,
-                                                                              Duration timeout) const {
+                                                                                Duration timeout) const {
   using Answer = typename detail::CallTraits<S, Request>::Answer;
   detail::CallAwaiter<Answer> waiting{{core_, slot_, ++slot_->next_ref, Instant::max()}};
   if (server == pid()) {

@@ -34,9 +34,9 @@ class Deterministic;
 struct Turn {
   Core* core = nullptr;
   Slot* running = nullptr;
-  Worker* worker = nullptr;            // nullptr: not a thread of the scheduler
+  Worker* worker = nullptr;  // nullptr: not a thread of the scheduler
   std::uint32_t turns = 0;
-  std::int32_t budget = 0;             // left of this turn; sending to the busy costs more
+  std::int32_t budget = 0;  // left of this turn; sending to the busy costs more
   SlotTable::Cache* slots = nullptr;
 };
 inline constinit thread_local Turn t_turn{};
@@ -118,7 +118,7 @@ void add_monitor(Slot& slot, std::uint64_t ref, Pid whom);
 // Whom it monitored, or nobody.
 Pid remove_monitor(Slot& slot, std::uint64_t ref);
 
-inline constexpr std::uint32_t k_sampled_turns = 16;
+inline constexpr std::uint32_t k_sampled_turns = 64;
 inline constexpr std::uint64_t k_yield_ref = UINT64_MAX;
 
 }  // namespace skein::inline v0::detail

@@ -49,7 +49,8 @@ ProcessState state_of(Core& core, const Slot& slot, Pid pid) {
     case Phase::ending: {
       const std::scoped_lock lock(core.ending_mutex);
       const auto found = core.ending_pids.find(pid.bits());
-      const bool stuck = found != core.ending_pids.end() && core.now() - found->second.since >= core.options.stuck_limit;
+      const bool stuck =
+          found != core.ending_pids.end() && core.now() - found->second.since >= core.options.stuck_limit;
       return stuck ? ProcessState::stuck : ProcessState::ending;
     }
     default:
@@ -165,8 +166,8 @@ std::string dump_text(Core& core) {
     text += fmt::format("{} {} {} {} parent={} mailbox={} high_water={} handled={} handler_us={} memory={}{}{}\n",
                         info.pid.text(), info.name.empty() ? "-" : info.name, info.type, state_name(info.state),
                         info.parent ? info.parent.text() : "-", info.mailbox, info.high_water, info.handled,
-                        info.handler_time.count() / 1000, info.memory, info.handling.empty() ? "" : " handling=",
-                        info.handling);
+                        info.handler_time.count() / 1000, info.memory,
+                        info.handling.empty() ? "" : " handling=", info.handling);
   }
   return text;
 }
@@ -184,7 +185,7 @@ bool install_fatal_dump(Core& core, const std::string& path) {
   g_fatal_core.store(&core);
   if (const int before = g_fatal_file.exchange(file); before >= 0) ::close(before);
   for (const int signal : k_fatal_signals) {
-    struct sigaction action {};
+    struct sigaction action{};
     action.sa_handler = on_fatal_signal;
     action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_NODEFER;
     ::sigaction(signal, &action, nullptr);

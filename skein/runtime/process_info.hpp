@@ -24,14 +24,14 @@ enum class ProcessState : std::uint8_t {
 
 struct ProcessInfo {
   Pid pid;
-  std::string name;          // registered, or empty
+  std::string name;  // registered, or empty
   std::string_view type;
   Pid parent;
   ProcessState state = ProcessState::idle;
   std::uint32_t mailbox = 0;     // messages waiting
   std::uint32_t high_water = 0;  // the most that ever waited
   std::uint32_t handled = 0;     // messages
-  Duration handler_time{};       // an estimate: one turn of 16 is timed
+  Duration handler_time{};       // an estimate: one turn of 64 is timed
   std::string_view handling;     // the type of the message on a worker now, if running
   std::size_t memory = 0;        // bytes of slot and state; what the state points to is not counted
 };

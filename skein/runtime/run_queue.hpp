@@ -21,7 +21,9 @@ class SpinLock {
       while (taken_.load(std::memory_order_relaxed)) pause_briefly();
     }
   }
-  bool try_lock() { return !taken_.load(std::memory_order_relaxed) && !taken_.exchange(true, std::memory_order_acquire); }
+  bool try_lock() {
+    return !taken_.load(std::memory_order_relaxed) && !taken_.exchange(true, std::memory_order_acquire);
+  }
   void unlock() { taken_.store(false, std::memory_order_release); }
 
  private:

@@ -99,7 +99,7 @@ class Runtime {
   // Blocks until S::handle_call(Self, Request) has answered.
   template <class S, class Request>
   std::expected<typename detail::CallTraits<S, Request>::Answer, CallError> call(Pid server, Request request,
-                                                                               Duration timeout = k_call_timeout) {
+                                                                                 Duration timeout = k_call_timeout) {
     using Answer = typename detail::CallTraits<S, Request>::Answer;
     auto* node = detail::make_node(detail::MessageKind::request, std::move(request));
     node->entry = &detail::k_call_entry<S, Request>;
@@ -151,7 +151,7 @@ class Runtime {
 
  private:
   std::expected<detail::MessageNode*, CallError> wait_for_answer(Pid server, detail::MessageNode* node,
-                                                                Duration timeout);
+                                                                 Duration timeout);
   detail::MessageNode* drive_until(detail::OutsideCall& call, Duration timeout);
 
   std::shared_ptr<detail::Core> core_;

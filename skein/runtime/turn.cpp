@@ -149,7 +149,8 @@ bool is_settled(Core& core, Slot& slot, MessageNode* node, const ProcessType* ty
 void handle(Core& core, Slot& slot, MessageNode* node) {
   const ProcessType* type = slot.type.load(std::memory_order_relaxed);
   if (is_settled(core, slot, node, type)) return;
-  if (slot.traced.load(std::memory_order_relaxed)) [[unlikely]] trace(core, slot, node);
+  if (slot.traced.load(std::memory_order_relaxed)) [[unlikely]]
+    trace(core, slot, node);
   slot.handled.store(slot.handled.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   slot.current = node;
   publish_handling(node->type);
@@ -237,7 +238,7 @@ void before_rest(Core& core, Slot& slot) {
   if (!core.add_timer(extension.tick_at, Timer{pid_of(core, slot), {}, {}})) extension.tick_armed = false;
 }
 
-// Times one turn of 16, and only the part before the process may run elsewhere: two clock reads cost as much as a small
+// Times one turn of 64, and only the part before the process may run elsewhere: two clock reads cost as much as a small
 // handler does.
 class Stopwatch {
  public:
