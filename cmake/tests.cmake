@@ -11,8 +11,9 @@ skein_precompile(skein-tests <gtest/gtest.h> <gmock/gmock.h>)
 math(EXPR last_shard "${SKEIN_TEST_SHARDS} - 1")
 foreach(shard RANGE ${last_shard})
   add_test(NAME unit-${shard} COMMAND skein-tests WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  set(report ${CMAKE_BINARY_DIR}/test-results/unit-${shard}.json)
   set_tests_properties(unit-${shard} PROPERTIES LABELS unit TIMEOUT ${SKEIN_SHARD_LIMIT_S} ENVIRONMENT
-    "GTEST_TOTAL_SHARDS=${SKEIN_TEST_SHARDS};GTEST_SHARD_INDEX=${shard};GTEST_OUTPUT=json:${CMAKE_BINARY_DIR}/test-results/unit-${shard}.json")
+    "GTEST_TOTAL_SHARDS=${SKEIN_TEST_SHARDS};GTEST_SHARD_INDEX=${shard};GTEST_OUTPUT=json:${report}")
 endforeach()
 
 file(GLOB scripts CONFIGURE_DEPENDS tests/*/run)

@@ -1,0 +1,124 @@
+// The inside of a Runtime: slots, names, timers, blocking pool and one of two schedulers. Not for users.
+//
+// Threads of the program hold it by shared pointer, so that one that never returns outlives the Runtime harmlessly.
+// A process is touched only by whoever runs its turn; everything else reaches it through its mailbox.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "skein/base/random.hpp"
+#include "skein/runtime/blocking_pool.hpp"
+#include "skein/runtime/call.hpp"
+#include "skein/runtime/names.hpp"
+#include "skein/runtime/options.hpp"
+#include "skein/runtime/slot_table.hpp"
+#include "skein/runtime/timer_wheel.hpp"
+#include "skein/runtime/trace.hpp"
+
+namespace skein::inline v0::detail {
+
+class Workers;
+struct Worker;
+class Deterministic;
+
+// What a thread is doing for a runtime.
+struct Turn {
+  Core* core = nullptr;
+  Slot* running = nullptr;
+  Worker* worker = nullptr;  // nullptr: not a thread of the scheduler
+  std::uint32_t turns = 0;
+  std::int32_t budget = 0;  // left of this turn; sending to the busy costs more
+  SlotTable::Cache* slots = nullptr;
+};
+inline constinit thread_local Turn t_turn{};
+
+class Core : public std::enable_shared_from_this<Core> {
+ public:
+  explicit Core(RuntimeOptions chosen);
+  ~Core();
+  Core(const Core&) = delete;
+  Core& operator=(const Core&) = delete;
+
+  const RuntimeOptions options;
+  SlotTable table;
+  Names names;
+  Traces traces;
+  BlockingPool blocking;
+
+  // Exactly one of the two.
+  std::unique_ptr<Workers> workers;
+  std::unique_ptr<Deterministic> deterministic;
+
+  [[nodiscard]] Instant now() const;
+
+  // Makes a process runnable: one that was just made, or one that got mail.
+  void schedule_new(Slot& slot);
+  void schedule_woken(Slot& slot);
+
+  std::optional<TimerRef> add_timer(Instant at, Timer timer);
+  bool cancel_timer(TimerRef ref);
+  // Sends what is due; returns when to call again.
+  Instant fire_timers(Instant now_instant);
+
+  // Reports a handler or an ending process that takes too long; aborts with a dump if so chosen.
+  void report_stuck(const StuckReport& report) const;
+  // Reports processes that wait longer than stuck_limit for their blocking jobs, each once.
+  void watch_ending(Instant now_instant);
+  [[nodiscard]] std::string name_of(Pid pid);
+
+  std::mutex timer_mutex;
+  std::condition_variable timer_changed;
+  TimerWheel wheel;
+  Instant timer_wakes_at = Instant::max();  // when the clock thread looks next; guarded by timer_mutex
+
+  std::atomic<bool> stopping{false};
+  std::atomic<std::uint32_t> ending{0};  // processes that wait for blocking jobs
+
+  struct Ending {
+    Instant since;
+    bool reported = false;
+  };
+  std::mutex ending_mutex;
+  std::map<std::uint64_t, Ending> ending_pids;  // by Pid bits
+};
+
+// Runs one turn of a process: takes its mail, handles messages until the budget is spent, and lets it rest, puts it
+// back in the queue, or buries it. `node_type` of what is being handled is published through the worker.
+void run_turn(Core& core, Slot& slot);
+
+// Parts of a turn, in signals.cpp and death.cpp.
+void take_mail(Core& core, Slot& slot);
+void append(Slot& slot, MessageNode* node);
+[[nodiscard]] MessageNode* pop_queued(Slot& slot);
+void answer_for_the_dead(Core& core, MessageNode* node, const ExitReason& reason) noexcept;
+void request_exit(Slot& slot, ExitReason reason, bool run_terminate);
+[[nodiscard]] const ExitReason& exit_reason(const Slot& slot);
+// Destroys frames and state. True when nothing is left to wait for: then bury() must follow.
+[[nodiscard]] bool destroy_process(Core& core, Slot& slot);
+// Closes the mailbox, frees the name and the slot, tells everybody. The slot must not be touched afterwards.
+void bury(Core& core, Slot& slot);
+
+// Links and monitors of one process.
+[[nodiscard]] bool has_link(const Slot& slot, Pid other);
+void add_link(Slot& slot, Pid other);
+bool remove_link(Slot& slot, Pid other);
+void add_watcher(Slot& slot, Watcher watcher);
+void remove_watcher(Slot& slot, Watcher watcher);
+void add_monitor(Slot& slot, std::uint64_t ref, Pid whom);
+[[nodiscard]] bool has_monitor(const Slot& slot, std::uint64_t ref);
+// Whom it monitored, or nobody.
+Pid remove_monitor(Slot& slot, std::uint64_t ref);
+
+inline constexpr std::uint32_t k_sampled_turns = 64;
+inline constexpr std::uint64_t k_yield_ref = UINT64_MAX;
+
+}  // namespace skein::inline v0::detail

@@ -1,0 +1,189 @@
+// The end of a process: what "dead" means, in the order in which others may notice it.
+#include "skein/runtime/core.hpp"
+#include "skein/runtime/outside.hpp"
+
+namespace skein::inline v0::detail {
+namespace {
+
+void send_down(Core& core, Pid dead, Watcher watcher, const ExitReason& reason) {
+  MessageNode* node = make_node(MessageKind::down, Down{MonitorRef{watcher.ref}, dead, reason});
+  node->from = dead;
+  deliver(core, watcher.pid, node);
+}
+
+void send_exit(Core& core, Pid dead, Pid to, const ExitReason& reason) {
+  MessageNode* node = make_node(MessageKind::exit_signal, Exit{dead, reason});
+  node->from = dead;
+  node->flag = true;
+  deliver(core, to, node);
+}
+
+struct Remains {
+  Pid pid;
+  ExitReason reason;
+  Extension* extension;
+  Pid first_link;
+  Watcher first_watcher;
+  MessageNode* queue;
+  MessageNode* left;
+  MessageNode* current;
+  Pid starter;
+  std::uint64_t start_ref;
+  bool ignored;
+};
+
+// Takes everything out of the slot and leaves it ready for its next process.
+Remains empty_slot(Core& core, Slot& slot) {
+  Remains remains{pid_of(core, slot),
+                  exit_reason(slot),
+                  std::exchange(slot.extension, nullptr),
+                  std::exchange(slot.first_link, Pid{}),
+                  std::exchange(slot.first_watcher, Watcher{}),
+                  std::exchange(slot.queue_head, nullptr),
+                  nullptr,
+                  std::exchange(slot.current, nullptr),
+                  Pid::from_bits(slot.parent.load(std::memory_order_relaxed)),
+                  std::exchange(slot.start_ref, 0),
+                  slot.ignored};
+  slot.queue_tail = nullptr;
+  slot.queued.store(0, std::memory_order_relaxed);
+  slot.first_monitor = Watcher{};
+  slot.phase.store(Phase::free, std::memory_order_relaxed);
+  remains.left = slot.mailbox.close();
+  // From here on senders see that it is dead by the generation.
+  slot.generation.store(remains.pid.generation() + 1, std::memory_order_release);
+  return remains;
+}
+
+void forget_link(Remains& remains, Pid other) {
+  if (remains.first_link == other) remains.first_link = Pid{};
+  if (remains.extension != nullptr) remains.extension->links.erase(other.bits());
+}
+
+void forget_watcher(Remains& remains, Watcher watcher) {
+  if (remains.first_watcher == watcher) remains.first_watcher = Watcher{};
+  if (remains.extension != nullptr) std::erase(remains.extension->watchers, watcher);
+}
+
+// What came in between the last look and the close. An unlink or demonitor there was in time.
+void settle_late_mail(Core& core, Remains& remains) {
+  for (MessageNode* node = remains.left; node != nullptr;) {
+    MessageNode* next = node->next;
+    if (node->generation != remains.pid.generation()) {
+      answer_for_the_dead(core, node, ExitReason::noproc());
+    } else if (node->kind == MessageKind::unlink) {
+      forget_link(remains, node->from);
+      free_node(node);
+    } else if (node->kind == MessageKind::demonitor) {
+      forget_watcher(remains, Watcher{node->from, node->ref});
+      free_node(node);
+    } else {
+      answer_for_the_dead(core, node, remains.reason);
+    }
+    node = next;
+  }
+}
+
+void tell_starter(Core& core, const Remains& remains) {
+  if (remains.start_ref == 0) return;
+  StartReply reply{{}, StartError{remains.reason, {}}, !remains.ignored};
+  MessageNode* node = make_node(MessageKind::start_reply, std::move(reply));
+  node->ref = remains.start_ref;
+  deliver(core, remains.starter, node);
+}
+
+void tell_everybody(Core& core, Remains& remains) {
+  // A start that failed is told by its answer alone: no stray signal for the starter.
+  const Pid starter = remains.start_ref != 0 ? remains.starter : Pid{};
+  if (remains.first_link && remains.first_link != starter) {
+    send_exit(core, remains.pid, remains.first_link, remains.reason);
+  }
+  if (remains.first_watcher.pid) send_down(core, remains.pid, remains.first_watcher, remains.reason);
+  if (remains.extension != nullptr) {
+    for (const std::uint64_t bits : remains.extension->links) {
+      const Pid other = Pid::from_bits(bits);
+      if (other != starter) send_exit(core, remains.pid, other, remains.reason);
+    }
+    for (const Watcher& watcher : remains.extension->watchers) send_down(core, remains.pid, watcher, remains.reason);
+  }
+}
+
+}  // namespace
+
+void answer_for_the_dead(Core& core, MessageNode* node, const ExitReason& reason) noexcept {
+  switch (node->kind) {
+    case MessageKind::request:
+    case MessageKind::look:
+      send_failure(core, node, reason.kind() == ExitKind::noproc ? CallFailure::noproc : CallFailure::server_died,
+                   reason);
+      return;
+    case MessageKind::monitor:
+      send_down(core, payload_as<Pid>(node), Watcher{node->from, node->ref}, ExitReason::noproc());
+      break;
+    case MessageKind::link:
+      send_exit(core, payload_as<Pid>(node), node->from, ExitReason::noproc());
+      break;
+    default:
+      break;
+  }
+  free_node(node);
+}
+
+bool destroy_process(Core& core, Slot& slot) {
+  slot.phase.store(Phase::ending, std::memory_order_relaxed);
+  slot.stop_requested = false;
+  const ProcessType* type = slot.type.load(std::memory_order_relaxed);
+  if (slot.boot != nullptr) {
+    slot.boot(BootStep::discard, core, slot);
+    slot.boot = nullptr;
+  }
+  if (slot.state_alive) {
+    slot.state_alive = false;
+    type->destroy(slot.state);
+  }
+  if (slot.state_bytes != 0) {
+    give_bytes(slot.state, slot.state_bytes);
+    slot.state_bytes = 0;
+  }
+  slot.state = nullptr;
+  if (slot.extension == nullptr || slot.extension->jobs == 0) return true;
+  const std::scoped_lock lock(core.ending_mutex);
+  core.ending_pids.emplace(pid_of(core, slot).bits(), Core::Ending{core.now(), false});
+  core.ending.fetch_add(1, std::memory_order_relaxed);
+  return false;
+}
+
+void bury(Core& core, Slot& slot) {
+  if (core.ending.load(std::memory_order_relaxed) != 0) {
+    const std::scoped_lock lock(core.ending_mutex);
+    if (core.ending_pids.erase(pid_of(core, slot).bits()) != 0) core.ending.fetch_sub(1, std::memory_order_relaxed);
+  }
+  if (slot.extension != nullptr && !slot.extension->name.empty()) {
+    core.names.release(slot.extension->name, pid_of(core, slot));
+  }
+  Remains remains = empty_slot(core, slot);
+  // Nothing of the slot is used below; but it goes back only when everybody was told, so that a count of living
+  // processes that reads zero means that nothing is under way.
+  t_turn.running = nullptr;
+  settle_late_mail(core, remains);
+  for (MessageNode* node = remains.queue; node != nullptr;) {
+    MessageNode* next = node->next;
+    answer_for_the_dead(core, node, remains.reason);
+    node = next;
+  }
+  if (remains.current != nullptr) answer_for_the_dead(core, remains.current, remains.reason);
+  tell_everybody(core, remains);
+  if (remains.extension != nullptr) {
+    if (remains.extension->continuation != nullptr) free_node(remains.extension->continuation);
+    for (MessageNode* node = remains.extension->deferred_head; node != nullptr;) {
+      MessageNode* next = node->next;
+      send_answer(core, node);
+      node = next;
+    }
+    delete remains.extension;
+  }
+  tell_starter(core, remains);
+  core.table.release(slot, t_turn.slots);
+}
+
+}  // namespace skein::inline v0::detail

@@ -1,0 +1,61 @@
+// Memory for messages and coroutine frames: blocks of one size, a free list per thread, magazines exchanged globally.
+//
+// Any thread may take and give; a block may be given back by another thread than took it. Memory is never returned to
+// the operating system, and a block stays a block for ever: reading a stale message's atomic fields is harmless, which
+// the mailbox relies on (mailbox.hpp).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace skein::inline v0::detail {
+
+struct FreeBlock {
+  FreeBlock* next;
+};
+
+// What one thread keeps of one size.
+struct FreeList {
+  FreeBlock* head = nullptr;
+  std::uint32_t count = 0;
+};
+
+inline constexpr std::uint32_t k_magazine_blocks = 128;
+
+enum class PoolClass : std::uint8_t { b128, b256, b512, b1024 };
+inline constexpr std::size_t k_pool_classes = 4;
+
+[[nodiscard]] constexpr std::size_t block_bytes(PoolClass size) {
+  return std::size_t{128} << static_cast<unsigned>(size);
+}
+
+inline constinit thread_local FreeList t_free_lists[k_pool_classes];
+
+// Slow paths: a magazine comes from, or goes to, the global stack.
+void* refill_pool(PoolClass size);
+void spill_pool(PoolClass size);
+
+[[nodiscard]] inline void* pool_take(PoolClass size) {
+  FreeList& list = t_free_lists[static_cast<std::size_t>(size)];
+  if (FreeBlock* block = list.head; block != nullptr) [[likely]] {
+    list.head = block->next;
+    --list.count;
+    return block;
+  }
+  return refill_pool(size);
+}
+
+inline void pool_give(PoolClass size, void* memory) noexcept {
+  FreeList& list = t_free_lists[static_cast<std::size_t>(size)];
+  auto* block = static_cast<FreeBlock*>(memory);
+  block->next = list.head;
+  list.head = block;
+  if (++list.count >= 2 * k_magazine_blocks) [[unlikely]]
+    spill_pool(size);
+}
+
+// Memory of any size up to 1 KiB from the pools, larger from the heap. `bytes` must be the same at give.
+[[nodiscard]] void* take_bytes(std::size_t bytes);
+void give_bytes(void* memory, std::size_t bytes) noexcept;
+
+}  // namespace skein::inline v0::detail

@@ -1,0 +1,252 @@
+// Intake: what arrives in a mailbox is put into the queue of ordinary messages, or acts at once if it is a signal.
+#include "skein/runtime/core.hpp"
+#include "skein/runtime/outside.hpp"
+
+namespace skein::inline v0::detail {
+namespace {
+
+void send_signal(Core& core, Pid to, MessageNode* node) { deliver(core, to, node); }
+
+void count_queued(Slot& slot, std::uint32_t added) {
+  const std::uint32_t queued = slot.queued.load(std::memory_order_relaxed) + added;
+  slot.queued.store(queued, std::memory_order_relaxed);
+  if (queued > slot.high_water.load(std::memory_order_relaxed)) {
+    slot.high_water.store(queued, std::memory_order_relaxed);
+  }
+}
+
+void on_exit_signal(Slot& slot, Pid self, MessageNode* node) {
+  auto& exit = payload_as<Exit>(node);
+  const bool over_link = node->flag;
+  if (over_link && !remove_link(slot, exit.from)) {
+    free_node(node);  // unlinked meanwhile
+    return;
+  }
+  if (slot.phase.load(std::memory_order_relaxed) == Phase::ending) {
+    free_node(node);
+    return;
+  }
+  if (!over_link && exit.reason.kind() == ExitKind::kill) {
+    request_exit(slot, ExitReason::killed(), false);
+    free_node(node);
+    return;
+  }
+  if (slot.trap_exit) {
+    append(slot, node);
+    return;
+  }
+  if (!exit.reason.is_normal() || exit.from == self) request_exit(slot, exit.reason, false);
+  free_node(node);
+}
+
+void on_unlink(Core& core, Slot& slot, Pid self, MessageNode* node) {
+  remove_link(slot, node->from);
+  MessageNode* ack = new_node(MessageKind::unlink_ack);
+  ack->from = self;
+  ack->ref = node->ref;
+  send_signal(core, node->from, ack);
+  free_node(node);
+}
+
+void on_down(Slot& slot, MessageNode* node) {
+  const std::uint64_t ref = payload_as<Down>(node).ref.id;
+  if (!has_monitor(slot, ref)) {
+    free_node(node);
+  } else if (slot.wait_ref == ref) {
+    remove_monitor(slot, ref);
+    slot.wait_ref = 0;
+    slot.arrived = node;
+  } else {
+    append(slot, node);
+  }
+}
+
+void on_tick(Core& core, Slot& slot) {
+  Extension& extension = extend(slot);
+  extension.tick_armed = false;
+  const Instant now = core.now();
+  if (slot.wait_ref != 0 && slot.deadline != Instant::max()) {
+    if (slot.deadline <= now) {
+      slot.wait_ref = 0;
+      slot.timed_out = true;
+    } else {
+      arm_deadline(core, slot);
+    }
+    return;
+  }
+  const ProcessType* type = slot.type.load(std::memory_order_relaxed);
+  if (type->release == nullptr || !slot.state_alive || slot.leaf) return;
+  const std::uint32_t handled = slot.handled.load(std::memory_order_relaxed);
+  if (handled == extension.handled_at_tick) type->release(slot.state);
+}
+
+void on_look(Core& core, Slot& slot, MessageNode* node) {
+  const ProcessType* type = slot.type.load(std::memory_order_relaxed);
+  std::string text = "(it has no describe())";
+  if (!slot.state_alive) {
+    text = "(it has no state)";
+  } else if (type->describe != nullptr) {
+    try {
+      text = type->describe(slot.state);
+    } catch (...) {
+      text = "(describe() threw: " + ExitReason::crash_of_current_exception("describe").text() + ")";
+    }
+  }
+  clear_payload(node);
+  set_payload<std::string>(node, std::move(text));
+  send_answer(core, node);
+}
+
+void on_answer(Slot& slot, MessageNode* node) {
+  if (node->kind == MessageKind::job_done) --slot.extension->jobs;
+  if (slot.wait_ref != 0 && slot.wait_ref == node->ref) {
+    slot.wait_ref = 0;
+    slot.arrived = node;
+  } else {
+    free_node(node);  // late
+  }
+}
+
+// At the limit the oldest ordinary message makes room; what a signal became stays.
+void drop_oldest(Core& core, Slot& slot) {
+  const std::uint32_t limit = slot.mailbox_limit.load(std::memory_order_relaxed);
+  MessageNode** link = &slot.queue_head;
+  MessageNode* previous = nullptr;
+  while (*link != nullptr && slot.queued.load(std::memory_order_relaxed) > limit) {
+    MessageNode* node = *link;
+    if (!is_bounded(node->kind)) {
+      previous = node;
+      link = &node->next;
+      continue;
+    }
+    *link = node->next;
+    if (slot.queue_tail == node) slot.queue_tail = previous;
+    slot.queued.store(slot.queued.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+    if (node->kind == MessageKind::request) {
+      send_failure(core, node, CallFailure::mailbox_full);
+    } else {
+      free_node(node);
+    }
+  }
+}
+
+}  // namespace
+
+void append(Slot& slot, MessageNode* node) {
+  node->next = nullptr;
+  if (slot.queue_tail == nullptr) {
+    slot.queue_head = node;
+  } else {
+    slot.queue_tail->next = node;
+  }
+  slot.queue_tail = node;
+  count_queued(slot, 1);
+}
+
+MessageNode* pop_queued(Slot& slot) {
+  MessageNode* node = slot.queue_head;
+  if (node == nullptr) return nullptr;
+  slot.queue_head = node->next;
+  if (slot.queue_head == nullptr) slot.queue_tail = nullptr;
+  slot.queued.store(slot.queued.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+  return node;
+}
+
+MessageNode* find_queued_down(Slot& slot, std::uint64_t ref) {
+  MessageNode* previous = nullptr;
+  for (MessageNode* node = slot.queue_head; node != nullptr; previous = node, node = node->next) {
+    if (node->kind != MessageKind::down || payload_as<Down>(node).ref.id != ref) continue;
+    (previous == nullptr ? slot.queue_head : previous->next) = node->next;
+    if (slot.queue_tail == node) slot.queue_tail = previous;
+    slot.queued.store(slot.queued.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+    remove_monitor(slot, ref);
+    return node;
+  }
+  return nullptr;
+}
+
+void take_mail(Core& core, Slot& slot) {
+  MessageNode* node = slot.mailbox.take();
+  if (node == nullptr) return;
+  const Pid self = pid_of(core, slot);
+  const std::uint32_t generation = slot.generation.load(std::memory_order_relaxed);
+  while (node != nullptr) {
+    MessageNode* next = node->next;
+    if (node->generation != generation) [[unlikely]] {
+      answer_for_the_dead(core, node, ExitReason::noproc());
+      node = next;
+      continue;
+    }
+    switch (node->kind) {
+      case MessageKind::info:
+      case MessageKind::request:
+      case MessageKind::cast:
+        append(slot, node);
+        break;
+      case MessageKind::reply:
+      case MessageKind::start_reply:
+      case MessageKind::job_done:
+        on_answer(slot, node);
+        break;
+      case MessageKind::tick:
+        free_node(node);
+        on_tick(core, slot);
+        break;
+      case MessageKind::exit_signal:
+        on_exit_signal(slot, self, node);
+        break;
+      case MessageKind::link:
+        // An unlink of ours is on its way to the sender, who had not seen it yet: it will undo this link there.
+        if (slot.extension == nullptr || !slot.extension->unlinks.contains(node->from.bits())) {
+          add_link(slot, node->from);
+        }
+        free_node(node);
+        break;
+      case MessageKind::unlink:
+        on_unlink(core, slot, self, node);
+        break;
+      case MessageKind::unlink_ack:
+        if (slot.extension != nullptr) {
+          const auto found = slot.extension->unlinks.find(node->from.bits());
+          if (found != slot.extension->unlinks.end() && found->second == node->ref) {
+            slot.extension->unlinks.erase(found);
+          }
+        }
+        free_node(node);
+        break;
+      case MessageKind::monitor:
+        add_watcher(slot, Watcher{node->from, node->ref});
+        free_node(node);
+        break;
+      case MessageKind::demonitor:
+        remove_watcher(slot, Watcher{node->from, node->ref});
+        free_node(node);
+        break;
+      case MessageKind::down:
+        on_down(slot, node);
+        break;
+      case MessageKind::look:
+        on_look(core, slot, node);
+        break;
+    }
+    node = next;
+  }
+  if (static_cast<FullMailbox>(slot.full_policy.load(std::memory_order_relaxed)) == FullMailbox::drop_oldest) {
+    drop_oldest(core, slot);
+  }
+}
+
+void request_exit(Slot& slot, ExitReason reason, bool run_terminate) {
+  // kill overtakes whatever was under way; otherwise the first reason stands.
+  if (slot.stop_requested && reason.kind() != ExitKind::killed) return;
+  slot.stop_requested = true;
+  slot.run_terminate = run_terminate;
+  if (!reason.is_normal() || slot.extension != nullptr) extend(slot).reason = std::move(reason);
+}
+
+const ExitReason& exit_reason(const Slot& slot) {
+  static const ExitReason k_normal;
+  return slot.extension == nullptr ? k_normal : slot.extension->reason;
+}
+
+}  // namespace skein::inline v0::detail

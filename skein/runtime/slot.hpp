@@ -1,0 +1,111 @@
+// The memory of one process: four cache lines in a table that is never moved, plus an extension for what few need.
+//
+// Only whoever runs the process (its owner at that moment) writes here, except for the mailbox. Fields that senders
+// and introspection read meanwhile are atomics, read and written relaxed; `generation` is the gate: a sender compares
+// it with the Pid's, and each message carries it too, so a push into a reused slot is found out when it is taken.
+#pragma once
+
+#include <atomic>
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <boost/unordered/unordered_flat_set.hpp>
+#include <coroutine>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "skein/base/time.hpp"
+#include "skein/runtime/mailbox.hpp"
+
+namespace skein::inline v0::detail {
+
+struct ProcessType;
+struct Slot;
+class Core;
+
+// Constructs the state from the arguments that wait in its memory and begins init; or only destroys the arguments.
+enum class BootStep : std::uint8_t { run, discard };
+using BootFunction = std::coroutine_handle<> (*)(BootStep step, Core& core, Slot& slot);
+
+enum class Phase : std::uint8_t {
+  free,
+  starting,     // init has not finished
+  running,      // takes messages
+  terminating,  // terminate is running
+  ending,       // state destroyed, waits for its blocking jobs
+};
+
+struct Watcher {
+  Pid pid;
+  std::uint64_t ref = 0;
+  friend bool operator==(const Watcher&, const Watcher&) = default;
+};
+
+// What few processes need.
+struct Extension {
+  boost::unordered_flat_set<std::uint64_t> links;                   // beyond the first
+  boost::unordered_flat_map<std::uint64_t, std::uint64_t> unlinks;  // not yet acknowledged: Pid bits → id
+  std::vector<Watcher> watchers;                                    // beyond the first
+  boost::unordered_flat_map<std::uint64_t, Pid> monitors;           // beyond the first: ref → whom
+  MessageNode* continuation = nullptr;                              // handle_continue waits to run
+  MessageNode* deferred_head = nullptr;                             // answers that go out when it is dead
+  MessageNode* deferred_tail = nullptr;
+  ExitReason reason;       // why it ends
+  std::uint32_t jobs = 0;  // blocking jobs that have not returned
+  Instant tick_at;         // when its wheel entry fires; valid if tick_armed
+  bool tick_armed = false;
+  std::uint32_t handled_at_tick = UINT32_MAX;
+  std::string name;  // registered, or empty
+};
+
+struct alignas(64) Slot {
+  // Read and written by senders.
+  Mailbox mailbox;
+  std::atomic<std::uint32_t> generation{1};
+  std::atomic<Phase> phase{Phase::free};
+  std::atomic<std::uint8_t> full_policy{0};
+  std::atomic<bool> traced{false};
+  bool trap_exit = false;
+  std::atomic<std::uint32_t> queued{0};  // messages the owner has taken and not handled
+  std::atomic<std::uint32_t> mailbox_limit{0};
+  MessageNode* queue_head = nullptr;
+  MessageNode* queue_tail = nullptr;
+  std::atomic<const ProcessType*> type{nullptr};
+  void* state = nullptr;
+  Extension* extension = nullptr;
+
+  // What it waits for and who is tied to it.
+  std::uint64_t wait_ref = 0;      // the reply, DOWN or timer its coroutine awaits; 0 for none
+  std::coroutine_handle<> leaf;    // to resume
+  std::coroutine_handle<> root;    // the handler's frame; owns all the others
+  MessageNode* current = nullptr;  // what is being handled
+  MessageNode* arrived = nullptr;  // what wait_ref was waiting for
+  Pid first_link;
+  Watcher first_watcher;
+
+  std::atomic<std::uint64_t> parent{0};
+  std::atomic<std::uint32_t> handled{0};
+  std::atomic<std::uint32_t> high_water{0};
+  std::atomic<std::uint64_t> handler_ns{0};
+  Instant deadline;  // of the wait; Instant::max() for none
+  std::uint64_t next_ref = 0;
+  std::uint64_t start_ref = 0;  // who started it synchronously (its parent) waits for this
+  Watcher first_monitor;        // whom it monitors
+
+  static constexpr std::size_t k_inline_bytes = 48;
+  bool stop_requested : 1 = false;  // stop(reason) was called, or an exit signal took effect
+  bool run_terminate : 1 = false;
+  bool server_start : 1 = false;  // started synchronously: a trapped EXIT of its parent ends it
+  bool timed_out : 1 = false;     // the wait ended by its deadline
+  bool state_alive : 1 = false;
+  bool orphan : 1 = false;   // its starter is not its parent
+  bool ignored : 1 = false;  // init said ignore
+  bool init_failed : 1 = false;
+  std::uint16_t debt = 0;         // of budget, to be worked off before it runs again: it flooded somebody
+  std::uint32_t state_bytes = 0;  // of memory apart from the slot; 0: the state is inline
+  BootFunction boot = nullptr;    // constructs the state from the arguments kept in its place; nullptr once done
+  alignas(16) std::byte inline_state[k_inline_bytes];
+};
+static_assert(sizeof(Slot) == 256);
+
+}  // namespace skein::inline v0::detail

@@ -1,0 +1,78 @@
+#include "skein/runtime/slot_table.hpp"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <system_error>
+
+namespace skein::inline v0::detail {
+
+// Fresh pages are zero, and a slot that was never used must read as dead with generation 1; so it is constructed when
+// it is claimed first, and until then a sender is stopped by the generation, which is 0 in no Pid.
+SlotTable::SlotTable(std::uint32_t capacity) : capacity_(std::min(capacity, Pid::k_slot_max)) {
+  const std::size_t bytes = std::size_t{capacity_} * sizeof(Slot);
+  void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) {
+    throw std::system_error(errno, std::generic_category(), "reserving address space for processes (max_processes)");
+  }
+  slots_ = static_cast<Slot*>(memory);
+}
+
+SlotTable::~SlotTable() { ::munmap(slots_, std::size_t{capacity_} * sizeof(Slot)); }
+
+Slot* SlotTable::claim(Cache* cache) {
+  std::uint32_t index = 0;
+  if (cache != nullptr && !cache->empty()) {
+    index = cache->back();
+    cache->pop_back();
+  } else {
+    const std::scoped_lock lock(mutex_);
+    if (!free_.empty()) {
+      index = free_.back();
+      free_.pop_back();
+      for (std::uint32_t i = 0; cache != nullptr && i < k_batch && !free_.empty(); ++i) {
+        cache->push_back(free_.back());
+        free_.pop_back();
+      }
+    } else {
+      const std::uint32_t begin = fresh_.load(std::memory_order_relaxed);
+      if (begin >= capacity_) return nullptr;
+      const std::uint32_t end = cache == nullptr ? begin + 1 : std::min(begin + k_batch, capacity_);
+      for (std::uint32_t i = begin; i < end; ++i) new (slots_ + i) Slot;
+      fresh_.store(end, std::memory_order_release);
+      index = begin;
+      for (std::uint32_t i = end; i > begin + 1; --i) cache->push_back(i - 1);
+    }
+  }
+  alive_.fetch_add(1, std::memory_order_relaxed);
+  return slots_ + index;
+}
+
+void SlotTable::release(Slot& slot, Cache* cache) {
+  const std::uint32_t index = index_of(slot);
+  const bool exhausted = slot.generation.load(std::memory_order_relaxed) > Pid::k_generation_max;
+  if (!exhausted) {
+    if (cache != nullptr) {
+      cache->push_back(index);
+      if (cache->size() >= 4 * k_batch) {
+        const std::scoped_lock lock(mutex_);
+        free_.insert(free_.end(), cache->begin(), cache->begin() + 2 * k_batch);
+        cache->erase(cache->begin(), cache->begin() + 2 * k_batch);
+      }
+    } else {
+      const std::scoped_lock lock(mutex_);
+      free_.push_back(index);
+    }
+  }
+  alive_.fetch_sub(1, std::memory_order_release);
+}
+
+void SlotTable::drain(Cache& cache) {
+  const std::scoped_lock lock(mutex_);
+  free_.insert(free_.end(), cache.begin(), cache.end());
+  cache.clear();
+}
+
+}  // namespace skein::inline v0::detail

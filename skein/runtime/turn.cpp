@@ -1,0 +1,307 @@
+// One turn of a process: boot, messages, resumed coroutines, and the way to its end.
+#include "skein/runtime/core.hpp"
+#include "skein/runtime/workers.hpp"
+
+namespace skein::inline v0::detail {
+namespace {
+
+constexpr std::int32_t k_largest_debt = 60'000;
+
+using RootHandle = std::coroutine_handle<TaskPromise<void>>;
+
+std::string where_of(const Slot& slot) {
+  std::string where(slot.type.load(std::memory_order_relaxed)->name);
+  if (slot.current != nullptr && slot.current->type != nullptr) {
+    where += ": ";
+    where += slot.current->type->name;
+  }
+  return where;
+}
+
+void crashed(Slot& slot, const std::string& where) {
+  // The reason of an end already under way gives way to what went wrong on that way.
+  slot.stop_requested = false;
+  request_exit(slot, ExitReason::crash_of_current_exception(where),
+               slot.phase.load(std::memory_order_relaxed) == Phase::running);
+}
+
+void end_current(Slot& slot) {
+  if (slot.current != nullptr) free_node(std::exchange(slot.current, nullptr));
+}
+
+// Init is done: the starter is told, and messages are taken from now on.
+void on_started(Core& core, Slot& slot) {
+  slot.phase.store(Phase::running, std::memory_order_relaxed);
+  if (slot.start_ref == 0) return;
+  const Pid self = pid_of(core, slot);
+  MessageNode* reply = make_node(MessageKind::start_reply, StartReply{self, {}, false});
+  reply->from = self;
+  reply->ref = std::exchange(slot.start_ref, 0);
+  const Pid starter = Pid::from_bits(slot.parent.load(std::memory_order_relaxed));
+  if (slot.orphan) slot.parent.store(0, std::memory_order_relaxed);
+  deliver(core, starter, reply);
+}
+
+// A handler returned, or its coroutine did.
+void handler_done(Core& core, Slot& slot) {
+  if (slot.phase.load(std::memory_order_relaxed) == Phase::starting) {
+    if (!slot.stop_requested) on_started(core, slot);
+  }
+  if (!slot.stop_requested) end_current(slot);
+}
+
+void destroy_frames(Slot& slot) {
+  if (slot.root) slot.root.destroy();
+  slot.root = nullptr;
+  slot.leaf = nullptr;
+  slot.wait_ref = 0;
+  slot.timed_out = false;
+  if (slot.arrived != nullptr) free_node(std::exchange(slot.arrived, nullptr));
+}
+
+// Resumes the waiting coroutine and sees whether its handler is done.
+void resume(Core& core, Slot& slot) {
+  slot.leaf.resume();
+  if (!slot.root.done()) return;
+  const std::exception_ptr error = RootHandle::from_address(slot.root.address()).promise().error;
+  slot.root.destroy();
+  slot.root = nullptr;
+  slot.leaf = nullptr;
+  if (error) {
+    const std::string where = where_of(slot);
+    try {
+      std::rethrow_exception(error);
+    } catch (...) {
+      crashed(slot, where);
+    }
+  }
+  handler_done(core, slot);
+}
+
+void begin(Core& core, Slot& slot, HandlerResult frame) {
+  if (!frame) {
+    handler_done(core, slot);
+    return;
+  }
+  slot.root = frame;
+  slot.leaf = frame;
+  resume(core, slot);
+}
+
+void boot(Core& core, Slot& slot) {
+  HandlerResult frame;
+  try {
+    frame = slot.boot(BootStep::run, core, slot);
+  } catch (...) {
+    crashed(slot, std::string(slot.type.load(std::memory_order_relaxed)->name) + ": init");
+    return;
+  }
+  begin(core, slot, frame);
+}
+
+std::string_view kind_name(MessageKind kind) {
+  switch (kind) {
+    case MessageKind::request:
+      return "call";
+    case MessageKind::cast:
+      return "cast";
+    default:
+      return "info";
+  }
+}
+
+void trace(Core& core, Slot& slot, const MessageNode* node) {
+  const TracedMessage message{core.now(), node->from, node->type == nullptr ? "" : node->type->name,
+                              kind_name(node->kind)};
+  if (!core.traces.record(pid_of(core, slot), message)) slot.traced.store(false, std::memory_order_relaxed);
+}
+
+// True if the message was dealt with without a handler.
+bool is_settled(Core& core, Slot& slot, MessageNode* node, const ProcessType* type) {
+  switch (node->kind) {
+    case MessageKind::down:
+      // Validated here, not at intake: demonitor may have come in between.
+      if (remove_monitor(slot, payload_as<Down>(node).ref.id)) return false;
+      free_node(node);
+      return true;
+    case MessageKind::exit_signal: {
+      // As gen_server does: a trapping server told to end by its parent terminates with that reason.
+      const auto& exit = payload_as<Exit>(node);
+      const Pid parent = Pid::from_bits(slot.parent.load(std::memory_order_relaxed));
+      if (!slot.server_start || exit.from != parent || !parent) return false;
+      request_exit(slot, exit.reason, true);
+      free_node(node);
+      return true;
+    }
+    case MessageKind::request:
+      if (node->entry->server == type) return false;
+      send_failure(core, node, CallFailure::wrong_server);
+      return true;
+    case MessageKind::cast:
+      if (node->entry->server == type) return false;
+      free_node(node);
+      return true;
+    default:
+      return false;
+  }
+}
+
+void handle(Core& core, Slot& slot, MessageNode* node) {
+  const ProcessType* type = slot.type.load(std::memory_order_relaxed);
+  if (is_settled(core, slot, node, type)) return;
+  if (slot.traced.load(std::memory_order_relaxed)) [[unlikely]]
+    trace(core, slot, node);
+  slot.handled.store(slot.handled.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  slot.current = node;
+  publish_handling(node->type);
+  HandlerResult frame;
+  try {
+    const Self self(core, slot);
+    frame = node->entry != nullptr ? node->entry->run(slot.state, self, node) : type->info(slot.state, self, node);
+  } catch (...) {
+    crashed(slot, where_of(slot));
+    return;
+  }
+  begin(core, slot, frame);
+}
+
+// The process was asked to end, or crashed. False when it is dead or has nothing to do but wait for its jobs.
+bool go_down(Core& core, Slot& slot) {
+  destroy_frames(slot);
+  const ProcessType* type = slot.type.load(std::memory_order_relaxed);
+  const Phase phase = slot.phase.load(std::memory_order_relaxed);
+  if (phase == Phase::running && slot.run_terminate && slot.state_alive && type->terminate != nullptr) {
+    slot.phase.store(Phase::terminating, std::memory_order_relaxed);
+    slot.stop_requested = false;
+    publish_handling(nullptr);
+    HandlerResult frame;
+    const ExitReason reason = exit_reason(slot);
+    try {
+      frame = type->terminate(slot.state, Self(core, slot), reason);
+    } catch (...) {
+      crashed(slot, std::string(type->name) + ": terminate");
+    }
+    if (frame) {
+      slot.root = frame;
+      slot.leaf = frame;
+      resume(core, slot);
+    }
+    if (slot.root && !slot.stop_requested) return true;
+    destroy_frames(slot);
+  }
+  if (destroy_process(core, slot)) {
+    bury(core, slot);
+    return false;
+  }
+  return true;
+}
+
+[[nodiscard]] bool can_resume(const Slot& slot) {
+  return slot.leaf && (slot.arrived != nullptr || slot.timed_out || slot.wait_ref == k_yield_ref);
+}
+
+void resume_waiting(Core& core, Slot& slot) {
+  slot.timed_out = false;
+  if (slot.wait_ref == k_yield_ref) slot.wait_ref = 0;
+  resume(core, slot);
+}
+
+MessageNode* take_continuation(Slot& slot) {
+  if (slot.extension == nullptr) return nullptr;
+  return std::exchange(slot.extension->continuation, nullptr);
+}
+
+// Does one thing. False when there is nothing to do.
+bool step(Core& core, Slot& slot) {
+  if (slot.leaf) {
+    if (!can_resume(slot)) return false;
+    resume_waiting(core, slot);
+    return true;
+  }
+  if (slot.phase.load(std::memory_order_relaxed) != Phase::running) return false;
+  MessageNode* node = take_continuation(slot);
+  if (node == nullptr) node = pop_queued(slot);
+  if (node == nullptr) return false;
+  handle(core, slot, node);
+  return true;
+}
+
+void before_rest(Core& core, Slot& slot) {
+  const ProcessType* type = slot.type.load(std::memory_order_relaxed);
+  if (type->release == nullptr || slot.leaf || slot.phase.load(std::memory_order_relaxed) != Phase::running) return;
+  Extension& extension = extend(slot);
+  const std::uint32_t handled = slot.handled.load(std::memory_order_relaxed);
+  if (extension.tick_armed || handled == extension.handled_at_tick) return;
+  extension.handled_at_tick = handled;
+  extension.tick_armed = true;
+  extension.tick_at = later(core.now(), core.options.idle_release);
+  if (!core.add_timer(extension.tick_at, Timer{pid_of(core, slot), {}, {}})) extension.tick_armed = false;
+}
+
+// Times one turn of 64, and only the part before the process may run elsewhere: two clock reads cost as much as a small
+// handler does.
+class Stopwatch {
+ public:
+  explicit Stopwatch(const Core& core)
+      : running_(core.workers != nullptr && (++t_turn.turns % k_sampled_turns) == 0), since_(read()) {}
+  void stop(Slot& slot) {
+    if (!running_) return;
+    const auto spent = static_cast<std::uint64_t>((read() - since_).count());
+    const std::uint64_t before = slot.handler_ns.load(std::memory_order_relaxed);
+    slot.handler_ns.store(before + spent * k_sampled_turns, std::memory_order_relaxed);
+    running_ = false;
+  }
+
+ private:
+  [[nodiscard]] Duration read() const {
+    return running_ ? Duration(std::chrono::steady_clock::now().time_since_epoch()) : Duration::zero();
+  }
+  bool running_;
+  Duration since_;
+};
+
+// True when an exit in progress has run its terminate handler to the end.
+bool terminate_finished(const Slot& slot) {
+  return slot.phase.load(std::memory_order_relaxed) == Phase::terminating && !slot.root;
+}
+
+}  // namespace
+
+void run_turn(Core& core, Slot& slot) {
+  Stopwatch stopwatch(core);
+  t_turn.budget -= std::exchange(slot.debt, std::uint16_t{0});
+  if (slot.boot != nullptr && !slot.mailbox.has_new()) boot(core, slot);
+  for (;;) {
+    take_mail(core, slot);
+    if (slot.boot != nullptr && !slot.stop_requested) boot(core, slot);
+    if (slot.phase.load(std::memory_order_relaxed) == Phase::ending) {
+      slot.stop_requested = false;
+      if (slot.extension->jobs == 0) {
+        bury(core, slot);
+        return;
+      }
+    } else if (slot.stop_requested || terminate_finished(slot)) {
+      if (!go_down(core, slot)) return;
+      continue;
+    }
+    bool worked = false;
+    while (t_turn.budget > 0 && !slot.stop_requested && step(core, slot)) {
+      worked = true;
+      --t_turn.budget;
+    }
+    if (slot.stop_requested || terminate_finished(slot)) continue;
+    if (t_turn.budget <= 0) {
+      // Its place is at the end of the queue, whether or not there is more to do: resting is settled on its next turn.
+      stopwatch.stop(slot);
+      slot.debt = static_cast<std::uint16_t>(std::min(-t_turn.budget, k_largest_debt));
+      core.schedule_woken(slot);
+      return;
+    }
+    if (worked && slot.mailbox.has_new()) continue;
+    before_rest(core, slot);
+    stopwatch.stop(slot);
+    if (slot.mailbox.rest()) return;
+  }
+}
+
+}  // namespace skein::inline v0::detail

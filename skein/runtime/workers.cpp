@@ -1,0 +1,282 @@
+#include "skein/runtime/workers.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+
+#include "skein/runtime/futex.hpp"
+
+namespace skein::inline v0::detail {
+namespace {
+
+constexpr std::uint32_t k_long_backlog = 256;
+constexpr std::int64_t k_sustained_ns = 20'000;
+constexpr std::int64_t k_spin_ns = 50'000;
+constexpr Duration k_poll = std::chrono::milliseconds(2);
+constexpr std::int64_t k_active_ns = 500'000'000;
+constexpr Duration k_watch_every = std::chrono::milliseconds(100);
+
+std::int64_t steady_ns() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
+
+}  // namespace
+
+Workers::Workers(Core& core, unsigned count) : core_(core) {
+  for (unsigned i = 0; i < count; ++i) {
+    all_.push_back(std::make_unique<Worker>());
+    all_.back()->index = i;
+    all_.back()->seen_turns.resize(count);
+  }
+  watched_.resize(count);
+}
+
+Workers::~Workers() = default;
+
+void Workers::start(const std::shared_ptr<Core>& core) {
+  for (auto& worker : all_) {
+    worker->thread = std::thread([this, core, &worker] {
+      run(*worker);
+      core_.table.drain(worker->slots);
+      worker->exited.store(true, std::memory_order_release);
+    });
+  }
+  clock_ = std::thread([this, core] {
+    clock_thread();
+    clock_exited_.store(true, std::memory_order_release);
+  });
+}
+
+unsigned Workers::stop(Duration deadline) {
+  core_.stopping.store(true, std::memory_order_seq_cst);
+  {
+    const std::scoped_lock lock(core_.timer_mutex);
+    core_.timer_changed.notify_all();
+  }
+  const std::int64_t until = steady_ns() + deadline.count();
+  unsigned left_behind = 0;
+  for (auto& worker : all_) {
+    while (!worker->exited.load(std::memory_order_acquire) && steady_ns() < until) {
+      worker->sleep_word.store(0, std::memory_order_seq_cst);
+      futex_wake(worker->sleep_word);
+      std::this_thread::yield();
+    }
+    if (worker->exited.load(std::memory_order_acquire)) {
+      worker->thread.join();
+    } else {
+      worker->thread.detach();
+      ++left_behind;
+    }
+  }
+  clock_.join();
+  return left_behind;
+}
+
+void Workers::schedule_new(Slot& slot) {
+  if (t_turn.worker == nullptr || t_turn.core != &core_) {
+    inject(slot);
+    return;
+  }
+  const std::uint32_t waiting = t_turn.worker->queue.push_new(&slot);
+  if (waiting >= k_long_backlog && sleepers_.load(std::memory_order_relaxed) != 0) wake_one();
+}
+
+void Workers::schedule_woken(Slot& slot) {
+  if (t_turn.worker == nullptr || t_turn.core != &core_) {
+    inject(slot);
+    return;
+  }
+  const std::uint32_t waiting = t_turn.worker->queue.push_woken_here(&slot);
+  if (waiting >= k_long_backlog && sleepers_.load(std::memory_order_relaxed) != 0) wake_one();
+}
+
+// From an ordinary thread: whoever is free takes it.
+void Workers::inject(Slot& slot) {
+  injected_.push_woken(&slot);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (spinners_.load(std::memory_order_seq_cst) == 0) wake_one();
+}
+
+void Workers::wake_one() {
+  if (sleepers_.load(std::memory_order_seq_cst) == 0) return;
+  for (auto& worker : all_) {
+    std::uint32_t asleep = 1;
+    if (worker->sleep_word.load(std::memory_order_relaxed) == 1 &&
+        worker->sleep_word.compare_exchange_strong(asleep, 0, std::memory_order_seq_cst)) {
+      sleepers_.fetch_sub(1, std::memory_order_seq_cst);
+      futex_wake(worker->sleep_word);
+      return;
+    }
+  }
+}
+
+// A backlog that lasts is worth waking somebody for.
+void Workers::consider_waking(Worker& worker) {
+  if (worker.queue.size() <= 1) {
+    worker.backlog_since = 0;
+    return;
+  }
+  if (sleepers_.load(std::memory_order_relaxed) == 0) return;
+  const auto now = static_cast<std::uint64_t>(steady_ns());
+  if (worker.backlog_since == 0) {
+    worker.backlog_since = now;
+  } else if (now - worker.backlog_since > static_cast<std::uint64_t>(k_sustained_ns)) {
+    worker.backlog_since = 0;
+    wake_one();
+  }
+}
+
+Slot* Workers::next(Worker& worker) {
+  const std::uint64_t turn = worker.turn.load(std::memory_order_relaxed);
+  if ((turn & 0x1eU) == 0) {
+    if (injected_.size() != 0) {
+      if (Slot* slot = injected_.pop(); slot != nullptr) return slot;
+    }
+    consider_waking(worker);
+  }
+  if (Slot* slot = worker.queue.pop(); slot != nullptr) return slot;
+  if (Slot* slot = injected_.pop(); slot != nullptr) return slot;
+  return steal(worker);
+}
+
+Slot* Workers::steal(Worker& thief) {
+  const std::size_t count = all_.size();
+  for (std::size_t i = 1; i < count; ++i) {
+    const std::size_t index = (thief.index + i) % count;
+    Worker& victim = *all_[index];
+    if (victim.queue.size() == 0) continue;
+    // A lone process is left to its worker, unless that worker has been in the same turn since the last attempt.
+    const std::uint64_t turn = victim.turn.load(std::memory_order_relaxed);
+    const bool stalled = thief.seen_turns[index] == turn && (turn & 1U) != 0;
+    thief.seen_turns[index] = turn;
+    if (Slot* slot = victim.queue.steal(stalled ? 1 : 2, thief.queue); slot != nullptr) return slot;
+  }
+  return nullptr;
+}
+
+// Nothing to do: spins for a moment (one worker at a time), then sleeps. Returns work, or nullptr to look again.
+Slot* Workers::idle(Worker& worker) {
+  const std::int64_t since = steady_ns();
+  std::uint32_t none = 0;
+  if (spinners_.compare_exchange_strong(none, 1, std::memory_order_seq_cst)) {
+    for (unsigned round = 1; !core_.stopping.load(std::memory_order_relaxed); ++round) {
+      Slot* slot = injected_.pop();
+      if (slot == nullptr) slot = worker.queue.pop();
+      if (slot == nullptr && round % 64 == 0) slot = steal(worker);
+      if (slot != nullptr) {
+        spinners_.store(0, std::memory_order_seq_cst);
+        return slot;
+      }
+      pause_briefly();
+      if (round % 64 == 0 && steady_ns() - since > k_spin_ns) break;
+    }
+    spinners_.store(0, std::memory_order_seq_cst);
+  }
+  worker.sleep_word.store(1, std::memory_order_seq_cst);
+  sleepers_.fetch_add(1, std::memory_order_seq_cst);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  // Whoever injected before seeing this sleeper is seen here.
+  const bool nothing = injected_.size() == 0 && !core_.stopping.load(std::memory_order_seq_cst);
+  if (nothing) {
+    const bool active = steady_ns() - last_activity_.load(std::memory_order_relaxed) < k_active_ns;
+    futex_wait(worker.sleep_word, 1, active ? k_poll : k_forever);
+  }
+  std::uint32_t asleep = 1;
+  if (worker.sleep_word.compare_exchange_strong(asleep, 0, std::memory_order_seq_cst)) {
+    sleepers_.fetch_sub(1, std::memory_order_seq_cst);
+  }
+  return nullptr;
+}
+
+void Workers::run(Worker& worker) {
+  t_turn.core = &core_;
+  t_turn.worker = &worker;
+  t_turn.slots = &worker.slots;
+  const auto budget = static_cast<std::int32_t>(core_.options.turn_budget);
+  bool was_idle = true;
+  while (!core_.stopping.load(std::memory_order_relaxed)) {
+    Slot* slot = next(worker);
+    if (slot == nullptr) {
+      was_idle = true;
+      slot = idle(worker);
+      if (slot == nullptr) continue;
+    }
+    if (was_idle) {
+      was_idle = false;
+      const std::int64_t now = steady_ns();
+      // The first out of full idleness recruits another, who then polls for a while: a process that waits behind a
+      // long handler is found by it.
+      const std::int64_t before = last_activity_.exchange(now, std::memory_order_relaxed);
+      if (now - before > k_active_ns) wake_one();
+    } else if ((worker.turn.load(std::memory_order_relaxed) & 0x7ffU) == 0) {
+      last_activity_.store(steady_ns(), std::memory_order_relaxed);
+    }
+    worker.running.store(pid_of(core_, *slot).bits(), std::memory_order_relaxed);
+    worker.turn.store(worker.turn.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    t_turn.running = slot;
+    t_turn.budget = budget;
+    run_turn(core_, *slot);
+    t_turn.running = nullptr;
+    worker.turn.store(worker.turn.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
+  t_turn = Turn{};
+}
+
+std::vector<Workers::Activity> Workers::activity() const {
+  std::vector<Activity> all;
+  for (const auto& worker : all_) {
+    if ((worker->turn.load(std::memory_order_relaxed) & 1U) == 0) continue;
+    all.push_back({Pid::from_bits(worker->running.load(std::memory_order_relaxed)),
+                   worker->handling.load(std::memory_order_relaxed)});
+  }
+  return all;
+}
+
+void Workers::watch(Instant now, Duration limit) {
+  for (std::size_t i = 0; i < all_.size(); ++i) {
+    const Worker& worker = *all_[i];
+    Watched& watched = watched_[i];
+    const std::uint64_t turn = worker.turn.load(std::memory_order_relaxed);
+    if (turn != watched.turn || (turn & 1U) == 0) {
+      watched = Watched{turn, now, false, false};
+      continue;
+    }
+    const Duration lasted = now - watched.since;
+    const bool stuck = lasted >= core_.options.stuck_limit;
+    if (lasted < limit || (watched.warned && (!stuck || watched.stuck))) continue;
+    watched.warned = true;
+    watched.stuck = stuck;
+    const Pid pid = Pid::from_bits(worker.running.load(std::memory_order_relaxed));
+    const PayloadType* handling = worker.handling.load(std::memory_order_relaxed);
+    const Slot* slot = core_.table.find(pid);
+    const ProcessType* type = slot == nullptr ? nullptr : slot->type.load(std::memory_order_relaxed);
+    core_.report_stuck(StuckReport{pid, core_.name_of(pid), type == nullptr ? "" : std::string(type->name),
+                                   handling == nullptr ? "init or terminate" : std::string(handling->name), lasted,
+                                   stuck});
+  }
+}
+
+// Timers and the watch over long turns. Sleeps until the next timer, and in short steps only while somebody works.
+void Workers::clock_thread() {
+  std::unique_lock lock(core_.timer_mutex);
+  while (!core_.stopping.load(std::memory_order_relaxed)) {
+    lock.unlock();
+    const Instant now = core_.now();
+    Instant next = core_.fire_timers(now);
+    watch(now, core_.options.handler_warning);
+    core_.watch_ending(now);
+    const bool active = steady_ns() - last_activity_.load(std::memory_order_relaxed) < 4 * k_active_ns;
+    const bool busy = !activity().empty() || core_.ending.load(std::memory_order_relaxed) != 0;
+    if (active || busy) next = std::min(next, later(now, k_watch_every));
+    lock.lock();
+    // A timer added meanwhile with an earlier time is seen by its place in the wheel.
+    next = std::min(next, std::max(core_.wheel.next(), now));
+    core_.timer_wakes_at = next;
+    if (core_.stopping.load(std::memory_order_relaxed)) break;
+    const Duration rest = std::min(next - now, Duration(std::chrono::hours(1)));
+    if (rest > Duration::zero()) {
+      core_.timer_changed.wait_until(lock, std::chrono::steady_clock::time_point(next.time_since_epoch()));
+    }
+    core_.timer_wakes_at = Instant::min();
+  }
+}
+
+}  // namespace skein::inline v0::detail

@@ -1,0 +1,97 @@
+// The threaded scheduler: one worker per core, each with its own run queue, stealing from one another.
+//
+// Policy (docs/internals/performance.md says what each part is worth):
+// 1. A woken process runs on the worker that woke it; new processes run newest first, woken ones oldest first, and a
+//    woken one gets at least every third pop, the oldest new one every 64th, so nothing waits for ever.
+// 2. Waking a sleeping thread costs more than hundreds of messages, so a sleeper is woken only for a backlog that
+//    lasts or is long; a lone runnable process is stolen only from a worker whose turn lasts.
+// 3. A worker that finds nothing spins for a moment, then sleeps: for 2 ms at a time while the runtime is active,
+//    without end once it has been idle for half a second.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "skein/runtime/core.hpp"
+#include "skein/runtime/run_queue.hpp"
+
+namespace skein::inline v0::detail {
+
+struct alignas(128) Worker {
+  RunQueue queue;
+  // For the watch and for introspection: what runs here now. Odd turn numbers mean a turn is under way.
+  alignas(64) std::atomic<std::uint64_t> turn{0};
+  std::atomic<std::uint64_t> running{0};  // Pid bits
+  std::atomic<const PayloadType*> handling{nullptr};
+  alignas(64) std::atomic<std::uint32_t> sleep_word{0};  // 1: asleep
+  SlotTable::Cache slots;
+  unsigned index = 0;
+  std::uint64_t backlog_since = 0;        // when its queue began to be longer than one; 0: it is not
+  std::vector<std::uint64_t> seen_turns;  // of the others, at the last attempt to steal
+  std::thread thread;
+  std::atomic<bool> exited{false};
+};
+
+inline void publish_handling(const PayloadType* type) {
+  if (t_turn.worker != nullptr) t_turn.worker->handling.store(type, std::memory_order_relaxed);
+}
+
+class Workers {
+ public:
+  Workers(Core& core, unsigned count);
+  ~Workers();
+  Workers(const Workers&) = delete;
+  Workers& operator=(const Workers&) = delete;
+
+  // Begins; the threads hold the core until they end.
+  void start(const std::shared_ptr<Core>& core);
+  // Ends the threads; those that do not end by `deadline` are left behind and counted.
+  unsigned stop(Duration deadline);
+
+  void schedule_new(Slot& slot);
+  void schedule_woken(Slot& slot);
+
+  // What each worker has been doing for at least `limit`, by their turn numbers.
+  void watch(Instant now, Duration limit);
+  // The pid a worker runs at this moment and the type of what it handles.
+  struct Activity {
+    Pid pid;
+    const PayloadType* handling;
+  };
+  [[nodiscard]] std::vector<Activity> activity() const;
+  [[nodiscard]] unsigned count() const { return static_cast<unsigned>(all_.size()); }
+
+ private:
+  struct Watched {
+    std::uint64_t turn = 0;
+    Instant since;
+    bool warned = false;
+    bool stuck = false;
+  };
+
+  void run(Worker& worker);
+  Slot* next(Worker& worker);
+  Slot* steal(Worker& thief);
+  Slot* idle(Worker& worker);
+  void inject(Slot& slot);
+  void consider_waking(Worker& worker);
+  void wake_one();
+  void clock_thread();
+
+  Core& core_;
+  std::vector<std::unique_ptr<Worker>> all_;
+  RunQueue injected_;
+  alignas(64) std::atomic<std::uint32_t> sleepers_{0};
+  alignas(64) std::atomic<std::uint32_t> spinners_{0};
+  alignas(64) std::atomic<std::int64_t> last_activity_{0};  // steady clock, ns
+  std::thread clock_;
+  std::atomic<bool> clock_exited_{false};
+  std::vector<Watched> watched_;
+};
+
+}  // namespace skein::inline v0::detail

@@ -1,0 +1,159 @@
+"""The tidiness rules. `problems(root)` reads a source tree and returns a list of 'file:line: what is wrong'."""
+import os
+import pathlib
+import re
+
+K_COLUMNS_MAX = 120
+K_LINES_MAX = 600
+SKIPPED_FOLDERS = {"build", ".git", ".cache", "node_modules"}
+CODE = {".cpp", ".hpp"}
+TEXT = CODE | {".md", ".sh", ".py", ".cmake", ".erl", ".txt", ".json"}
+
+# From the bottom up. A layer may include itself and what stands in an earlier row.
+LAYERS = [
+    {"base"},
+    {"runtime"},
+    {"supervision"},
+    {"registry", "resilience"},
+    {"journal", "cluster"},
+    {"ledger"},
+    {"dispatch"},
+    {"workflow", "swarm", "agent", "launcher"},
+    {"mcp", "observe", "net"},
+    {"node"},
+]
+RANK = {layer: rank for rank, row in enumerate(LAYERS) for layer in row}
+# What stands above every layer: it may include the library and itself.
+TOPS = {"cli", "sim", "bench", "web", "fuzz", "examples", "tests"}
+
+INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
+# Spelled in halves, so that this file passes its own rules.
+LEFTOVER = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b")
+STOPGAP = re.compile(r"\bfor " r"now\b", re.IGNORECASE)
+MACHINE_PATH = re.compile(r"(?<![\w.$}])/(?:wo" r"rk|ro" r"ot|ho" r"me/\w+)/|\.\./sha" r"red")
+CODE_COMMENT = re.compile(
+    r"^\s*//\s?(?:"
+    r"(?:return\b.*|[\w:.\->]+\(.*\)|(?:auto|const|constexpr|int|bool|std::\S+)\s.*=.*|[\w.\->]+\s*[-+]?=\s*\S+)\s*;"
+    r"|(?:if|for|while|switch)\s*\(.*\)\s*\{?"
+    r"|\}|#include\s.*)\s*$")
+CONDITION = re.compile(r"\b(?:if|while|switch)\s*(?:constexpr\s*)?\(")
+CAPTURING_LAMBDA = re.compile(
+    r"(?<![\w\])\[])\s*\[[^\[\]\n]+\](?!\])\s*(?:\([^()]*\))?\s*(?:mutable|noexcept|->\s*[\w:<>, *&]+|\s)*\{")
+COMMENT_OR_STRING = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])\'', re.DOTALL)
+
+
+def files_of(root):
+    for folder, folders, names in os.walk(root):
+        folders[:] = sorted(set(folders) - SKIPPED_FOLDERS)
+        for name in sorted(names):
+            yield (pathlib.Path(folder) / name).relative_to(root)
+
+
+def is_text(root, path):
+    if path.suffix in TEXT or path.name in {"CMakeLists.txt", "Makefile"}:
+        return True
+    if path.suffix or path.name == "LICENSE":
+        return False
+    with open(root / path, "rb") as file:
+        return file.read(2) == b"#!"
+
+
+def place(path):
+    """('layer', name) for a file of the library, ('top', folder) for the rest."""
+    if path.parts[0] == "skein" and len(path.parts) > 2:
+        return "layer", path.parts[1]
+    return "top", path.parts[0]
+
+
+def layering(path, lines):
+    kind, own = place(path)
+    if kind == "layer" and own not in RANK:
+        yield 1, f"unknown layer '{own}'; give it a row in tests/tidy/rules.py and docs/architecture.md"
+        return
+    for number, line in enumerate(lines, 1):
+        match = INCLUDE.match(line)
+        if not match:
+            continue
+        target = pathlib.PurePosixPath(match[1])
+        if target.parts[0] not in TOPS | {"skein"}:
+            yield number, f'"{target}" is not included from the root of the tree'
+            continue
+        target_kind, other = place(target)
+        if kind == "layer" and target_kind == "top":
+            yield number, f"layer {own} includes {other}/, which stands above the library"
+        elif kind == "layer" and other != own and RANK.get(other, len(LAYERS)) >= RANK[own]:
+            yield number, f"layer {own} includes {other}, which is not below it"
+        elif kind == "top" and target_kind == "top" and other != own and own not in {"tests", "examples"}:
+            yield number, f"{own}/ includes {other}/"
+
+
+def text_rules(lines):
+    for number, line in enumerate(lines, 1):
+        if len(line) > K_COLUMNS_MAX:
+            yield number, f"{len(line)} columns, at most {K_COLUMNS_MAX}"
+        if line != line.rstrip():
+            yield number, "spaces at the end of the line"
+        if found := LEFTOVER.search(line):
+            yield number, f"leftover '{found[0]}'"
+        if found := MACHINE_PATH.search(line):
+            yield number, f"path of one machine '{found[0]}'"
+    if len(lines) > K_LINES_MAX:
+        yield len(lines), f"{len(lines)} lines, at most {K_LINES_MAX}: look for the second thing in it"
+
+
+def blank(match):
+    return re.sub(r"[^\n]", " ", match[0])
+
+
+def balanced_end(text, start, opening, closing):
+    depth = 0
+    for index in range(start, len(text)):
+        depth += (text[index] == opening) - (text[index] == closing)
+        if depth == 0:
+            return index
+    return len(text)
+
+
+def coroutine_rules(text):
+    """GCC 12 miscompiles both of these without a word."""
+    bare = COMMENT_OR_STRING.sub(blank, text)
+    if "co_" not in bare:
+        return
+    for match in CONDITION.finditer(bare):
+        end = balanced_end(bare, match.end() - 1, "(", ")")
+        if re.search(r"\bco_await\b", bare[match.end():end]):
+            yield bare.count("\n", 0, match.start()) + 1, "co_await in a condition: await into a variable first"
+    for match in CAPTURING_LAMBDA.finditer(bare):
+        end = balanced_end(bare, match.end() - 1, "{", "}")
+        if re.search(r"\bco_(?:await|return|yield)\b", bare[match.end():end]):
+            line = bare.count("\n", 0, match.end()) + 1
+            yield line, "a capturing lambda is a coroutine: use a named function with arguments by value"
+
+
+def code_rules(path, text, lines):
+    for number, line in enumerate(lines, 1):
+        if CODE_COMMENT.match(line) or re.match(r"\s*#\s*if\s+0\b", line):
+            yield number, "commented-out code"
+        if STOPGAP.search(line):
+            yield number, "a stopgap; say what holds, or mend it"
+    if path.suffix == ".hpp":
+        if not lines or not lines[0].startswith("//"):
+            yield 1, "the header does not open with a comment that says what it is for"
+        if "#pragma once" not in lines:
+            yield 1, "no #pragma once"
+    yield from coroutine_rules(text)
+
+
+def problems(root):
+    root = pathlib.Path(root)
+    found = []
+    for path in files_of(root):
+        if not is_text(root, path):
+            continue
+        text = (root / path).read_text(errors="replace")
+        lines = text.splitlines()
+        rules = [text_rules(lines)]
+        if path.suffix in CODE:
+            rules += [layering(path, lines), code_rules(path, text, lines)]
+        found += [f"{path}:{number}: {what}" for rule in rules for number, what in rule]
+    return found
