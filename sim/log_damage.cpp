@@ -61,12 +61,10 @@ class Survey {
     return expect_of(path);
   }
 
+  // Another file may still hold what is lost: a tail that was copied, a log that reaches back before its snapshot.
   Expect lost(const std::string& path) const {
-    const auto* segment = counted(path);
-    if (segment == nullptr) return path == newest_snapshot_path() ? Expect::reported_or_complete : expect_of(path);
-    const bool holds_some = !segment->batches.empty() && segment->last_position() > snapshot_;
-    const bool in_doubt = !closed_ && segment == &image_.segments.back() && segment->batches.size() < 2;
-    return holds_some && !in_doubt ? Expect::reported : Expect::reported_or_complete;
+    const bool others_may_hold_it = counted(path) != nullptr || path == newest_snapshot_path();
+    return others_may_hold_it ? Expect::reported_or_complete : expect_of(path);
   }
 
  private:

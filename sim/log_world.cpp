@@ -222,7 +222,7 @@ void LogWorld::answered(std::size_t client, Serial first, journal::Answer answer
   c.wants_at_us = disk_.clock_us() + random_.below(500);
   oracle_.answered(first, answer);
   // Some give up on what did not succeed; those are the ones that show whether a refusal was true.
-  if (answer.outcome == Outcome::applied) c.batch.reset();
+  if (answer.outcome == Outcome::applied || answer.outcome == Outcome::refused) c.batch.reset();
   if (answer.outcome != Outcome::applied && !healed_ && random_.chance(0.3)) c.batch.reset();
 }
 
