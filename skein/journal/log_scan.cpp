@@ -183,6 +183,29 @@ StoreResult<void> read_file(Disk& disk, const std::string& path, std::string& bu
   return {};
 }
 
+StoreResult<void> read_entries(Disk& disk, std::span<const SegmentImage> segments, Position from,
+                               const std::function<bool(const EntryView&)>& fn) {
+  std::string bytes;
+  for (const auto& segment : segments) {
+    if (segment.batches.empty() || segment.last_position() < from) continue;
+    if (auto ok = read_file(disk, segment.path, bytes); !ok) return ok;
+    for (const auto& ref : segment.batches) {
+      if (ref.first_position + ref.count <= from) continue;
+      const auto rest = ref.offset < bytes.size() ? std::string_view(bytes).substr(ref.offset) : std::string_view();
+      const auto batch = decode_batch(segment.header.id, ref.offset, rest);
+      if (!batch) return std::unexpected(corrupt(segment.path, ref.offset, "a batch can no longer be read"));
+      bool go_on = true;
+      const bool whole = for_each_entry(*batch, [&](const EntryView& entry) {
+        const bool counts = entry.position >= from && entry.position < ref.first_position + ref.count;
+        if (counts && go_on) go_on = fn(entry);
+      });
+      if (!whole) return std::unexpected(corrupt(segment.path, ref.offset, "a batch holds an unknown entry"));
+      if (!go_on) return {};
+    }
+  }
+  return {};
+}
+
 std::optional<std::uint64_t> find_batch(std::uint64_t segment_id, std::string_view segment, std::uint64_t offset) {
   for (; offset + k_batch_head_bytes <= segment.size(); offset += k_batch_align) {
     const auto rest = segment.substr(offset);

@@ -206,25 +206,7 @@ StoreResult<void> LogStore::roll_over(Position first, std::uint64_t batch_size) 
 }
 
 StoreResult<void> LogStore::read(Position from, const std::function<bool(const EntryView&)>& fn) const {
-  std::string bytes;
-  for (const auto& segment : segments_) {
-    if (segment.batches.empty() || segment.last_position() < from) continue;
-    if (auto ok = read_file(disk_, segment.path, bytes); !ok) return ok;
-    for (const auto& ref : segment.batches) {
-      if (ref.first_position + ref.count <= from) continue;
-      const auto rest = ref.offset < bytes.size() ? std::string_view(bytes).substr(ref.offset) : std::string_view();
-      const auto batch = decode_batch(segment.header.id, ref.offset, rest);
-      if (!batch) return std::unexpected(corrupt(segment.path, ref.offset, "a batch can no longer be read"));
-      bool go_on = true;
-      const bool whole = for_each_entry(*batch, [&](const EntryView& entry) {
-        const bool counts = entry.position >= from && entry.position < ref.first_position + ref.count;
-        if (counts && go_on) go_on = fn(entry);
-      });
-      if (!whole) return std::unexpected(corrupt(segment.path, ref.offset, "a batch holds an unknown entry"));
-      if (!go_on) return {};
-    }
-  }
-  return {};
+  return read_entries(disk_, segments_, from, fn);
 }
 
 std::optional<SpareJob> LogStore::take_spare_job() {
