@@ -32,7 +32,7 @@ StoreResult<void> clear_folder(Disk& disk, const std::string& dir) {
   const auto names = disk.list(dir);
   if (!names) return {};
   for (const auto& name : *names) {
-    if (auto ok = disk.remove(dir + "/" + name); !ok) return disk_failed(ok.error(), dir);
+    if (auto ok = disk.remove(path_in(dir, name)); !ok) return disk_failed(ok.error(), dir);
   }
   return {};
 }
@@ -55,14 +55,13 @@ StoreResult<void> copy_once(Disk& disk, const std::string& dir, const std::strin
     if (parse_segment_name(name)) wanted.push_back(name);
   }
   for (const auto& name : wanted) {
-    if (auto ok = copy_file(disk, dir + "/" + name, to + "/" + name); !ok) return ok;
+    if (auto ok = copy_file(disk, path_in(dir, name), path_in(to, name)); !ok) return ok;
   }
   return sync_folder(disk, to);
 }
 
 void remove_folder(Disk& disk, const std::string& dir) {
-  (void)clear_folder(disk, dir);
-  (void)disk.remove(dir);
+  if (clear_folder(disk, dir)) try_remove(disk, dir);
 }
 
 StoreResult<JournalImage> copy_checked(Disk& disk, const std::string& dir, const std::string& to) {
@@ -91,7 +90,7 @@ StoreResult<JournalImage> copy_journal(Disk& disk, const std::string& dir, const
     return image;
   }
   // Checking the copy has locked it, which left a file; a backup has none.
-  (void)disk.remove(unfinished + "/lock");
+  try_remove(disk, unfinished + "/lock");
   if (auto ok = disk.rename(unfinished, dest); !ok) return disk_failed(ok.error(), dest);
   if (auto ok = sync_folder(disk, parent_of(dest)); !ok) return std::unexpected(ok.error());
   return image;

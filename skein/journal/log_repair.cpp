@@ -18,7 +18,7 @@ class Salvage {
   Salvage(Disk& disk, const std::string& dir, RepairPlan& plan) : disk_(disk), dir_(dir), plan_(plan) {}
 
   StoreResult<void> take(const std::string& name, std::uint64_t id) {
-    const std::string path = dir_ + "/" + name;
+    const std::string path = path_in(dir_, name);
     if (auto ok = read_file(disk_, path, bytes_); !ok) return ok;
     const auto header = decode_header(bytes_);
     if (!header && header.error() == HeaderFault::later_version) {
@@ -113,7 +113,7 @@ StoreResult<void> choose_snapshot(Disk& disk, const std::string& dir, const std:
   for (const auto& name : names) {
     const auto position = parse_snapshot_name(name);
     if (!position) continue;
-    const auto loaded = load_snapshot(disk, dir + "/" + name);
+    const auto loaded = load_snapshot(disk, path_in(dir, name));
     if (loaded && loaded->meta.position == *position) {
       plan.snapshot = std::max(plan.snapshot, *position);
       plan.ids = loaded->meta.ids;
@@ -222,7 +222,7 @@ StoreResult<void> carry_out_repair(Disk& disk, const std::string& dir, const Rep
                        std::min(plan.hard.commit, plan.keep_last)};
   if (auto built = build_segment(disk, dir, header, more); !built) return std::unexpected(built.error());
   for (const auto& name : plan.set_aside) {
-    const std::string path = dir + "/" + name;
+    const std::string path = path_in(dir, name);
     if (auto ok = disk.rename(path, path + ".damaged"); !ok) return disk_failed(ok.error(), path);
   }
   if (auto ok = save_hard_state(disk, dir, hard); !ok) return ok;

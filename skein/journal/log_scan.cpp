@@ -24,7 +24,7 @@ StoreResult<std::vector<Found>> find_segments(Disk& disk, const std::string& dir
   for (const auto& name : *names) {
     const auto id = parse_segment_name(name);
     if (!id) continue;
-    Found segment{*id, dir + "/" + name};
+    Found segment{*id, path_in(dir, name)};
     auto file = disk.open(segment.path, Disk::Mode::read);
     if (!file) return disk_failed(file.error(), segment.path);
     std::array<char, k_header_bytes> block{};
