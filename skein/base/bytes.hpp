@@ -77,7 +77,7 @@ class ByteReader {
       fail();
       return v;
     }
-    std::memcpy(&v, in_.data(), sizeof(T));
+    in_.copy(reinterpret_cast<char*>(&v), sizeof(T));
     in_.remove_prefix(sizeof(T));
     return v;
   }

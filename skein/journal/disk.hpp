@@ -72,4 +72,14 @@ class Disk {
   [[nodiscard]] virtual DiskResult<std::unique_ptr<FolderLock>> lock(const std::string& dir) = 0;
 };
 
+[[nodiscard]] inline std::string path_in(std::string_view dir, std::string_view name) {
+  std::string path;
+  path.reserve(dir.size() + 1 + name.size());
+  path.append(dir).append("/").append(name);
+  return path;
+}
+
+// Removes what is in the way or of no use. That it may fail does no harm: what is left is found at the next open.
+inline void try_remove(Disk& disk, const std::string& path) { [[maybe_unused]] const auto ignored = disk.remove(path); }
+
 }  // namespace skein::inline v0::journal

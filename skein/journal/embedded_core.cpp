@@ -46,7 +46,7 @@ StoreResult<void> EmbeddedCore::recover() {
   if (*snapshot) {
     ids = (*snapshot)->meta.ids;
     snapshot_ = {(*snapshot)->meta.position, (*snapshot)->file.size(),
-                 dir_ + "/" + snapshot_name((*snapshot)->meta.position)};
+                 path_in(dir_, snapshot_name((*snapshot)->meta.position))};
     bool restored = false;
     try {
       restored = replica_.restore((*snapshot)->meta, (*snapshot)->body());
@@ -122,8 +122,9 @@ void EmbeddedCore::close() {
   if (!stopped_) {
     idle();
     hard_ = {term_, hard_.voted_for, replica_.position()};
-    // The mark already vouches for the log; a commit that is not recorded only lags behind.
-    if (!stopped_) (void)save_hard_state(disk_, dir_, hard_);
+    if (!stopped_) {
+      if (auto ok = save_hard_state(disk_, dir_, hard_); !ok) stop(ok.error().describe());
+    }
   }
   JournalCore::close();
 }
@@ -156,7 +157,7 @@ std::optional<AsideJob> EmbeddedCore::take_job() {
   }
 }
 
-void EmbeddedCore::job_done(AsideResult result) {
+void EmbeddedCore::job_done(const AsideResult& result) {
   if (const auto* spare = std::get_if<StoreResult<Spare>>(&result)) store_->spare_done(*spare);
   if (const auto* spares = std::get_if<StoreResult<std::vector<Spare>>>(&result)) store_->discard_done(*spares);
   if (const auto* snapshot = std::get_if<StoreResult<SnapshotInfo>>(&result)) snapshot_done(*snapshot);

@@ -25,7 +25,7 @@ class EmbeddedCore final : public JournalCore {
   void idle() override;
   void close() override;
   [[nodiscard]] std::optional<AsideJob> take_job() override;
-  void job_done(AsideResult result) override;
+  void job_done(const AsideResult& result) override;
   // Compares the disk's room with the low-water mark.
   void check_disk();
 

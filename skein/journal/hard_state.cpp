@@ -16,7 +16,7 @@ constexpr std::uint32_t k_version = 1;
 }  // namespace
 
 StoreResult<std::optional<HardState>> load_hard_state(Disk& disk, const std::string& dir) {
-  const std::string path = dir + "/" + k_hard_state_name;
+  const std::string path = path_in(dir, k_hard_state_name);
   if (auto probe = disk.open(path, Disk::Mode::read); !probe) {
     if (probe.error().code == DiskError::Code::not_found) return std::nullopt;
     return disk_failed(probe.error(), path);
@@ -50,7 +50,7 @@ StoreResult<void> save_hard_state(Disk& disk, const std::string& dir, const Hard
   w.u64(state.voted_for);
   w.u64(state.commit);
   w.u32(crc32c(bytes));
-  const std::string path = dir + "/" + k_hard_state_name;
+  const std::string path = path_in(dir, k_hard_state_name);
   const std::string unfinished = path + ".tmp";
   auto file = disk.open(unfinished, Disk::Mode::create);
   if (!file) return disk_failed(file.error(), unfinished);

@@ -64,7 +64,7 @@ class JournalCore {
   virtual void close();
 
   [[nodiscard]] virtual std::optional<AsideJob> take_job() { return std::nullopt; }
-  virtual void job_done(AsideResult) {}
+  virtual void job_done(const AsideResult&) {}
 
   void on_event(EventFn fn) { event_ = std::move(fn); }
 

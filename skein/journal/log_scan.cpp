@@ -24,7 +24,7 @@ StoreResult<std::vector<Found>> find_segments(Disk& disk, const std::string& dir
   for (const auto& name : *names) {
     const auto id = parse_segment_name(name);
     if (!id) continue;
-    Found segment{*id, dir + "/" + name};
+    Found segment{*id, path_in(dir, name)};
     auto file = disk.open(segment.path, Disk::Mode::read);
     if (!file) return disk_failed(file.error(), segment.path);
     std::array<char, k_header_bytes> block{};
@@ -180,6 +180,29 @@ StoreResult<void> read_file(Disk& disk, const std::string& path, std::string& bu
   const auto got = (*file)->read_at(0, buffer);
   if (!got) return disk_failed(got.error(), path);
   buffer.resize(*got);
+  return {};
+}
+
+StoreResult<void> read_entries(Disk& disk, std::span<const SegmentImage> segments, Position from,
+                               const std::function<bool(const EntryView&)>& fn) {
+  std::string bytes;
+  for (const auto& segment : segments) {
+    if (segment.batches.empty() || segment.last_position() < from) continue;
+    if (auto ok = read_file(disk, segment.path, bytes); !ok) return ok;
+    for (const auto& ref : segment.batches) {
+      if (ref.first_position + ref.count <= from) continue;
+      const auto rest = ref.offset < bytes.size() ? std::string_view(bytes).substr(ref.offset) : std::string_view();
+      const auto batch = decode_batch(segment.header.id, ref.offset, rest);
+      if (!batch) return std::unexpected(corrupt(segment.path, ref.offset, "a batch can no longer be read"));
+      bool go_on = true;
+      const bool whole = for_each_entry(*batch, [&](const EntryView& entry) {
+        const bool counts = entry.position >= from && entry.position < ref.first_position + ref.count;
+        if (counts && go_on) go_on = fn(entry);
+      });
+      if (!whole) return std::unexpected(corrupt(segment.path, ref.offset, "a batch holds an unknown entry"));
+      if (!go_on) return {};
+    }
+  }
   return {};
 }
 

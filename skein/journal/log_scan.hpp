@@ -11,7 +11,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -58,6 +60,11 @@ struct LogImage {
 // Reads the log of `dir`, of which everything up to `snapshot` is in a snapshot. An empty image when there is no
 // segment and no snapshot.
 [[nodiscard]] StoreResult<LogImage> scan_log(Disk& disk, const std::string& dir, Position snapshot);
+
+// Hands out the entries of scanned segments from `from` on, in order, until fn answers false. Checksums are checked
+// again; the views die with the call.
+[[nodiscard]] StoreResult<void> read_entries(Disk& disk, std::span<const SegmentImage> segments, Position from,
+                                             const std::function<bool(const EntryView&)>& fn);
 
 // Reads a whole file into `buffer`, reusing its room.
 [[nodiscard]] StoreResult<void> read_file(Disk& disk, const std::string& path, std::string& buffer);

@@ -86,12 +86,12 @@ StoreResult<void> LogStore::copy_tail(std::uint64_t id) {
 // Unfinished files go, spares of a useful size are taken over, obsolete segments are removed. That removing fails is no
 // reason not to start: the next open tries again.
 void LogStore::collect_leftovers(const std::vector<std::string>& obsolete) {
-  for (const auto& path : obsolete) (void)disk_.remove(path);
+  for (const auto& path : obsolete) try_remove(disk_, path);
   const auto names = disk_.list(dir_);
   if (!names) return;
   for (const auto& name : *names) {
-    const std::string path = dir_ + "/" + name;
-    if (name.ends_with(".tmp") && (name.starts_with("spare-") || name.starts_with("seg-"))) (void)disk_.remove(path);
+    const std::string path = path_in(dir_, name);
+    if (name.ends_with(".tmp") && (name.starts_with("spare-") || name.starts_with("seg-"))) try_remove(disk_, path);
     const auto number = parse_numbered(name, "spare-", ".log");
     if (!number) continue;
     next_spare_ = std::max(next_spare_, *number + 1);
@@ -100,10 +100,10 @@ void LogStore::collect_leftovers(const std::vector<std::string>& obsolete) {
     if (size && *size >= options_.segment_bytes && spares_.size() < options_.spares_kept) {
       spares_.push_back({path, *size});
     } else {
-      (void)disk_.remove(path);
+      try_remove(disk_, path);
     }
   }
-  (void)disk_.sync_dir(dir_);
+  [[maybe_unused]] const auto ignored = disk_.sync_dir(dir_);
 }
 
 StoreResult<void> LogStore::append(std::span<const EntryView> entries) {
@@ -166,15 +166,15 @@ StoreResult<void> LogStore::mark_idle() {
 StoreResult<std::string> LogStore::file_for_segment(std::uint64_t& bytes) {
   const auto fits = std::ranges::find_if(spares_, [&](const Spare& spare) { return spare.bytes >= bytes; });
   if (fits != spares_.end()) {
-    const Spare spare = *fits;
+    const Spare spare = std::move(*fits);
     spares_.erase(fits);
     bytes = spare.bytes;
     return spare.path;
   }
   bytes = whole_blocks(std::max(bytes, options_.segment_bytes));
-  std::string path = dir_ + "/" + segment_name(highest_id_ + 1) + ".tmp";
+  std::string path = path_in(dir_, segment_name(highest_id_ + 1)) + ".tmp";
   if (auto ok = write_zeros(disk_, path, bytes); !ok) {
-    (void)disk_.remove(path);
+    try_remove(disk_, path);
     return std::unexpected(ok.error());
   }
   return path;
@@ -189,7 +189,7 @@ StoreResult<void> LogStore::roll_over(Position first, std::uint64_t batch_size) 
   }
   SegmentImage next;
   next.header = {highest_id_ + 1, first, bytes, last_term_, ids_};
-  next.path = dir_ + "/" + segment_name(next.header.id);
+  next.path = path_in(dir_, segment_name(next.header.id));
   auto file = disk_.open(*from, Disk::Mode::write);
   if (!file) return poison(file.error(), *from);
   if (auto ok = (*file)->write_at(0, encode_header(next.header)); !ok) return poison(ok.error(), *from);
@@ -206,25 +206,7 @@ StoreResult<void> LogStore::roll_over(Position first, std::uint64_t batch_size) 
 }
 
 StoreResult<void> LogStore::read(Position from, const std::function<bool(const EntryView&)>& fn) const {
-  std::string bytes;
-  for (const auto& segment : segments_) {
-    if (segment.batches.empty() || segment.last_position() < from) continue;
-    if (auto ok = read_file(disk_, segment.path, bytes); !ok) return ok;
-    for (const auto& ref : segment.batches) {
-      if (ref.first_position + ref.count <= from) continue;
-      const auto rest = ref.offset < bytes.size() ? std::string_view(bytes).substr(ref.offset) : std::string_view();
-      const auto batch = decode_batch(segment.header.id, ref.offset, rest);
-      if (!batch) return std::unexpected(corrupt(segment.path, ref.offset, "a batch can no longer be read"));
-      bool go_on = true;
-      const bool whole = for_each_entry(*batch, [&](const EntryView& entry) {
-        const bool counts = entry.position >= from && entry.position < ref.first_position + ref.count;
-        if (counts && go_on) go_on = fn(entry);
-      });
-      if (!whole) return std::unexpected(corrupt(segment.path, ref.offset, "a batch holds an unknown entry"));
-      if (!go_on) return {};
-    }
-  }
-  return {};
+  return read_entries(disk_, segments_, from, fn);
 }
 
 std::optional<SpareJob> LogStore::take_spare_job() {

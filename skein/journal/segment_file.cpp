@@ -34,11 +34,11 @@ StoreResult<void> write_zeros(Disk& disk, const std::string& path, std::uint64_t
 }
 
 StoreResult<Spare> run(Disk& disk, const SpareJob& job) {
-  const std::string path = job.dir + "/" + spare_name(job.number);
+  const std::string path = path_in(job.dir, spare_name(job.number));
   const std::string unfinished = path + ".tmp";
   if (auto ok = write_zeros(disk, unfinished, job.bytes); !ok) {
-    // What room the attempt took is needed elsewhere; that removing it may fail too changes nothing.
-    (void)disk.remove(unfinished);
+    // What room the attempt took is needed elsewhere.
+    try_remove(disk, unfinished);
     return std::unexpected(ok.error());
   }
   if (auto ok = disk.rename(unfinished, path); !ok) return disk_failed(ok.error(), path);
@@ -50,7 +50,7 @@ StoreResult<std::vector<Spare>> run(Disk& disk, const DiscardJob& job) {
   std::vector<Spare> spares;
   for (const auto& segment : job.segments) {
     if (spares.size() < job.recycle) {
-      Spare spare{job.dir + "/" + spare_name(job.number + spares.size()), segment.bytes};
+      Spare spare{path_in(job.dir, spare_name(job.number + spares.size())), segment.bytes};
       if (auto ok = disk.rename(segment.path, spare.path); !ok) return disk_failed(ok.error(), segment.path);
       spares.push_back(std::move(spare));
     } else if (auto ok = disk.remove(segment.path); !ok) {
@@ -64,7 +64,7 @@ StoreResult<std::vector<Spare>> run(Disk& disk, const DiscardJob& job) {
 StoreResult<BuiltSegment> build_segment(Disk& disk, const std::string& dir, SegmentHeader header,
                                         const MoreEntries& more) {
   BuiltSegment built;
-  built.path = dir + "/" + segment_name(header.id);
+  built.path = path_in(dir, segment_name(header.id));
   const std::string unfinished = built.path + ".tmp";
   if (auto ok = write_zeros(disk, unfinished, header.nominal_bytes); !ok) return std::unexpected(ok.error());
   auto file = disk.open(unfinished, Disk::Mode::write);

@@ -80,13 +80,13 @@ std::string snapshot_name(Position position) { return numbered_name("snap-", pos
 std::optional<Position> parse_snapshot_name(std::string_view name) { return parse_numbered(name, "snap-", ".snap"); }
 
 StoreResult<SnapshotInfo> write_snapshot(Disk& disk, const std::string& dir, const FrozenState& state) {
-  SnapshotInfo info{state.meta.position, 0, dir + "/" + snapshot_name(state.meta.position)};
+  SnapshotInfo info{state.meta.position, 0, path_in(dir, snapshot_name(state.meta.position))};
   const std::string unfinished = info.path + ".tmp";
   auto file = disk.open(unfinished, Disk::Mode::create);
   if (!file) return disk_failed(file.error(), unfinished);
   const auto bytes = write_file(**file, state);
   if (!bytes) {
-    (void)disk.remove(unfinished);
+    try_remove(disk, unfinished);
     return disk_failed(bytes.error(), unfinished);
   }
   info.bytes = *bytes;
@@ -135,7 +135,7 @@ StoreResult<std::optional<LoadedSnapshot>> newest_snapshot(Disk& disk, const std
     if (position && (!newest || *position > *newest)) newest = position;
   }
   if (!newest) return std::nullopt;
-  const std::string path = dir + "/" + snapshot_name(*newest);
+  const std::string path = path_in(dir, snapshot_name(*newest));
   auto loaded = load_snapshot(disk, path);
   if (!loaded) return std::unexpected(loaded.error());
   if (loaded->meta.position != *newest) {
@@ -150,7 +150,7 @@ void remove_old_snapshots(Disk& disk, const std::string& dir, Position keep) {
   for (const auto& name : *names) {
     const auto position = parse_snapshot_name(name);
     const bool unfinished = name.starts_with("snap-") && name.ends_with(".tmp");
-    if (unfinished || (position && *position < keep)) (void)disk.remove(dir + "/" + name);
+    if (unfinished || (position && *position < keep)) try_remove(disk, path_in(dir, name));
   }
 }
 

@@ -39,11 +39,13 @@ class TestDisk final : public Disk {
   }
   DiskResult<void> rename(const std::string& from, const std::string& to) override {
     if (auto e = check(Op::rename, "rename", from)) return std::unexpected(*e);
-    const auto at = files.find(from);
-    if (at == files.end()) return std::unexpected(DiskError{DiskError::Code::not_found, "rename " + from + ": none"});
-    auto contents = at->second;
-    files.erase(at);
-    files[to] = std::move(contents);
+    std::map<std::string, std::shared_ptr<std::string>> moved;
+    for (const auto& [path, contents] : files) {
+      if (path == from || path.starts_with(from + "/")) moved[to + path.substr(from.size())] = contents;
+    }
+    if (moved.empty()) return std::unexpected(DiskError{DiskError::Code::not_found, "rename " + from + ": none"});
+    std::erase_if(files, [&](const auto& file) { return file.first == from || file.first.starts_with(from + "/"); });
+    for (auto& [path, contents] : moved) files[path] = std::move(contents);
     return {};
   }
   DiskResult<void> remove(const std::string& path) override {

@@ -151,7 +151,7 @@ void ThreadedJournal::handle(Message& message) {
   if (auto* read = std::get_if<ReadMessage>(&message)) core_->read(read->min_position, std::move(read->fn));
   if (auto* snapshot = std::get_if<SnapshotMessage>(&message)) core_->request_snapshot(std::move(snapshot->done));
   if (std::holds_alternative<TrimMessage>(message)) core_->request_trim();
-  if (auto* result = std::get_if<AsideResult>(&message)) core_->job_done(std::move(*result));
+  if (const auto* result = std::get_if<AsideResult>(&message)) core_->job_done(*result);
 }
 
 void ThreadedJournal::hand_out_jobs() {
