@@ -1,10 +1,11 @@
 #include "skein/journal/hard_state.hpp"
 
+#include <fmt/format.h>
+
 #include <string_view>
 
 #include "skein/base/bytes.hpp"
 #include "skein/base/crc32c.hpp"
-#include "skein/journal/log_scan.hpp"
 #include "skein/journal/segment_file.hpp"
 
 namespace skein::inline v0::journal {
@@ -39,6 +40,20 @@ StoreResult<std::optional<HardState>> load_hard_state(Disk& disk, const std::str
     return std::unexpected(StoreError{StoreError::Kind::version, path, 0, "a later format than this program's"});
   }
   return state;
+}
+
+StoreResult<void> check_decided(const std::string& dir, const std::optional<HardState>& hard, const LogImage& log) {
+  if (!hard && log.last > 0) {
+    return std::unexpected(
+        corrupt(path_in(dir, k_hard_state_name), 0, fmt::format("missing, although the log goes to {}", log.last)));
+  }
+  if (hard && log.empty()) return std::unexpected(corrupt(dir, 0, "every segment is missing"));
+  if (hard && hard->commit > log.last) {
+    return std::unexpected(corrupt(dir, 0,
+                                   fmt::format("position {} was decided, but the log ends at {}: a segment is missing",
+                                               hard->commit, log.last)));
+  }
+  return {};
 }
 
 StoreResult<void> save_hard_state(Disk& disk, const std::string& dir, const HardState& state) {

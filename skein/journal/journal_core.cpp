@@ -169,6 +169,8 @@ void JournalCore::run_queued() {
     sync();
     apply();
   }
+  // Something may have been written before, and not synced.
+  sync();
   apply();
 }
 

@@ -23,8 +23,13 @@ StoreResult<std::unique_ptr<LogStore>> LogStore::open(Disk& disk, const std::str
                                                       Position snapshot) {
   auto image = scan_log(disk, dir, snapshot);
   if (!image) return std::unexpected(image.error());
+  return open(disk, dir, options, std::move(*image));
+}
+
+StoreResult<std::unique_ptr<LogStore>> LogStore::open(Disk& disk, const std::string& dir, const StoreOptions& options,
+                                                      LogImage image) {
   std::unique_ptr<LogStore> store(new LogStore(disk, dir, options));
-  if (auto ok = store->start(std::move(*image)); !ok) return std::unexpected(ok.error());
+  if (auto ok = store->start(std::move(image)); !ok) return std::unexpected(ok.error());
   return store;
 }
 
