@@ -34,7 +34,7 @@ class Survey {
     const auto snapshot = journal::newest_snapshot(disk_, dir_);
     if (!snapshot) return false;
     if (*snapshot) snapshot_ = (*snapshot)->meta.position;
-    auto image = journal::scan_log(disk_, dir_, snapshot_);
+    auto image = journal::scan_log(disk_, dir_, snapshot_.value_or(0));
     if (!image || image->empty()) return false;
     image_ = std::move(*image);
     return true;
@@ -74,7 +74,7 @@ class Survey {
   }
 
   std::string newest_snapshot_path() const {
-    return snapshot_ == 0 ? std::string() : dir_ + "/" + journal::snapshot_name(snapshot_);
+    return snapshot_ ? dir_ + "/" + journal::snapshot_name(*snapshot_) : std::string();
   }
 
   Expect expect_of(const std::string& path) const {
@@ -106,7 +106,7 @@ class Survey {
   SimDisk& disk_;
   std::string dir_;
   bool closed_;
-  journal::Position snapshot_ = 0;
+  std::optional<journal::Position> snapshot_;
   LogImage image_;
 };
 

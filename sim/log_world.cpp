@@ -52,7 +52,7 @@ StoryResult LogWorld::run() {
   return std::move(result_);
 }
 
-// The id limits of the first life are the folder's; later lives are configured differently, which must not matter.
+// The id limits it is made with are the folder's; later lives are configured differently, which must not matter.
 journal::JournalLimits LogWorld::make_limits() {
   journal::JournalLimits limits;
   limits.segment_bytes = pick(random_, {8192, 12288, 16384});
@@ -62,8 +62,7 @@ journal::JournalLimits LogWorld::make_limits() {
   limits.batch_bytes = pick(random_, {1000, 8000, 1ULL << 20U});
   limits.in_flight_bytes = pick(random_, {3000, 1ULL << 20U});
   limits.disk_low_water_bytes = pick(random_, {0, 20'000});
-  const bool first = life_ <= 1;
-  if (first ? ids_forgotten_ : random_.chance(0.3)) limits.ids.ids_kept = 1 + random_.below(12);
+  if (!opened_once_ ? ids_forgotten_ : random_.chance(0.3)) limits.ids.ids_kept = 1 + random_.below(12);
   if (random_.chance(0.3)) limits.ids.id_result_bytes = random_.below(12);
   return limits;
 }
@@ -124,6 +123,7 @@ bool LogWorld::start() {
     return false;
   }
   core_ = std::move(*core);
+  opened_once_ = true;
   note(fmt::format("  started at position {}", core_->replica().position()));
   oracle_.started(core_->replica().position(), core_->replica().hash(), machine_->steps());
   return true;

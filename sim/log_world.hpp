@@ -78,6 +78,7 @@ class LogWorld {
   bool ids_forgotten_;
   LogOracle oracle_;
   bool opening_ = false;
+  bool opened_once_ = false;
   journal::JournalLimits limits_;
   std::unique_ptr<HistoryMachine> machine_;
   std::unique_ptr<journal::EmbeddedCore> core_;
