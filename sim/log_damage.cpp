@@ -47,6 +47,9 @@ class Survey {
       const std::uint64_t size = disk_.bytes_of(path).size();
       if (segment != nullptr) {
         add_segment(*segment, size, all);
+      } else if (obsolete(path)) {
+        all.push_back({path, 0, journal::k_sector_bytes, Expect::reported_or_complete});
+        all.push_back({path, journal::k_sector_bytes, size - journal::k_sector_bytes, Expect::complete});
       } else {
         all.push_back({path, 0, size, expect_of(path)});
       }
@@ -58,13 +61,15 @@ class Survey {
   // What cutting it short must lead to.
   Expect cut_short(const std::string& path) const {
     if (counted(path) != nullptr) return Expect::reported;
+    if (obsolete(path)) return Expect::reported_or_complete;
     return expect_of(path);
   }
 
   // Another file may still hold what is lost: a tail that was copied, a log that reaches back before its snapshot.
   Expect lost(const std::string& path) const {
     const bool others_may_hold_it = counted(path) != nullptr || path == newest_snapshot_path();
-    return others_may_hold_it ? Expect::reported_or_complete : expect_of(path);
+    const bool nothing_to_lose = image_.last == 0;
+    return others_may_hold_it || nothing_to_lose ? Expect::reported_or_complete : expect_of(path);
   }
 
  private:
@@ -72,6 +77,8 @@ class Survey {
     const auto at = std::ranges::find(image_.segments, path, &SegmentImage::path);
     return at == image_.segments.end() ? nullptr : &*at;
   }
+
+  bool obsolete(const std::string& path) const { return std::ranges::count(image_.obsolete, path) > 0; }
 
   std::string newest_snapshot_path() const {
     return snapshot_ ? dir_ + "/" + journal::snapshot_name(*snapshot_) : std::string();

@@ -7,7 +7,8 @@
 //   segments that no longer count, older snapshots, unfinished files. Damage there must not keep the journal from
 //   opening with all it had.
 // In between: the newest mark, which vouches for what can be read anyway, and the loss of a whole file that others can
-//   stand in for (a snapshot while the log reaches back to its beginning). It is reported or nothing is missing.
+//   stand in for (a snapshot while the log reaches back to its beginning); and the header of a segment that no longer
+//   counts, for without it nobody can tell that. It is reported or nothing is missing.
 //
 // After a crash the last batch is in doubt, so damage there can't be told from a torn write; all before it must be
 // reported as in a closed log.

@@ -16,7 +16,7 @@ using journal::StoreError;
 namespace {
 
 constexpr std::uint64_t k_lives_max = 7;
-constexpr std::uint64_t k_steps_max = 60;
+constexpr std::uint64_t k_steps_max = 250;
 constexpr std::size_t k_clients_max = 6;
 constexpr std::uint64_t k_finish_rounds_max = 50;
 
@@ -70,15 +70,15 @@ journal::JournalLimits LogWorld::make_limits() {
 void LogWorld::live_once() {
   const auto ending = static_cast<Ending>(random_.below(5));
   note(fmt::format("life {}", life_));
-  if (ending == Ending::cut_at_point) disk_.cut_power_at(1 + random_.below(60));
+  if (ending == Ending::cut_at_point) disk_.cut_power_at(1 + random_.below(pick(random_, {15, 60, 150})));
   if (ending == Ending::disk_failure) {
     const bool full = random_.chance(0.25);
-    disk_.fail_at(1 + random_.below(60), full ? journal::DiskError::Code::no_space : journal::DiskError::Code::io);
+    disk_.fail_at(1 + random_.below(pick(random_, {15, 60, 150})), full ? journal::DiskError::Code::no_space : journal::DiskError::Code::io);
     ++result_.failures;
   }
   try {
     if (start()) {
-      take_steps(random_.below(k_steps_max));
+      take_steps(random_.below(pick(random_, {20, 60, k_steps_max})));
       end(ending);
     }
   } catch (const PowerCut&) {
@@ -174,7 +174,7 @@ void LogWorld::take_step() {
     case 17:
       return deliver_result();
     case 18:
-      if (random_.chance(0.5)) return core_->idle();
+      if (random_.chance(0.7)) return core_->idle();
       return ask_to_read();
     default:
       if (random_.chance(0.3)) return change_capacity();
