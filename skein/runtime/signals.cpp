@@ -66,11 +66,15 @@ void on_tick(Core& core, Slot& slot) {
   extension.tick_armed = false;
   const Instant now = core.now();
   if (slot.wait_ref != 0 && slot.deadline != Instant::max()) {
-    if (slot.deadline <= now) {
+    bool over = slot.deadline <= now;
+    try {
+      if (!over) arm_deadline(core, slot);
+    } catch (const TimersExhausted&) {
+      over = true;  // early, rather than never
+    }
+    if (over) {
       slot.wait_ref = 0;
       slot.timed_out = true;
-    } else {
-      arm_deadline(core, slot);
     }
     return;
   }

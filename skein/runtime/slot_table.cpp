@@ -56,10 +56,11 @@ void SlotTable::release(Slot& slot, Cache* cache) {
   if (!exhausted) {
     if (cache != nullptr) {
       cache->push_back(index);
-      if (cache->size() >= 4 * k_batch) {
+      if (cache->size() >= std::size_t{4} * k_batch) {
+        constexpr std::ptrdiff_t k_given_back = std::ptrdiff_t{2} * k_batch;
         const std::scoped_lock lock(mutex_);
-        free_.insert(free_.end(), cache->begin(), cache->begin() + 2 * k_batch);
-        cache->erase(cache->begin(), cache->begin() + 2 * k_batch);
+        free_.insert(free_.end(), cache->begin(), cache->begin() + k_given_back);
+        cache->erase(cache->begin(), cache->begin() + k_given_back);
       }
     } else {
       const std::scoped_lock lock(mutex_);

@@ -205,7 +205,11 @@ void Workers::run(Worker& worker) {
       // The first out of full idleness recruits another, who then polls for a while: a process that waits behind a
       // long handler is found by it.
       const std::int64_t before = last_activity_.exchange(now, std::memory_order_relaxed);
-      if (now - before > k_active_ns) wake_one();
+      if (now - before > k_active_ns) {
+        wake_one();
+        const std::scoped_lock lock(core_.timer_mutex);
+        core_.timer_changed.notify_one();
+      }
     } else if ((worker.turn.load(std::memory_order_relaxed) & 0x7ffU) == 0) {
       last_activity_.store(steady_ns(), std::memory_order_relaxed);
     }
@@ -238,6 +242,11 @@ void Workers::watch(Instant now, Duration limit) {
     if (turn != watched.turn || (turn & 1U) == 0) {
       watched = Watched{turn, now, false, false};
       continue;
+    }
+    // Whatever waits behind a long turn is for another worker.
+    if (worker.queue.size() != 0) {
+      last_activity_.store(steady_ns(), std::memory_order_relaxed);
+      wake_one();
     }
     const Duration lasted = now - watched.since;
     const bool stuck = lasted >= core_.options.stuck_limit;
