@@ -6,6 +6,7 @@
 
 #include "skein/base/bytes.hpp"
 #include "skein/base/crc32c.hpp"
+#include "skein/journal/planted.hpp"
 #include "skein/journal/segment_file.hpp"
 
 namespace skein::inline v0::journal {
@@ -43,6 +44,7 @@ StoreResult<std::optional<HardState>> load_hard_state(Disk& disk, const std::str
 }
 
 StoreResult<void> check_decided(const std::string& dir, const std::optional<HardState>& hard, const LogImage& log) {
+  if (planted(Bug::decided_not_checked)) return {};
   if (!hard && log.last > 0) {
     return std::unexpected(
         corrupt(path_in(dir, k_hard_state_name), 0, fmt::format("missing, although the log goes to {}", log.last)));
@@ -70,7 +72,9 @@ StoreResult<void> save_hard_state(Disk& disk, const std::string& dir, const Hard
   auto file = disk.open(unfinished, Disk::Mode::create);
   if (!file) return disk_failed(file.error(), unfinished);
   if (auto ok = (*file)->write_at(0, bytes); !ok) return disk_failed(ok.error(), unfinished);
-  if (auto ok = (*file)->sync(); !ok) return disk_failed(ok.error(), unfinished);
+  if (!planted(Bug::hard_state_not_synced)) {
+    if (auto ok = (*file)->sync(); !ok) return disk_failed(ok.error(), unfinished);
+  }
   if (auto ok = disk.rename(unfinished, path); !ok) return disk_failed(ok.error(), path);
   return sync_folder(disk, dir);
 }

@@ -41,7 +41,7 @@ StoreResult<void> LogStore::start(LogImage image) {
   cut_bytes_ = image.cut_bytes;
   skips_ = std::move(image.skips);
   segments_ = std::move(image.segments);
-  if (!segments_.empty()) ids_ = segments_.back().header.ids;
+  if (!segments_.empty() && !planted(Bug::configured_ids_win)) ids_ = segments_.back().header.ids;
   const bool in_place = image.clean || (planted(Bug::tail_not_copied) && !segments_.empty());
   if (auto ok = in_place ? go_on_in_place() : copy_tail(highest_id_ + 1); !ok) return ok;
   collect_leftovers(image.obsolete);
@@ -127,7 +127,8 @@ StoreResult<void> LogStore::append(std::span<const EntryView> entries) {
   }
   auto& segment = segments_.back();
   buffer_.clear();
-  encode_batch(buffer_, segment.header.id, segment.end_offset, durable_, entries);
+  const Position mark = planted(Bug::mark_ahead_of_sync) ? entries.back().position : durable_;
+  encode_batch(buffer_, segment.header.id, segment.end_offset, mark, entries);
   dirty_ = true;
   if (auto ok = file_->write_at(segment.end_offset, buffer_); !ok) return poison(ok.error(), segment.path);
   segment.batches.push_back(
@@ -198,7 +199,9 @@ StoreResult<void> LogStore::roll_over(Position first, std::uint64_t batch_size) 
   auto file = disk_.open(*from, Disk::Mode::write);
   if (!file) return poison(file.error(), *from);
   if (auto ok = (*file)->write_at(0, encode_header(next.header)); !ok) return poison(ok.error(), *from);
-  if (auto ok = (*file)->sync(); !ok) return poison(ok.error(), *from);
+  if (!planted(Bug::header_not_synced)) {
+    if (auto ok = (*file)->sync(); !ok) return poison(ok.error(), *from);
+  }
   if (auto ok = disk_.rename(*from, next.path); !ok) return poison(ok.error(), *from);
   if (auto ok = sync_folder(disk_, dir_); !ok) return poison({DiskError::Code::io, ok.error().what}, dir_);
   file_ = std::move(*file);
