@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::uint64_t k_lives_max = 7;
 constexpr std::uint64_t k_steps_max = 250;
+constexpr std::uint64_t k_steps_to_cut_max = 30;
 constexpr std::size_t k_clients_max = 6;
 constexpr std::uint64_t k_finish_rounds_max = 50;
 
@@ -79,6 +80,10 @@ void LogWorld::live_once() {
   try {
     if (start()) {
       take_steps(random_.below(pick(random_, {20, 60, k_steps_max})));
+      if (ending == Ending::power_cut) {
+        disk_.cut_power_at(1 + random_.below(5));
+        take_steps(k_steps_to_cut_max);
+      }
       end(ending);
     }
   } catch (const PowerCut&) {

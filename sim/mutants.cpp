@@ -51,6 +51,16 @@ constexpr std::array k_mutants = {
     Mutant{Bug::snapshot_off_by_one, "a snapshot claims one position too many"},
     Mutant{Bug::trim_past_snapshot, "the log is trimmed past the snapshot"},
     Mutant{Bug::id_applied_twice, "a command id is applied again"},
+    Mutant{Bug::copied_tail_not_synced, "a copied tail is not synced"},
+    Mutant{Bug::crc_without_segment, "a recycled segment's old batches pass"},
+    Mutant{Bug::mark_ahead_of_sync, "a batch vouches for itself"},
+    Mutant{Bug::header_not_synced, "a segment gets its name before its header is safe"},
+    Mutant{Bug::short_segment_accepted, "a segment may be shorter than it was made"},
+    Mutant{Bug::snapshot_not_synced, "a snapshot is renamed before it is synced"},
+    Mutant{Bug::hard_state_not_synced, "the hard state is renamed before it is synced"},
+    Mutant{Bug::decided_not_checked, "nobody asks whether the log holds what was decided"},
+    Mutant{Bug::configured_ids_win, "the configured id limits win over the folder's"},
+    Mutant{Bug::doubt_answered_as_refusal, "what may be in the log is answered as not done"},
 };
 
 std::optional<std::uint64_t> seed_that_catches(Bug bug, std::string& violation) {
