@@ -284,7 +284,9 @@ void LogWorld::end(Ending ending) {
     const bool failed = core_->stopped().has_value();
     core_->close();
     drop_core();
-    if (failed) return;
+    // On a full disk the end of the log can't be recorded, and a log without that is as good as killed.
+    const auto hard = journal::load_hard_state(disk_, k_sim_dir);
+    if (failed || !hard || !*hard || (*hard)->commit != oracle_.seen()) return;
     const std::uint64_t damages = random_.below(4);
     for (std::uint64_t i = 0; i < damages && !violated(); ++i) damage_a_copy(true);
   } else if (ending == Ending::power_cut) {
