@@ -124,10 +124,19 @@ DiskResult<void> FileDisk::remove(const std::string& path) {
   return {};
 }
 
+// A new folder is safe only when the one above it is synced, and so on up to the first that was there before.
 DiskResult<void> FileDisk::make_dir(const std::string& dir) {
   std::error_code error;
-  std::filesystem::create_directories(dir, error);
+  const std::filesystem::path path = std::filesystem::absolute(dir, error).lexically_normal();
   if (error) return failed("make folder", dir, error.value());
+  std::filesystem::path made;
+  for (const auto& part : path) {
+    const auto above = made;
+    made /= part;
+    if (part.empty() || std::filesystem::is_directory(made, error)) continue;
+    if (!std::filesystem::create_directory(made, error) && error) return failed("make folder", dir, error.value());
+    if (auto ok = sync_dir(above.string()); !ok) return ok;
+  }
   return {};
 }
 

@@ -34,6 +34,11 @@ StoreResult<std::unique_ptr<LogStore>> LogStore::open(Disk& disk, const std::str
 }
 
 StoreResult<void> LogStore::start(LogImage image) {
+  // An earlier program may have died between giving a file its name and syncing the folder. What is built on now, and
+  // what is removed because of it, must not outlive the name.
+  if (!planted(Bug::found_names_not_synced)) {
+    if (auto ok = sync_folder(disk_, dir_); !ok) return ok;
+  }
   last_ = image.last;
   durable_ = image.durable;
   last_term_ = image.last_term;

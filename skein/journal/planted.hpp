@@ -28,6 +28,7 @@ enum class Bug {
   decided_not_checked,
   configured_ids_win,
   doubt_answered_as_refusal,
+  found_names_not_synced,
 };
 
 #if defined(SKEIN_PLANTED_BUGS)
