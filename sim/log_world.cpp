@@ -71,10 +71,10 @@ journal::JournalLimits LogWorld::make_limits() {
 void LogWorld::live_once() {
   const auto ending = static_cast<Ending>(random_.below(5));
   note(fmt::format("life {}", life_));
-  if (ending == Ending::cut_at_point) disk_.cut_power_at(1 + random_.below(pick(random_, {15, 60, 150})));
+  if (ending == Ending::cut_at_point) disk_.cut_power_at(1 + random_.below(pick(random_, {4, 15, 60, 150})));
   if (ending == Ending::disk_failure) {
     const bool full = random_.chance(0.25);
-    disk_.fail_at(1 + random_.below(pick(random_, {15, 60, 150})), full ? journal::DiskError::Code::no_space : journal::DiskError::Code::io);
+    disk_.fail_at(1 + random_.below(pick(random_, {4, 15, 60, 150})), full ? journal::DiskError::Code::no_space : journal::DiskError::Code::io);
     ++result_.failures;
   }
   try {
@@ -87,10 +87,14 @@ void LogWorld::live_once() {
       end(ending);
     }
   } catch (const PowerCut&) {
-    note("  the power is cut");
-    ++result_.power_cuts;
     drop_core();
-    disk_.lose_power();
+    if (random_.chance(0.5)) {
+      note("  is killed in the middle of it");
+    } else {
+      note("  the power is cut");
+      ++result_.power_cuts;
+      disk_.lose_power();
+    }
   }
   drop_core();
   // Whoever starts a program after its disk failed may have had the machine off in between.

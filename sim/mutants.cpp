@@ -60,6 +60,7 @@ constexpr std::array k_mutants = {
     Mutant{Bug::hard_state_not_synced, "the hard state is renamed before it is synced"},
     Mutant{Bug::decided_not_checked, "nobody asks whether the log holds what was decided"},
     Mutant{Bug::configured_ids_win, "the configured id limits win over the folder's"},
+    Mutant{Bug::found_names_not_synced, "names found at a start are not synced before they are built on"},
     Mutant{Bug::doubt_answered_as_refusal, "what may be in the log is answered as not done"},
 };
 

@@ -113,6 +113,7 @@ void LogStore::collect_leftovers(const std::vector<std::string>& obsolete) {
       try_remove(disk_, path);
     }
   }
+  if (planted(Bug::found_names_not_synced)) return;
   [[maybe_unused]] const auto ignored = disk_.sync_dir(dir_);
 }
 
