@@ -23,6 +23,8 @@ StoreResult<std::unique_ptr<LogStore>> LogStore::open(Disk& disk, const std::str
                                                       Position snapshot) {
   auto image = scan_log(disk, dir, snapshot);
   if (!image) return std::unexpected(image.error());
+  // A program that was killed may have renamed files without syncing the folder; what is built on now must stay.
+  if (auto ok = sync_folder(disk, dir); !ok) return std::unexpected(ok.error());
   std::unique_ptr<LogStore> store(new LogStore(disk, dir, options));
   if (auto ok = store->start(std::move(*image)); !ok) return std::unexpected(ok.error());
   return store;
