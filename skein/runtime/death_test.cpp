@@ -133,7 +133,7 @@ TEST(Death, is_told_last_for_every_seed) {
     named.name = "holder";
     const Pid holder = runtime.spawn_with<Holder>(named, &notebook);
     runtime.cast<Holder>(holder, Work{gate.get_future().share()});
-    for (int i = 0; i < 3; ++i) runtime.step();
+    runtime.step();
     runtime.exit(holder, ExitReason::kill());
     ASSERT_TRUE(runtime.run(&watch, holder, &notebook));
     const Lines lines = notebook.lines();
