@@ -32,7 +32,7 @@ std::shared_ptr<BreakerRegistry::Entry> BreakerRegistry::entry(std::string_view 
 }
 
 std::expected<CircuitBreaker::Permit, CircuitBreaker::Refusal> BreakerRegistry::ask(std::string_view name,
-                                                                                  Instant now) {
+                                                                                    Instant now) {
   const auto held = entry(name);
   const std::scoped_lock lock(held->mutex);
   return held->breaker.ask(now);

@@ -88,9 +88,7 @@ std::expected<CircuitBreaker::Permit, CircuitBreaker::Refusal> CircuitBreaker::a
   return permit;
 }
 
-bool CircuitBreaker::settle(Permit permit) {
-  return permit.epoch == epoch_ && under_way_.erase(permit.id) != 0;
-}
+bool CircuitBreaker::settle(Permit permit) { return permit.epoch == epoch_ && under_way_.erase(permit.id) != 0; }
 
 void CircuitBreaker::count(bool success, Instant now) {
   ++(success ? metrics_.succeeded : metrics_.failed);
@@ -111,9 +109,9 @@ void CircuitBreaker::count(bool success, Instant now) {
     recent_.pop_front();
   }
   const bool by_count = options_.failure_threshold != 0 && failures_in_row_ >= options_.failure_threshold;
-  const bool by_rate = options_.failure_rate > 0 && recent_.size() >= options_.rate_minimum &&
-                       static_cast<double>(recent_failures_) >=
-                           options_.failure_rate * static_cast<double>(recent_.size());
+  const bool by_rate =
+      options_.failure_rate > 0 && recent_.size() >= options_.rate_minimum &&
+      static_cast<double>(recent_failures_) >= options_.failure_rate * static_cast<double>(recent_.size());
   if (by_count || by_rate) enter(BreakerState::open, now);
 }
 

@@ -31,10 +31,10 @@ enum class BreakerState : std::uint8_t { closed, open, half_open };
 [[nodiscard]] std::string_view breaker_state_name(BreakerState state);
 
 struct BreakerOptions {
-  std::uint32_t failure_threshold = 5;   // in a row; 0: judge by rate alone
-  double failure_rate = 0;               // share of the last rate_window calls; 0: judge by count alone
-  std::uint32_t rate_window = 100;       // calls
-  std::uint32_t rate_minimum = 20;       // no verdict by rate on fewer
+  std::uint32_t failure_threshold = 5;  // in a row; 0: judge by rate alone
+  double failure_rate = 0;              // share of the last rate_window calls; 0: judge by count alone
+  std::uint32_t rate_window = 100;      // calls
+  std::uint32_t rate_minimum = 20;      // no verdict by rate on fewer
   Duration reset_timeout = std::chrono::seconds(30);
   std::uint32_t half_open_max_calls = 3;
   std::uint32_t success_threshold = 2;

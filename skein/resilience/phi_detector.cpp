@@ -102,8 +102,7 @@ double PhiDetector::phi(Instant now) const {
   const Duration quiet = now - *last_ - forgiven_;
   if (quiet <= Duration::zero()) return 0.0;
   const auto expected = static_cast<double>(mean().count()) + static_cast<double>(options_.acceptable_pause.count());
-  const double value =
-      tail(static_cast<double>(quiet.count()), expected, static_cast<double>(deviation().count()));
+  const double value = tail(static_cast<double>(quiet.count()), expected, static_cast<double>(deviation().count()));
   return std::isfinite(value) ? std::clamp(value, 0.0, k_phi_max) : k_phi_max;
 }
 

@@ -5,8 +5,8 @@
 // 1. phi is finite and never NaN, for any input; 0 until the first heartbeat, at most k_phi_max.
 // 2. While no heartbeat comes, phi never falls.
 // 3. Time never goes back: a heartbeat or question from the past counts as made at the latest time seen.
-// The estimate is the normal tail's logistic approximation, as Akka's detector uses it, with a floor under the deviation
-// so that a perfectly regular node is convicted too, and not at the first late heartbeat.
+// The estimate is the normal tail's logistic approximation, as Akka's detector uses it, with a floor under the
+// deviation so that a perfectly regular node is convicted too, and not at the first late heartbeat.
 #pragma once
 
 #include <cstddef>
@@ -21,10 +21,10 @@ namespace skein::inline v0 {
 
 struct PhiOptions {
   double threshold = 8.0;
-  std::size_t window = 1000;                                       // intervals remembered
-  Duration min_deviation = std::chrono::milliseconds(100);         // the floor under sigma
-  Duration acceptable_pause = std::chrono::seconds(3);             // added to the mean
-  Duration first_interval = std::chrono::seconds(1);               // assumed until intervals are known
+  std::size_t window = 1000;                                // intervals remembered
+  Duration min_deviation = std::chrono::milliseconds(100);  // the floor under sigma
+  Duration acceptable_pause = std::chrono::seconds(3);      // added to the mean
+  Duration first_interval = std::chrono::seconds(1);        // assumed until intervals are known
   Duration local_pause = std::chrono::seconds(1);  // not having been asked for longer than this: judgement withheld
 
   // What is wrong with these options, or nothing.
