@@ -44,6 +44,7 @@ class IdTable {
 
  private:
   static constexpr std::uint64_t k_chunk_ids = 1024;
+  static constexpr std::uint64_t k_ids_reserved_max = 1U << 20U;
   using Chunk = std::vector<Remembered>;
   struct Hash {
     std::size_t operator()(const CommandId& id) const { return id.high * 0x9E3779B97F4A7C15ULL ^ id.low; }

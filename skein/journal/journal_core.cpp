@@ -166,6 +166,7 @@ bool JournalCore::apply_one(Pending& pending) {
 
 void JournalCore::run_queued() {
   while (write()) {
+    if (planted(Bug::reply_before_sync) || planted(Bug::apply_before_commit)) apply();
     sync();
     apply();
   }

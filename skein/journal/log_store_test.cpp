@@ -97,6 +97,18 @@ TEST_F(LogStoreTest, copies_what_lies_past_the_mark_and_syncs_it_before_handing_
   EXPECT_EQ(where(segment(2), "one"), std::string::npos) << "what was durable stays where it is";
 }
 
+// Killed between a rename and the sync of the folder, a program leaves names that a power cut may still take back.
+TEST_F(LogStoreTest, syncs_the_folder_at_open_before_it_builds_on_it) {
+  {
+    auto store = open();
+    ASSERT_TRUE(store->mark_idle());
+  }
+  disk_.done.clear();
+  auto store = open();
+  ASSERT_FALSE(disk_.done.empty());
+  EXPECT_EQ(disk_.done.front(), "sync_dir d");
+}
+
 TEST_F(LogStoreTest, cuts_a_torn_tail_beyond_the_mark) {
   {
     auto store = open();

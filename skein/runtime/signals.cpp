@@ -103,6 +103,8 @@ void on_look(Core& core, Slot& slot, MessageNode* node) {
 
 void on_answer(Slot& slot, MessageNode* node) {
   if (node->kind == MessageKind::job_done) --slot.extension->jobs;
+  // Nothing was started: no exit comes over that link.
+  if (node->kind == MessageKind::start_reply && !payload_as<StartReply>(node).pid) remove_link(slot, node->from);
   if (slot.wait_ref != 0 && slot.wait_ref == node->ref) {
     slot.wait_ref = 0;
     slot.arrived = node;
