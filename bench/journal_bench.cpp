@@ -279,8 +279,7 @@ const Registrar k_commit_p99{{.group = "journal", .name = "commit_p99_1", .unit 
 const Registrar k_fdatasync{{.group = "journal", .name = "fdatasync_p50", .unit = "us", .run = fdatasync_p50}};
 const Registrar k_memory{{.group = "journal", .name = "append_memory", .unit = "entries/s", .run = append_memory}};
 const Registrar k_recovery{{.group = "journal", .name = "recovery", .unit = "entries/s", .run = recovery}};
-const Registrar k_stall{
-    {.group = "journal", .name = "snapshot_stall_p99", .unit = "us", .run = snapshot_stall_p99}};
+const Registrar k_stall{{.group = "journal", .name = "snapshot_stall_p99", .unit = "us", .run = snapshot_stall_p99}};
 
 }  // namespace
 }  // namespace skein::bench
