@@ -18,6 +18,7 @@ namespace {
 constexpr std::uint64_t k_lives_max = 7;
 constexpr std::uint64_t k_steps_max = 250;
 constexpr std::uint64_t k_steps_to_cut_max = 30;
+constexpr std::uint64_t k_ids_all = 8192;  // more than a story has commands
 constexpr std::size_t k_clients_max = 6;
 constexpr std::uint64_t k_finish_rounds_max = 50;
 
@@ -63,6 +64,7 @@ journal::JournalLimits LogWorld::make_limits() {
   limits.batch_bytes = pick(random_, {1000, 8000, 1ULL << 20U});
   limits.in_flight_bytes = pick(random_, {3000, 1ULL << 20U});
   limits.disk_low_water_bytes = pick(random_, {0, 20'000});
+  limits.ids.ids_kept = k_ids_all;
   if (!opened_once_ ? ids_forgotten_ : random_.chance(0.3)) limits.ids.ids_kept = 1 + random_.below(12);
   if (random_.chance(0.3)) limits.ids.id_result_bytes = random_.below(12);
   return limits;

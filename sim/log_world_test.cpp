@@ -29,6 +29,7 @@ class Course {
     limits_.segment_bytes = 8192;
     limits_.first_segment_bytes = 8192;
     limits_.snapshot_bytes = 6000;
+    limits_.ids.ids_kept = 1000;
     limits_.disk_low_water_bytes = 0;
   }
 
