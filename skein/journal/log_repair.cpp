@@ -134,6 +134,7 @@ void take_hard_state(Disk& disk, const std::string& dir, RepairPlan& plan) {
   if (hard) {
     plan.hard = hard->value_or(HardState{});
     plan.known_last = std::max(plan.known_last, plan.hard.commit);
+    if (!*hard) plan.damage.push_back(fmt::format("{}/{}: missing", dir, k_hard_state_name));
   } else {
     plan.damage.push_back(fmt::format("{}/{}: term and vote can't be read", dir, k_hard_state_name));
     plan.set_aside.emplace_back(k_hard_state_name);

@@ -154,6 +154,20 @@ TEST_F(LogToolsTest, repair_keeps_what_lies_before_the_damage_and_says_what_it_d
   EXPECT_EQ(machine_->size(), 69U);
 }
 
+TEST_F(LogToolsTest, repair_makes_a_missing_hard_state_anew_and_drops_nothing) {
+  {
+    auto core = open();
+    add(*core, 10);
+    core->close();
+  }
+  disk_.files.erase("d/hard-state");
+  const auto plan = plan_repair(disk_, "d");
+  ASSERT_TRUE(plan) << plan.error().describe();
+  EXPECT_NE(plan->describe().find("d/hard-state: missing"), std::string::npos) << plan->describe();
+  ASSERT_TRUE(carry_out_repair(disk_, "d", *plan));
+  EXPECT_EQ(open()->replica().position(), 10U);
+}
+
 TEST_F(LogToolsTest, damage_before_the_snapshot_costs_nothing) {
   limits_.segment_bytes = limits_.first_segment_bytes = 1U << 20U;
   {
