@@ -180,6 +180,7 @@ TEST(Ties, both_sides_agree_after_a_storm_on_threads) {
       EXPECT_EQ(has(one, other), has(other, one)) << one << " and " << other;
     }
   }
+  runtime.shutdown(std::chrono::milliseconds(100));
 }
 
 }  // namespace
