@@ -67,7 +67,7 @@ Pid launch(Core& core, Slot& slot);
 SendResult deliver(Core& core, Pid to, MessageNode* node);
 [[nodiscard]] Pid find_name(Core& core, std::string_view name);
 [[nodiscard]] Instant clock_now(Core& core);
-// A deadline for a wait that begins now: exact on virtual time, else up to 4 ms late and never early.
+// A deadline for a wait that begins now: exact on virtual time and below a second, else up to 20 ms late, not early.
 [[nodiscard]] Instant wait_deadline(Core& core, Duration timeout);
 void arm_deadline(Core& core, Slot& slot);
 TimerRef add_timer(Core& core, Pid to, Duration after, Duration every, std::function<MessageNode*()> make);
