@@ -92,10 +92,11 @@ struct Wait {
   Instant deadline;
 
   void suspend(std::coroutine_handle<> waiting) const {
-    slot->leaf = waiting;
-    slot->wait_ref = ref;
+    // First what may throw: a wait that did not begin must not meet its answer later.
     slot->deadline = deadline;
     if (deadline != Instant::max()) arm_deadline(*core, *slot);
+    slot->leaf = waiting;
+    slot->wait_ref = ref;
   }
   [[nodiscard]] MessageNode* arrived() const { return std::exchange(slot->arrived, nullptr); }
 };
