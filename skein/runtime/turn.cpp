@@ -276,8 +276,9 @@ void run_turn(Core& core, Slot& slot) {
   Stopwatch stopwatch(core);
   t_turn.budget -= std::exchange(slot.debt, std::uint16_t{0});
   if (slot.boot != nullptr && !slot.mailbox.has_new()) boot(core, slot);
+  bool leave_mail = t_turn.leaves_mail && slot.queue_head != nullptr;
   for (;;) {
-    take_mail(core, slot);
+    if (!std::exchange(leave_mail, false)) take_mail(core, slot);
     if (slot.boot != nullptr && !slot.stop_requested) boot(core, slot);
     if (slot.phase.load(std::memory_order_relaxed) == Phase::ending) {
       slot.stop_requested = false;
