@@ -56,16 +56,15 @@ StoreResult<void> EmbeddedCore::recover() {
     if (!restored) return std::unexpected(corrupt(snapshot_.path, 0, "the machine does not know this snapshot"));
     snapshot->reset();
   }
-  auto store = LogStore::open(disk_, dir_, options_from(limits_, ids), snapshot_.position);
+  auto image = scan_log(disk_, dir_, snapshot_.position);
+  if (!image) return std::unexpected(image.error());
+  // Before anything is changed: what is left of a damaged log stays as it is.
+  if (auto ok = check_decided(dir_, *hard, *image); !ok) return ok;
+  auto store = LogStore::open(disk_, dir_, options_from(limits_, ids), std::move(*image));
   if (!store) return std::unexpected(store.error());
   store_ = std::move(*store);
   if (snapshot_.position == 0) replica_.use_limits(store_->ids());
   hard_ = hard->value_or(HardState{});
-  if (hard_.commit > store_->last_position()) {
-    return std::unexpected(corrupt(dir_, 0,
-                                   fmt::format("position {} was decided, but the log ends at {}: a segment is missing",
-                                               hard_.commit, store_->last_position())));
-  }
   term_ = std::max({hard_.term, store_->last_term(), Term{1}});
   if (!*hard) {
     if (auto ok = save_hard_state(disk_, dir_, {term_, 0, 0}); !ok) return ok;

@@ -268,6 +268,43 @@ TEST_F(EmbeddedCoreTest, a_log_that_ends_before_what_was_decided_is_corruption) 
   EXPECT_EQ(open_error().kind, StoreError::Kind::corrupt);
 }
 
+TEST_F(EmbeddedCoreTest, close_records_what_was_written_and_not_yet_synced) {
+  open();
+  submit(kv_add("n", 1));
+  ASSERT_TRUE(core_->write());
+  core_->close();
+  ASSERT_TRUE(answers_[0]);
+  EXPECT_EQ(answers_[0]->outcome, Outcome::applied);
+  const auto hard = load_hard_state(disk_, "d");
+  ASSERT_TRUE(hard && *hard);
+  EXPECT_EQ((*hard)->commit, 1U);
+}
+
+TEST_F(EmbeddedCoreTest, a_missing_hard_state_or_log_is_corruption_and_nothing_is_touched) {
+  open();
+  add(3);
+  core_->close();
+  core_.reset();
+  for (const std::string lost : {"d/hard-state", "d/seg-0000000000000001.log"}) {
+    const auto kept = disk_.files.extract(lost);
+    ASSERT_FALSE(kept.empty()) << lost;
+    const auto before = disk_.files;
+    EXPECT_EQ(open_error().kind, StoreError::Kind::corrupt) << lost;
+    EXPECT_EQ(disk_.files, before) << lost;
+    disk_.files[lost] = kept.mapped();
+  }
+  open();
+  EXPECT_EQ(machine_->get("n"), "3");
+}
+
+TEST_F(EmbeddedCoreTest, does_not_start_on_names_that_can_not_be_synced) {
+  open();
+  add(3);
+  core_->close();
+  fail(TestDisk::Op::sync_dir, DiskError::Code::io);
+  EXPECT_EQ(open_error().kind, StoreError::Kind::io);
+}
+
 TEST_F(EmbeddedCoreTest, a_second_opener_is_told_that_the_folder_is_taken) {
   open();
   TestMachine other;

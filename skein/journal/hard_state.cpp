@@ -1,10 +1,12 @@
 #include "skein/journal/hard_state.hpp"
 
+#include <fmt/format.h>
+
 #include <string_view>
 
 #include "skein/base/bytes.hpp"
 #include "skein/base/crc32c.hpp"
-#include "skein/journal/log_scan.hpp"
+#include "skein/journal/planted.hpp"
 #include "skein/journal/segment_file.hpp"
 
 namespace skein::inline v0::journal {
@@ -41,6 +43,21 @@ StoreResult<std::optional<HardState>> load_hard_state(Disk& disk, const std::str
   return state;
 }
 
+StoreResult<void> check_decided(const std::string& dir, const std::optional<HardState>& hard, const LogImage& log) {
+  if (planted(Bug::decided_not_checked)) return {};
+  if (!hard && log.last > 0) {
+    return std::unexpected(
+        corrupt(path_in(dir, k_hard_state_name), 0, fmt::format("missing, although the log goes to {}", log.last)));
+  }
+  if (hard && log.empty()) return std::unexpected(corrupt(dir, 0, "every segment is missing"));
+  if (hard && hard->commit > log.last) {
+    return std::unexpected(corrupt(dir, 0,
+                                   fmt::format("position {} was decided, but the log ends at {}: a segment is missing",
+                                               hard->commit, log.last)));
+  }
+  return {};
+}
+
 StoreResult<void> save_hard_state(Disk& disk, const std::string& dir, const HardState& state) {
   std::string bytes;
   ByteWriter w(bytes);
@@ -55,7 +72,9 @@ StoreResult<void> save_hard_state(Disk& disk, const std::string& dir, const Hard
   auto file = disk.open(unfinished, Disk::Mode::create);
   if (!file) return disk_failed(file.error(), unfinished);
   if (auto ok = (*file)->write_at(0, bytes); !ok) return disk_failed(ok.error(), unfinished);
-  if (auto ok = (*file)->sync(); !ok) return disk_failed(ok.error(), unfinished);
+  if (!planted(Bug::hard_state_not_synced)) {
+    if (auto ok = (*file)->sync(); !ok) return disk_failed(ok.error(), unfinished);
+  }
   if (auto ok = disk.rename(unfinished, path); !ok) return disk_failed(ok.error(), path);
   return sync_folder(disk, dir);
 }

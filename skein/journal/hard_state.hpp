@@ -7,6 +7,7 @@
 
 #include "skein/journal/disk.hpp"
 #include "skein/journal/entry.hpp"
+#include "skein/journal/log_scan.hpp"
 #include "skein/journal/store_error.hpp"
 
 namespace skein::inline v0::journal {
@@ -23,6 +24,10 @@ inline constexpr const char* k_hard_state_name = "hard-state";
 
 // Nothing when the folder has none yet.
 [[nodiscard]] StoreResult<std::optional<HardState>> load_hard_state(Disk& disk, const std::string& dir);
+// That the log of a folder holds what the folder's hard state vouches for. The first start makes a segment, then the
+// hard state, and only then is anything appended; so either without the other means that files were lost.
+[[nodiscard]] StoreResult<void> check_decided(const std::string& dir, const std::optional<HardState>& hard,
+                                              const LogImage& log);
 [[nodiscard]] StoreResult<void> save_hard_state(Disk& disk, const std::string& dir, const HardState& state);
 
 }  // namespace skein::inline v0::journal

@@ -170,6 +170,8 @@ void JournalCore::run_queued() {
     sync();
     apply();
   }
+  // Something may have been written before, and not synced.
+  sync();
   apply();
 }
 
@@ -209,7 +211,8 @@ void JournalCore::stop(const std::string& why) {
   // What was handed to the log may be in it; what was not, is not.
   auto written = std::exchange(written_, {});
   auto queued = std::exchange(queued_, {});
-  for (auto& pending : written) answer(pending, Outcome::unknown, why);
+  const Outcome doubtful = planted(Bug::doubt_answered_as_refusal) ? Outcome::stopped : Outcome::unknown;
+  for (auto& pending : written) answer(pending, doubtful, why);
   for (auto& pending : queued) answer(pending, Outcome::stopped, why);
   serve_reads();
   answer_snapshots(std::unexpected(StoreError{StoreError::Kind::stopped, {}, 0, why}));

@@ -19,6 +19,7 @@ constexpr std::size_t k_crc_at_end = k_sector_bytes - 4;
 
 std::uint32_t crc_of_place(std::uint64_t segment_id, std::uint64_t offset) {
   if (planted(Bug::crc_without_place)) return 0;
+  if (planted(Bug::crc_without_segment)) segment_id = 0;
   char place[16];
   std::memcpy(place, &segment_id, 8);
   std::memcpy(place + 8, &offset, 8);

@@ -23,14 +23,22 @@ StoreResult<std::unique_ptr<LogStore>> LogStore::open(Disk& disk, const std::str
                                                       Position snapshot) {
   auto image = scan_log(disk, dir, snapshot);
   if (!image) return std::unexpected(image.error());
-  // A program that was killed may have renamed files without syncing the folder; what is built on now must stay.
-  if (auto ok = sync_folder(disk, dir); !ok) return std::unexpected(ok.error());
+  return open(disk, dir, options, std::move(*image));
+}
+
+StoreResult<std::unique_ptr<LogStore>> LogStore::open(Disk& disk, const std::string& dir, const StoreOptions& options,
+                                                      LogImage image) {
   std::unique_ptr<LogStore> store(new LogStore(disk, dir, options));
-  if (auto ok = store->start(std::move(*image)); !ok) return std::unexpected(ok.error());
+  if (auto ok = store->start(std::move(image)); !ok) return std::unexpected(ok.error());
   return store;
 }
 
 StoreResult<void> LogStore::start(LogImage image) {
+  // An earlier program may have died between giving a file its name and syncing the folder. What is built on now, and
+  // what is removed because of it, must not outlive the name.
+  if (!planted(Bug::found_names_not_synced)) {
+    if (auto ok = sync_folder(disk_, dir_); !ok) return ok;
+  }
   last_ = image.last;
   durable_ = image.durable;
   last_term_ = image.last_term;
@@ -38,7 +46,7 @@ StoreResult<void> LogStore::start(LogImage image) {
   cut_bytes_ = image.cut_bytes;
   skips_ = std::move(image.skips);
   segments_ = std::move(image.segments);
-  if (!segments_.empty()) ids_ = segments_.back().header.ids;
+  if (!segments_.empty() && !planted(Bug::configured_ids_win)) ids_ = segments_.back().header.ids;
   const bool in_place = image.clean || (planted(Bug::tail_not_copied) && !segments_.empty());
   if (auto ok = in_place ? go_on_in_place() : copy_tail(highest_id_ + 1); !ok) return ok;
   collect_leftovers(image.obsolete);
@@ -105,7 +113,8 @@ void LogStore::collect_leftovers(const std::vector<std::string>& obsolete) {
       try_remove(disk_, path);
     }
   }
-  [[maybe_unused]] const auto ignored = sync_folder(disk_, dir_);
+  if (planted(Bug::found_names_not_synced)) return;
+  [[maybe_unused]] const auto ignored = disk_.sync_dir(dir_);
 }
 
 StoreResult<void> LogStore::append(std::span<const EntryView> entries) {
@@ -124,7 +133,8 @@ StoreResult<void> LogStore::append(std::span<const EntryView> entries) {
   }
   auto& segment = segments_.back();
   buffer_.clear();
-  encode_batch(buffer_, segment.header.id, segment.end_offset, durable_, entries);
+  const Position mark = planted(Bug::mark_ahead_of_sync) ? entries.back().position : durable_;
+  encode_batch(buffer_, segment.header.id, segment.end_offset, mark, entries);
   dirty_ = true;
   if (auto ok = file_->write_at(segment.end_offset, buffer_); !ok) return poison(ok.error(), segment.path);
   segment.batches.push_back(
@@ -195,7 +205,9 @@ StoreResult<void> LogStore::roll_over(Position first, std::uint64_t batch_size) 
   auto file = disk_.open(*from, Disk::Mode::write);
   if (!file) return poison(file.error(), *from);
   if (auto ok = (*file)->write_at(0, encode_header(next.header)); !ok) return poison(ok.error(), *from);
-  if (auto ok = (*file)->sync(); !ok) return poison(ok.error(), *from);
+  if (!planted(Bug::header_not_synced)) {
+    if (auto ok = (*file)->sync(); !ok) return poison(ok.error(), *from);
+  }
   if (auto ok = disk_.rename(*from, next.path); !ok) return poison(ok.error(), *from);
   if (auto ok = sync_folder(disk_, dir_); !ok) return poison({DiskError::Code::io, ok.error().what}, dir_);
   file_ = std::move(*file);
@@ -235,7 +247,7 @@ std::optional<DiscardJob> LogStore::trim(Position snapshot) {
     segments_.erase(segments_.begin());
   }
   if (job.segments.empty()) return std::nullopt;
-  std::ranges::partition(job.segments, [&](const Spare& s) { return s.bytes >= options_.segment_bytes; });
+  std::ranges::stable_partition(job.segments, [&](const Spare& s) { return s.bytes >= options_.segment_bytes; });
   const auto useful = static_cast<std::size_t>(
       std::ranges::count_if(job.segments, [&](const Spare& s) { return s.bytes >= options_.segment_bytes; }));
   const std::size_t held = spares_.size() + (spare_under_way_ ? 1U : 0U);

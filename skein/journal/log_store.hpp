@@ -37,6 +37,9 @@ class LogStore {
   // Opens or creates the log of `dir`, of which everything up to `snapshot` is in a snapshot.
   [[nodiscard]] static StoreResult<std::unique_ptr<LogStore>> open(Disk& disk, const std::string& dir,
                                                                    const StoreOptions& options, Position snapshot);
+  // The same, when it was scanned already.
+  [[nodiscard]] static StoreResult<std::unique_ptr<LogStore>> open(Disk& disk, const std::string& dir,
+                                                                   const StoreOptions& options, LogImage image);
 
   // Writes one batch with one write. Positions are consecutive; the first is next_position(), or less to replace a
   // tail.

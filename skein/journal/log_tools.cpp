@@ -27,10 +27,7 @@ StoreResult<JournalImage> verify_once(Disk& disk, const std::string& dir) {
   auto log = scan_log(disk, dir, image.snapshot ? image.snapshot->position : 0);
   if (!log) return std::unexpected(log.error());
   image.log = std::move(*log);
-  if (image.hard.commit > image.log.last) {
-    return std::unexpected(corrupt(
-        dir, 0, fmt::format("position {} was decided, but the log ends at {}", image.hard.commit, image.log.last)));
-  }
+  if (auto ok = check_decided(dir, *hard, image.log); !ok) return std::unexpected(ok.error());
   return image;
 }
 

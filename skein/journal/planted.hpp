@@ -18,6 +18,17 @@ enum class Bug {
   sync_error_ignored,
   idle_mark_before_sync,
   tail_not_copied,
+  copied_tail_not_synced,
+  crc_without_segment,
+  mark_ahead_of_sync,
+  header_not_synced,
+  short_segment_accepted,
+  snapshot_not_synced,
+  hard_state_not_synced,
+  decided_not_checked,
+  configured_ids_win,
+  doubt_answered_as_refusal,
+  found_names_not_synced,
 };
 
 #if defined(SKEIN_PLANTED_BUGS)
