@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <ctime>
 #include <map>
 #include <memory>
 #include <set>
@@ -18,6 +19,7 @@ namespace skein::inline v0::testing {
 using std::chrono_literals::operator""ms;
 using std::chrono_literals::operator""s;
 using std::chrono_literals::operator""min;
+using std::chrono_literals::operator""h;
 
 // How a Worker behaves; shared by all its incarnations.
 struct Plan {
@@ -30,6 +32,7 @@ struct Plan {
   Duration slow{};               // what it takes to end when told to (then it traps)
   std::optional<ExitReason> ends_with;  // when told to end, instead of the reason it is told (then it traps)
   Duration init_takes{};
+  Duration failing_takes{};      // how long a start that fails takes
   int starts = 0;
   std::shared_ptr<std::vector<std::string>> log = std::make_shared<std::vector<std::string>>();
   std::string name = "w";        // in the log
@@ -59,6 +62,10 @@ class Worker {
       co_await sleeping;
     }
     if (plan_->fails.contains(plan_->starts) || plan_->starts >= plan_->fails_from) {
+      if (plan_->failing_takes > Duration::zero()) {
+        auto sleeping = self.sleep(plan_->failing_takes);
+        co_await sleeping;
+      }
       co_return Init::stop(ExitReason::custom("planned"));
     }
     if (plan_->ignores.contains(plan_->starts)) co_return Init::ignore();
@@ -247,6 +254,13 @@ class SupervisorTest : public ::testing::Test {
 // The checklist's cases.
 class OtpSupervisor : public SupervisorTest {};
 using Counts = std::vector<std::uint64_t>;
+
+// What this thread has used of its core: comparable also on a busy machine.
+inline Duration cpu_time() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
 
 inline std::string failure_of(const StartChildResult& result) {
   return result ? "ok" : std::string(failure_name(result.error().failure));
