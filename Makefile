@@ -17,7 +17,10 @@ build: ## install what is missing, build build/bin/skein, skein-bench, skein-sim
 	@test -f build/build.ninja || cmake --preset release
 	@cmake --build build -j $(JOBS)
 
-demo: build ## build, then watch processes, a crash, and who was told
+demo: ## install what is missing, build the program, then watch processes, a crash, and who was told
+	@scripts/setup build
+	@test -f build/build.ninja || cmake --preset release
+	@cmake --build build -j $(JOBS) --target skein-cli
 	@build/bin/skein demo
 
 test: build ## build, then run every test; ends with 'N passed, N failed'

@@ -2,6 +2,9 @@
 
 namespace skein::cli {
 
-void add_verbs(CLI::App& app) { app.require_subcommand(0, 1); }
+void add_verbs(CLI::App& app) {
+  app.require_subcommand(0, 1);
+  add_demo(app);
+}
 
 }  // namespace skein::cli

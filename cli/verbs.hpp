@@ -10,4 +10,6 @@ namespace skein::cli {
 // Adds every verb, in the order --help shows them. New verbs: declare add_<verb> here, call it in verbs.cpp.
 void add_verbs(CLI::App& app);
 
+void add_demo(CLI::App& app);
+
 }  // namespace skein::cli

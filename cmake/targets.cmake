@@ -70,3 +70,13 @@ endforeach()
 add_library(headers OBJECT EXCLUDE_FROM_ALL ${header_sources})
 target_link_libraries(headers PRIVATE skein CLI11::CLI11 GTest::gmock rapidcheck)
 target_compile_options(headers PRIVATE -O0 -g0)
+
+# Small programs that the tests run: one per file, linked as a user's would be.
+file(GLOB example_sources CONFIGURE_DEPENDS examples/*.cpp)
+foreach(source IN LISTS example_sources)
+  cmake_path(GET source STEM name)
+  add_executable(example-${name} ${source})
+  target_link_libraries(example-${name} PRIVATE skein)
+  set_target_properties(example-${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/examples)
+  skein_share_precompiled(example-${name})
+endforeach()

@@ -21,7 +21,7 @@ class Random {
   // Uniform in [0, bound); 0 when bound is 0.
   constexpr std::uint64_t below(std::uint64_t bound) {
     if (bound == 0) return 0;
-    return static_cast<std::uint64_t>((static_cast<unsigned __int128>(next()) * bound) >> 64U);
+    return static_cast<std::uint64_t>((static_cast<Wide>(next()) * bound) >> 64U);
   }
 
   // Uniform in [0, 1).
@@ -30,6 +30,7 @@ class Random {
   constexpr bool chance(double probability) { return unit() < probability; }
 
  private:
+  __extension__ using Wide = unsigned __int128;
   std::uint64_t state_;
 };
 

@@ -247,7 +247,7 @@ Monitored Self::spawn_with(const SpawnOptions& options, Args&&... args) const {
 }
 
 template <class T, class... Args>
-detail::StartAwaiter Self::start(const SpawnOptions& options, Args&&... args) const {
+detail::StartAwaiter Self::start_process(bool orphan, const SpawnOptions& options, Args&&... args) const {
   using Arguments = std::tuple<std::decay_t<Args>...>;
   const detail::SpawnRequest request{&detail::k_process_type<T>, &detail::boot_process<T, std::decay_t<Args>...>,
                                      detail::k_state_bytes<T, Arguments>,
@@ -260,9 +260,9 @@ detail::StartAwaiter Self::start(const SpawnOptions& options, Args&&... args) co
     child = &detail::claim_slot(*core_, request, options, slot_);
   } catch (const SpawnError& error) {
     // Told like any other failed start, through the mailbox.
-    auto* node = detail::make_node(
-        detail::MessageKind::start_reply,
-        detail::StartReply{{}, StartError{ExitReason::custom(error.what()), error.holder()}, true});
+    auto* node =
+        detail::make_node(detail::MessageKind::start_reply,
+                          detail::StartReply{{}, StartError{ExitReason::custom(error.what()), error.holder()}, true});
     node->ref = ref;
     detail::deliver(*core_, pid(), node);
     return waiting;
@@ -270,13 +270,14 @@ detail::StartAwaiter Self::start(const SpawnOptions& options, Args&&... args) co
   new (child->state) Arguments(std::move(arguments));
   child->start_ref = ref;
   child->server_start = true;
+  child->orphan = orphan;
   detail::launch(*core_, *child);
   return waiting;
 }
 
 template <class S, class Request>
 detail::CallAwaiter<typename detail::CallTraits<S, Request>::Answer> Self::call(Pid server, Request request,
-                                                                              Duration timeout) const {
+                                                                                Duration timeout) const {
   using Answer = typename detail::CallTraits<S, Request>::Answer;
   detail::CallAwaiter<Answer> waiting{{core_, slot_, ++slot_->next_ref, Instant::max()}};
   if (server == pid()) {

@@ -34,9 +34,9 @@ class Deterministic;
 struct Turn {
   Core* core = nullptr;
   Slot* running = nullptr;
-  Worker* worker = nullptr;            // nullptr: not a thread of the scheduler
+  Worker* worker = nullptr;  // nullptr: not a thread of the scheduler
   std::uint32_t turns = 0;
-  std::int32_t budget = 0;             // left of this turn; sending to the busy costs more
+  std::int32_t budget = 0;  // left of this turn; sending to the busy costs more
   SlotTable::Cache* slots = nullptr;
 };
 inline constinit thread_local Turn t_turn{};
@@ -83,8 +83,12 @@ class Core : public std::enable_shared_from_this<Core> {
   std::atomic<bool> stopping{false};
   std::atomic<std::uint32_t> ending{0};  // processes that wait for blocking jobs
 
+  struct Ending {
+    Instant since;
+    bool reported = false;
+  };
   std::mutex ending_mutex;
-  std::map<std::uint64_t, bool> ending_pids;  // Pid bits → reported
+  std::map<std::uint64_t, Ending> ending_pids;  // by Pid bits
 };
 
 // Runs one turn of a process: takes its mail, handles messages until the budget is spent, and lets it rest, puts it
@@ -114,7 +118,7 @@ void add_monitor(Slot& slot, std::uint64_t ref, Pid whom);
 // Whom it monitored, or nobody.
 Pid remove_monitor(Slot& slot, std::uint64_t ref);
 
-inline constexpr std::uint32_t k_sampled_turns = 16;
+inline constexpr std::uint32_t k_sampled_turns = 64;
 inline constexpr std::uint64_t k_yield_ref = UINT64_MAX;
 
 }  // namespace skein::inline v0::detail

@@ -147,9 +147,8 @@ bool destroy_process(Core& core, Slot& slot) {
   }
   slot.state = nullptr;
   if (slot.extension == nullptr || slot.extension->jobs == 0) return true;
-  slot.extension->ending_since = core.now();
   const std::scoped_lock lock(core.ending_mutex);
-  core.ending_pids.emplace(pid_of(core, slot).bits(), false);
+  core.ending_pids.emplace(pid_of(core, slot).bits(), Core::Ending{core.now(), false});
   core.ending.fetch_add(1, std::memory_order_relaxed);
   return false;
 }

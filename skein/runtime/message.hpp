@@ -107,11 +107,8 @@ void destroy_payload(std::byte* payload) noexcept {
 }
 
 template <class T>
-inline constexpr PayloadType k_payload_type{type_name<T>(),
-                                            std::is_trivially_destructible_v<T> && k_fits_inline<T>
-                                                ? nullptr
-                                                : &destroy_payload<T>,
-                                            sizeof(T)};
+inline constexpr PayloadType k_payload_type{
+    type_name<T>(), std::is_trivially_destructible_v<T>&& k_fits_inline<T> ? nullptr : &destroy_payload<T>, sizeof(T)};
 
 [[nodiscard]] inline MessageNode* new_node(MessageKind kind) {
   auto* node = new (pool_take(PoolClass::b128)) MessageNode;

@@ -28,9 +28,9 @@ inline constexpr std::uint32_t k_mailbox_limit = 1'000'000;
 inline constexpr Duration k_call_timeout = std::chrono::seconds(5);
 
 struct SpawnOptions {
-  std::string_view name;   // registered before init runs; must be free
-  bool link = false;       // to the spawner
-  bool monitor = false;    // by the spawner
+  std::string_view name;            // registered before init runs; must be free
+  bool link = false;                // to the spawner
+  bool monitor = false;             // by the spawner
   std::uint32_t mailbox_limit = 0;  // 0: the runtime's
   FullMailbox when_full = FullMailbox::reject;
 };
@@ -46,6 +46,14 @@ class SpawnError : public std::runtime_error {
   Pid holder_;
 };
 
+// More timers than RuntimeOptions::max_timers.
+class TimersExhausted : public std::runtime_error {
+ public:
+  explicit TimersExhausted(std::size_t limit)
+      : std::runtime_error("no timer is free (max_timers = " + std::to_string(limit) +
+                           "): raise the limit or cancel some") {}
+};
+
 // Why a synchronous start gave no process.
 struct StartError {
   ExitReason reason;
@@ -55,9 +63,9 @@ struct StartError {
 // A handler that runs longer than it should, or a dead-to-be process whose blocking job does not return.
 struct StuckReport {
   Pid pid;
-  std::string name;       // registered name, or empty
-  std::string type;       // of the process
-  std::string handling;   // the message's type, or what it waits for
+  std::string name;      // registered name, or empty
+  std::string type;      // of the process
+  std::string handling;  // the message's type, or what it waits for
   Duration for_how_long{};
   bool past_stuck_limit = false;  // false: only past handler_warning
 };
@@ -65,20 +73,20 @@ struct StuckReport {
 enum class OnStuck : std::uint8_t { wait, abort };
 
 struct RuntimeOptions {
-  unsigned workers = 0;                       // 0: one per core
-  std::uint32_t max_processes = 4'000'000;    // at most Pid::k_slot_max
+  unsigned workers = 0;                     // 0: one per core
+  std::uint32_t max_processes = 4'000'000;  // at most Pid::k_slot_max
   std::uint32_t mailbox_limit = k_mailbox_limit;
-  std::uint32_t turn_budget = 256;            // messages a process may handle before another gets its turn
-  unsigned blocking_threads = 16;             // at most this many blocking jobs run at once
-  std::size_t blocking_queue = 10'000;        // jobs that may wait for a thread
+  std::uint32_t turn_budget = 256;      // messages a process may handle before another gets its turn
+  unsigned blocking_threads = 16;       // at most this many blocking jobs run at once
+  std::size_t blocking_queue = 10'000;  // jobs that may wait for a thread
   std::size_t max_timers = 10'000'000;
   Duration handler_warning = std::chrono::seconds(1);
   Duration stuck_limit = std::chrono::seconds(30);
   OnStuck on_stuck = OnStuck::wait;
-  Duration idle_release = std::chrono::seconds(5);  // an idle server's release_memory runs after this
+  Duration idle_release = std::chrono::seconds(5);       // an idle server's release_memory runs after this
   std::function<void(const StuckReport&)> report_stuck;  // default: one line on standard error
-  std::string dump_file;                             // where a dump goes before abort, and on a fatal signal
-  std::optional<std::uint64_t> seed;                 // set: deterministic, one thread, virtual time
+  std::string dump_file;                                 // where a dump goes before abort, and on a fatal signal
+  std::optional<std::uint64_t> seed;                     // set: deterministic, one thread, virtual time
 };
 
 }  // namespace skein::inline v0

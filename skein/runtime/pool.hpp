@@ -50,7 +50,8 @@ inline void pool_give(PoolClass size, void* memory) noexcept {
   auto* block = static_cast<FreeBlock*>(memory);
   block->next = list.head;
   list.head = block;
-  if (++list.count >= 2 * k_magazine_blocks) [[unlikely]] spill_pool(size);
+  if (++list.count >= 2 * k_magazine_blocks) [[unlikely]]
+    spill_pool(size);
 }
 
 // Memory of any size up to 1 KiB from the pools, larger from the heap. `bytes` must be the same at give.

@@ -102,7 +102,9 @@ constexpr ProcessType make_process_type() {
   if constexpr (requires(T& t, Self self, const ExitReason& reason) { t.terminate(self, reason); }) {
     type.terminate = &run_terminate<T>;
   }
-  if constexpr (requires(const T& t) { { t.describe() } -> std::convertible_to<std::string>; }) {
+  if constexpr (requires(const T& t) {
+                  { t.describe() } -> std::convertible_to<std::string>;
+                }) {
     type.describe = [](const void* state) -> std::string { return static_cast<const T*>(state)->describe(); };
   }
   if constexpr (requires(T& t) { t.release_memory(); }) {

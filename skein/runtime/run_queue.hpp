@@ -1,6 +1,8 @@
 // The run queue of one worker: new processes newest first, woken ones oldest first, under one spin lock.
 //
-// The owner and thieves call it from any thread. `size` may be read without the lock.
+// The owner and thieves call it from any thread, except push_woken_here, which is the owner's. A process woken while
+// nothing else waits (a message and its answer going to and fro) takes a place of its own, without the lock; it was
+// there first, so it also runs first. `size` may be read without the lock.
 #pragma once
 
 #include <atomic>
@@ -19,7 +21,9 @@ class SpinLock {
       while (taken_.load(std::memory_order_relaxed)) pause_briefly();
     }
   }
-  bool try_lock() { return !taken_.load(std::memory_order_relaxed) && !taken_.exchange(true, std::memory_order_acquire); }
+  bool try_lock() {
+    return !taken_.load(std::memory_order_relaxed) && !taken_.exchange(true, std::memory_order_acquire);
+  }
   void unlock() { taken_.store(false, std::memory_order_release); }
 
  private:
@@ -68,8 +72,17 @@ class RunQueue {
     return publish_and_unlock();
   }
 
+  std::uint32_t push_woken_here(Slot* slot) {
+    if (size_.load(std::memory_order_relaxed) == 0 && only_.load(std::memory_order_relaxed) == nullptr) {
+      only_.store(slot, std::memory_order_release);
+      return 1;
+    }
+    return push_woken(slot);
+  }
+
   // The owner's choice of what runs next, or nullptr.
   Slot* pop() {
+    if (Slot* only = take_only(); only != nullptr) return only;
     if (size_.load(std::memory_order_relaxed) == 0) return nullptr;
     lock_.lock();
     Slot* slot = nullptr;
@@ -86,12 +99,12 @@ class RunQueue {
   // Takes one to run, and up to half of the rest into `into`. Of new processes the oldest, which have most ahead of
   // them. Nothing if fewer than `at_least` wait.
   Slot* steal(std::uint32_t at_least, RunQueue& into) {
-    if (size_.load(std::memory_order_relaxed) < at_least) return nullptr;
+    if (size() < at_least) return nullptr;
     if (!lock_.try_lock()) return nullptr;
     const std::uint32_t waiting = woken_.size() + newborn_.size();
-    if (waiting < at_least) {
+    if (waiting == 0 || (at_least > 1 && waiting + (only_.load(std::memory_order_relaxed) != nullptr) < at_least)) {
       lock_.unlock();
-      return nullptr;
+      return at_least > 1 ? nullptr : take_only();
     }
     Slot* first = nullptr;
     std::vector<Slot*> more;
@@ -107,11 +120,17 @@ class RunQueue {
     return first;
   }
 
-  [[nodiscard]] std::uint32_t size() const { return size_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::uint32_t size() const {
+    return size_.load(std::memory_order_relaxed) + (only_.load(std::memory_order_relaxed) != nullptr ? 1 : 0);
+  }
 
  private:
   static constexpr std::uint32_t k_steal_most = 256;
 
+  Slot* take_only() {
+    if (only_.load(std::memory_order_relaxed) == nullptr) return nullptr;
+    return only_.exchange(nullptr, std::memory_order_acquire);
+  }
   std::uint32_t publish_and_unlock() {
     const std::uint32_t waiting = woken_.size() + newborn_.size();
     size_.store(waiting, std::memory_order_relaxed);
@@ -119,6 +138,7 @@ class RunQueue {
     return waiting;
   }
 
+  std::atomic<Slot*> only_{nullptr};
   SpinLock lock_;
   std::atomic<std::uint32_t> size_{0};
   std::uint32_t pops_ = 0;

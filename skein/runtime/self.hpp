@@ -232,7 +232,14 @@ class Self {
 
   // co_await it: StartResult once init has finished. A failed start leaves no stray signal, and its name is free.
   template <class T, class... Args>
-  [[nodiscard]] detail::StartAwaiter start(const SpawnOptions& options, Args&&... args) const;
+  [[nodiscard]] detail::StartAwaiter start(const SpawnOptions& options, Args&&... args) const {
+    return start_process<T>(false, options, std::forward<Args>(args)...);
+  }
+  // The same, but this process will not be its parent.
+  template <class T, class... Args>
+  [[nodiscard]] detail::StartAwaiter start_orphan(const SpawnOptions& options, Args&&... args) const {
+    return start_process<T>(true, options, std::forward<Args>(args)...);
+  }
 
   // co_await it: std::expected<R, CallError>, R being what S::handle_call(Self, Request) returns.
   template <class S, class Request>
@@ -262,6 +269,8 @@ class Self {
   }
 
  private:
+  template <class T, class... Args>
+  [[nodiscard]] detail::StartAwaiter start_process(bool orphan, const SpawnOptions& options, Args&&... args) const;
   template <class T>
   TimerRef send_interval_from(Duration after, Duration every, Pid to, T value) const {
     return detail::add_timer(*core_, to, after, every, [held = std::move(value)]() -> detail::MessageNode* {

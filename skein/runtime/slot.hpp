@@ -43,20 +43,19 @@ struct Watcher {
 
 // What few processes need.
 struct Extension {
-  boost::unordered_flat_set<std::uint64_t> links;                  // beyond the first
+  boost::unordered_flat_set<std::uint64_t> links;                   // beyond the first
   boost::unordered_flat_map<std::uint64_t, std::uint64_t> unlinks;  // not yet acknowledged: Pid bits → id
-  std::vector<Watcher> watchers;                                   // beyond the first
-  boost::unordered_flat_map<std::uint64_t, Pid> monitors;          // beyond the first: ref → whom
-  MessageNode* continuation = nullptr;                             // handle_continue waits to run
-  MessageNode* deferred_head = nullptr;                            // answers that go out when it is dead
+  std::vector<Watcher> watchers;                                    // beyond the first
+  boost::unordered_flat_map<std::uint64_t, Pid> monitors;           // beyond the first: ref → whom
+  MessageNode* continuation = nullptr;                              // handle_continue waits to run
+  MessageNode* deferred_head = nullptr;                             // answers that go out when it is dead
   MessageNode* deferred_tail = nullptr;
-  ExitReason reason;           // why it ends
-  std::uint32_t jobs = 0;      // blocking jobs that have not returned
-  Instant ending_since;        // since when it waits for them
-  Instant tick_at;             // when its wheel entry fires; valid if tick_armed
+  ExitReason reason;       // why it ends
+  std::uint32_t jobs = 0;  // blocking jobs that have not returned
+  Instant tick_at;         // when its wheel entry fires; valid if tick_armed
   bool tick_armed = false;
   std::uint32_t handled_at_tick = UINT32_MAX;
-  std::string name;            // registered, or empty
+  std::string name;  // registered, or empty
 };
 
 struct alignas(64) Slot {
@@ -76,11 +75,11 @@ struct alignas(64) Slot {
   Extension* extension = nullptr;
 
   // What it waits for and who is tied to it.
-  std::uint64_t wait_ref = 0;         // the reply, DOWN or timer its coroutine awaits; 0 for none
-  std::coroutine_handle<> leaf;       // to resume
-  std::coroutine_handle<> root;       // the handler's frame; owns all the others
-  MessageNode* current = nullptr;     // what is being handled
-  MessageNode* arrived = nullptr;     // what wait_ref was waiting for
+  std::uint64_t wait_ref = 0;      // the reply, DOWN or timer its coroutine awaits; 0 for none
+  std::coroutine_handle<> leaf;    // to resume
+  std::coroutine_handle<> root;    // the handler's frame; owns all the others
+  MessageNode* current = nullptr;  // what is being handled
+  MessageNode* arrived = nullptr;  // what wait_ref was waiting for
   Pid first_link;
   Watcher first_watcher;
 
@@ -88,22 +87,23 @@ struct alignas(64) Slot {
   std::atomic<std::uint32_t> handled{0};
   std::atomic<std::uint32_t> high_water{0};
   std::atomic<std::uint64_t> handler_ns{0};
-  Instant deadline;              // of the wait; Instant::max() for none
+  Instant deadline;  // of the wait; Instant::max() for none
   std::uint64_t next_ref = 0;
-  std::uint64_t start_ref = 0;   // who started it synchronously (its parent) waits for this
-  Watcher first_monitor;         // whom it monitors
+  std::uint64_t start_ref = 0;  // who started it synchronously (its parent) waits for this
+  Watcher first_monitor;        // whom it monitors
 
   static constexpr std::size_t k_inline_bytes = 48;
   bool stop_requested : 1 = false;  // stop(reason) was called, or an exit signal took effect
   bool run_terminate : 1 = false;
-  bool server_start : 1 = false;    // started synchronously: a trapped EXIT of its parent ends it
-  bool timed_out : 1 = false;       // the wait ended by its deadline
+  bool server_start : 1 = false;  // started synchronously: a trapped EXIT of its parent ends it
+  bool timed_out : 1 = false;     // the wait ended by its deadline
   bool state_alive : 1 = false;
-  bool orphan : 1 = false;          // its starter is not its parent
-  bool ignored : 1 = false;         // init said ignore
+  bool orphan : 1 = false;   // its starter is not its parent
+  bool ignored : 1 = false;  // init said ignore
   bool init_failed : 1 = false;
-  std::uint32_t state_bytes = 0;    // of memory apart from the slot; 0: the state is inline
-  BootFunction boot = nullptr;      // constructs the state from the arguments kept in its place; nullptr once done
+  std::uint16_t debt = 0;         // of budget, to be worked off before it runs again: it flooded somebody
+  std::uint32_t state_bytes = 0;  // of memory apart from the slot; 0: the state is inline
+  BootFunction boot = nullptr;    // constructs the state from the arguments kept in its place; nullptr once done
   alignas(16) std::byte inline_state[k_inline_bytes];
 };
 static_assert(sizeof(Slot) == 256);

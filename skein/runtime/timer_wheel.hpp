@@ -18,8 +18,8 @@ namespace skein::inline v0::detail {
 
 struct Timer {
   Pid to;
-  Duration every{};                     // zero: once
-  std::function<MessageNode*()> make;   // empty: a tick for the process itself
+  Duration every{};                    // zero: once
+  std::function<MessageNode*()> make;  // empty: a tick for the process itself
 };
 
 class TimerWheel {

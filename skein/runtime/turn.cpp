@@ -5,6 +5,8 @@
 namespace skein::inline v0::detail {
 namespace {
 
+constexpr std::int32_t k_largest_debt = 60'000;
+
 using RootHandle = std::coroutine_handle<TaskPromise<void>>;
 
 std::string where_of(const Slot& slot) {
@@ -147,7 +149,8 @@ bool is_settled(Core& core, Slot& slot, MessageNode* node, const ProcessType* ty
 void handle(Core& core, Slot& slot, MessageNode* node) {
   const ProcessType* type = slot.type.load(std::memory_order_relaxed);
   if (is_settled(core, slot, node, type)) return;
-  if (slot.traced.load(std::memory_order_relaxed)) [[unlikely]] trace(core, slot, node);
+  if (slot.traced.load(std::memory_order_relaxed)) [[unlikely]]
+    trace(core, slot, node);
   slot.handled.store(slot.handled.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   slot.current = node;
   publish_handling(node->type);
@@ -235,7 +238,7 @@ void before_rest(Core& core, Slot& slot) {
   if (!core.add_timer(extension.tick_at, Timer{pid_of(core, slot), {}, {}})) extension.tick_armed = false;
 }
 
-// Times one turn of 16, and only the part before the process may run elsewhere: two clock reads cost as much as a small
+// Times one turn of 64, and only the part before the process may run elsewhere: two clock reads cost as much as a small
 // handler does.
 class Stopwatch {
  public:
@@ -266,6 +269,7 @@ bool terminate_finished(const Slot& slot) {
 
 void run_turn(Core& core, Slot& slot) {
   Stopwatch stopwatch(core);
+  t_turn.budget -= std::exchange(slot.debt, std::uint16_t{0});
   if (slot.boot != nullptr && !slot.mailbox.has_new()) boot(core, slot);
   for (;;) {
     take_mail(core, slot);
@@ -289,6 +293,7 @@ void run_turn(Core& core, Slot& slot) {
     if (t_turn.budget <= 0) {
       // Its place is at the end of the queue, whether or not there is more to do: resting is settled on its next turn.
       stopwatch.stop(slot);
+      slot.debt = static_cast<std::uint16_t>(std::min(-t_turn.budget, k_largest_debt));
       core.schedule_woken(slot);
       return;
     }

@@ -84,7 +84,7 @@ void Workers::schedule_woken(Slot& slot) {
     inject(slot);
     return;
   }
-  const std::uint32_t waiting = t_turn.worker->queue.push_woken(&slot);
+  const std::uint32_t waiting = t_turn.worker->queue.push_woken_here(&slot);
   if (waiting >= k_long_backlog && sleepers_.load(std::memory_order_relaxed) != 0) wake_one();
 }
 

@@ -31,7 +31,7 @@ struct alignas(128) Worker {
   alignas(64) std::atomic<std::uint32_t> sleep_word{0};  // 1: asleep
   SlotTable::Cache slots;
   unsigned index = 0;
-  std::uint64_t backlog_since = 0;  // when its queue began to be longer than one; 0: it is not
+  std::uint64_t backlog_since = 0;        // when its queue began to be longer than one; 0: it is not
   std::vector<std::uint64_t> seen_turns;  // of the others, at the last attempt to steal
   std::thread thread;
   std::atomic<bool> exited{false};

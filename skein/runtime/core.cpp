@@ -1,0 +1,323 @@
+#include "skein/runtime/core.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "skein/runtime/deterministic.hpp"
+#include "skein/runtime/dump.hpp"
+#include "skein/runtime/workers.hpp"
+
+namespace skein::inline v0::detail {
+namespace {
+
+unsigned worker_count(const RuntimeOptions& options) {
+  if (options.workers != 0) return options.workers;
+  return std::max(1U, std::thread::hardware_concurrency());
+}
+
+Instant steady_now() { return Instant(Duration(std::chrono::steady_clock::now().time_since_epoch())); }
+
+// A send to a receiver with a long queue costs the sender that much of its turns, so that a flood waits for its sink.
+constexpr std::uint32_t k_priced_backlog = 256;
+constexpr std::uint32_t k_highest_price = 4096;
+
+}  // namespace
+
+Core::Core(RuntimeOptions chosen)
+    : options(std::move(chosen)),
+      table(options.max_processes),
+      blocking(options.blocking_threads, options.blocking_queue),
+      wheel(options.seed ? Instant{} : steady_now(), options.max_timers) {
+  if (options.seed) {
+    deterministic = std::make_unique<Deterministic>(*this, *options.seed);
+  } else {
+    workers = std::make_unique<Workers>(*this, worker_count(options));
+  }
+}
+
+Core::~Core() = default;
+
+Instant Core::now() const { return deterministic ? deterministic->now() : steady_now(); }
+
+void Core::schedule_new(Slot& slot) {
+  if (deterministic) {
+    deterministic->schedule(slot);
+  } else {
+    workers->schedule_new(slot);
+  }
+}
+
+void Core::schedule_woken(Slot& slot) {
+  if (deterministic) {
+    deterministic->schedule(slot);
+  } else {
+    workers->schedule_woken(slot);
+  }
+}
+
+std::optional<TimerRef> Core::add_timer(Instant at, Timer timer) {
+  const std::scoped_lock lock(timer_mutex);
+  const auto ref = wheel.add(at, std::move(timer));
+  if (ref && at < timer_wakes_at) timer_changed.notify_one();
+  return ref;
+}
+
+bool Core::cancel_timer(TimerRef ref) {
+  const std::scoped_lock lock(timer_mutex);
+  return wheel.cancel(ref);
+}
+
+Instant Core::fire_timers(Instant now_instant) {
+  std::vector<TimerWheel::Due> due;
+  Instant next = Instant::max();
+  {
+    const std::scoped_lock lock(timer_mutex);
+    wheel.advance(now_instant, due);
+    next = wheel.next();
+  }
+  for (TimerWheel::Due& fired : due) {
+    MessageNode* node = fired.timer.make ? fired.timer.make() : new_node(MessageKind::tick);
+    const SendResult sent = deliver(*this, fired.timer.to, node);
+    if (sent == SendResult::noproc && fired.timer.every > Duration::zero()) cancel_timer(fired.ref);
+  }
+  return next;
+}
+
+std::string Core::name_of(Pid pid) {
+  std::string found;
+  names.each([&](const std::string& name, Pid holder) {
+    if (holder == pid) found = name;
+  });
+  return found;
+}
+
+void Core::report_stuck(const StuckReport& report) const {
+  if (options.report_stuck) {
+    options.report_stuck(report);
+  } else {
+    std::fputs(fmt::format("skein: {} {} ({}) has been busy with {} for {} ms{}\n", report.pid.text(), report.name,
+                           report.type, report.handling, report.for_how_long.count() / 1'000'000,
+                           report.past_stuck_limit ? ": stuck" : "")
+                   .c_str(),
+               stderr);
+  }
+  if (!report.past_stuck_limit || options.on_stuck != OnStuck::abort) return;
+  if (!options.dump_file.empty()) dump_to_file(const_cast<Core&>(*this), options.dump_file);
+  std::fputs(fmt::format("skein: ending the program: {} is stuck (on_stuck = abort)\n", report.pid.text()).c_str(),
+             stderr);
+  std::abort();
+}
+
+void Core::watch_ending(Instant now_instant) {
+  if (ending.load(std::memory_order_relaxed) == 0) return;
+  std::vector<StuckReport> reports;
+  {
+    const std::scoped_lock lock(ending_mutex);
+    for (auto& [bits, entry] : ending_pids) {
+      const Duration lasted = now_instant - entry.since;
+      if (entry.reported || lasted < options.stuck_limit) continue;
+      entry.reported = true;
+      const Pid pid = Pid::from_bits(bits);
+      const ProcessType* type = table.find(pid)->type.load(std::memory_order_relaxed);
+      reports.push_back({pid, "", std::string(type->name), "a blocking job that does not return", lasted, true});
+    }
+  }
+  for (StuckReport& report : reports) {
+    report.name = name_of(report.pid);
+    report_stuck(report);
+  }
+}
+
+Pid pid_of(const Core& core, const Slot& slot) {
+  return {0, core.table.index_of(slot), slot.generation.load(std::memory_order_relaxed)};
+}
+
+Instant clock_now(Core& core) { return core.now(); }
+
+Instant wait_deadline(Core& core, Duration timeout) {
+  if (timeout == k_forever) return Instant::max();
+  if (core.deterministic) return later(core.now(), timeout);
+  timespec time{};
+  ::clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
+  constexpr Duration k_coarseness = std::chrono::milliseconds(4);
+  const Instant coarse(std::chrono::seconds(time.tv_sec) + Duration(time.tv_nsec));
+  return later(coarse + k_coarseness, timeout);
+}
+
+Pid find_name(Core& core, std::string_view name) { return core.names.find(name); }
+
+bool budget_left(const Core& core) { return t_turn.core != &core || t_turn.budget-- > 0; }
+
+void YieldAwaiter::await_suspend(std::coroutine_handle<> waiting) const {
+  slot->leaf = waiting;
+  slot->wait_ref = k_yield_ref;
+  slot->deadline = Instant::max();
+}
+
+Slot& claim_slot(Core& core, const SpawnRequest& request, const SpawnOptions& options, Slot* spawner) {
+  if (core.stopping.load(std::memory_order_relaxed)) throw SpawnError("the runtime is shutting down", Pid{});
+  const bool here = t_turn.core == &core;
+  Slot* claimed = core.table.claim(here ? t_turn.slots : nullptr);
+  if (claimed == nullptr) {
+    throw SpawnError(fmt::format("no process slot is free (max_processes = {}): raise the limit or end some processes",
+                                 core.table.capacity()),
+                     Pid{});
+  }
+  Slot& slot = *claimed;
+  const Pid pid = pid_of(core, slot);
+  if (!options.name.empty()) {
+    if (const Pid holder = core.names.claim(options.name, pid); holder != pid) {
+      core.table.release(slot, here ? t_turn.slots : nullptr);
+      throw SpawnError(fmt::format("the name '{}' is taken by {}", options.name, holder.text()), holder);
+    }
+    extend(slot).name = options.name;
+  }
+  slot.type.store(request.type, std::memory_order_relaxed);
+  slot.full_policy.store(static_cast<std::uint8_t>(options.when_full), std::memory_order_relaxed);
+  slot.mailbox_limit.store(options.mailbox_limit != 0 ? options.mailbox_limit : core.options.mailbox_limit,
+                           std::memory_order_relaxed);
+  slot.traced.store(false, std::memory_order_relaxed);
+  slot.trap_exit = false;
+  slot.handled.store(0, std::memory_order_relaxed);
+  slot.high_water.store(0, std::memory_order_relaxed);
+  slot.handler_ns.store(0, std::memory_order_relaxed);
+  slot.next_ref = 0;
+  slot.start_ref = 0;
+  slot.stop_requested = false;
+  slot.run_terminate = false;
+  slot.server_start = false;
+  slot.timed_out = false;
+  slot.orphan = false;
+  slot.ignored = false;
+  slot.debt = 0;
+  slot.boot = request.boot;
+  if (request.bytes <= Slot::k_inline_bytes && request.alignment <= 16) {
+    slot.state_bytes = 0;
+    slot.state = slot.inline_state;
+  } else {
+    slot.state_bytes = static_cast<std::uint32_t>(request.bytes);
+    slot.state = take_bytes(request.bytes);
+  }
+  slot.parent.store(spawner == nullptr ? 0 : pid_of(core, *spawner).bits(), std::memory_order_relaxed);
+  slot.first_link = Pid{};
+  slot.first_watcher = Watcher{};
+  if (spawner != nullptr && options.link) {
+    slot.first_link = pid_of(core, *spawner);
+    add_link(*spawner, pid);
+  }
+  if (spawner != nullptr && options.monitor) {
+    const std::uint64_t ref = ++spawner->next_ref;
+    slot.first_watcher = Watcher{pid_of(core, *spawner), ref};
+    add_monitor(*spawner, ref, pid);
+  }
+  return slot;
+}
+
+Pid launch(Core& core, Slot& slot) {
+  const Pid pid = pid_of(core, slot);
+  slot.phase.store(Phase::starting, std::memory_order_relaxed);
+  slot.mailbox.open();
+  core.schedule_new(slot);
+  return pid;
+}
+
+SendResult deliver(Core& core, Pid to, MessageNode* node) {
+  Slot* slot = to ? core.table.find(to) : nullptr;
+  node->generation = to.generation();
+  PushResult pushed = PushResult::dead;
+  if (slot != nullptr && slot->generation.load(std::memory_order_acquire) == to.generation()) {
+    const bool bounded = is_bounded(node->kind);
+    std::uint32_t limit = bounded ? slot->mailbox_limit.load(std::memory_order_relaxed) : 0;
+    const auto policy = static_cast<FullMailbox>(slot->full_policy.load(std::memory_order_relaxed));
+    if (policy == FullMailbox::drop_oldest) limit *= 2;
+    std::uint32_t backlog = 0;
+    pushed = slot->mailbox.push(node, slot->queued.load(std::memory_order_relaxed), limit, backlog);
+    if (backlog >= k_priced_backlog && t_turn.worker != nullptr) {
+      t_turn.budget -= static_cast<std::int32_t>(std::min(backlog, k_highest_price));
+    }
+    if (pushed == PushResult::full) {
+      free_node(node);
+      return policy == FullMailbox::reject ? SendResult::full : SendResult::dropped;
+    }
+  }
+  if (pushed == PushResult::dead) {
+    // A request is told by the result; links and monitors are answered for the dead.
+    const bool request = node->kind == MessageKind::request || node->kind == MessageKind::look;
+    if (!request) {
+      answer_for_the_dead(core, node, ExitReason::noproc());
+    } else {
+      free_node(node);
+    }
+    return SendResult::noproc;
+  }
+  if (pushed == PushResult::wake) core.schedule_woken(*slot);
+  return SendResult::ok;
+}
+
+void arm_deadline(Core& core, Slot& slot) {
+  Extension& extension = extend(slot);
+  if (extension.tick_armed && extension.tick_at <= slot.deadline) return;
+  // A later entry that is armed already fires too; it finds nothing to do.
+  if (core.add_timer(slot.deadline, Timer{pid_of(core, slot), {}, {}})) {
+    extension.tick_armed = true;
+    extension.tick_at = slot.deadline;
+    return;
+  }
+  throw TimersExhausted(core.options.max_timers);
+}
+
+TimerRef add_timer(Core& core, Pid to, Duration after, Duration every, std::function<MessageNode*()> make) {
+  const auto ref = core.add_timer(later(core.now(), after), Timer{to, every, std::move(make)});
+  if (!ref) throw TimersExhausted(core.options.max_timers);
+  return *ref;
+}
+
+bool cancel_timer(Core& core, TimerRef timer) { return timer && core.cancel_timer(timer); }
+
+void run_blocking(Core& core, Slot& slot, std::uint64_t ref, std::move_only_function<void()> job) {
+  const Pid pid = pid_of(core, slot);
+  ++extend(slot).jobs;
+  auto work = [held = core.shared_from_this(), pid, ref, run = std::move(job)]() mutable {
+    try {
+      run();
+    } catch (...) {
+      std::fputs(fmt::format("skein: a blocking job of {} let an exception out: {}\n", pid.text(),
+                             ExitReason::crash_of_current_exception("blocking job").text())
+                     .c_str(),
+                 stderr);
+    }
+    run = nullptr;
+    MessageNode* done = new_node(MessageKind::job_done);
+    done->ref = ref;
+    deliver(*held, pid, done);
+  };
+  try {
+    if (core.deterministic) {
+      core.deterministic->submit(std::move(work));
+    } else {
+      core.blocking.submit(std::move(work));
+    }
+  } catch (...) {
+    --slot.extension->jobs;
+    throw;
+  }
+}
+
+void set_continuation(Slot& slot, MessageNode* node) {
+  Extension& extension = extend(slot);
+  if (extension.continuation != nullptr) free_node(extension.continuation);
+  extension.continuation = node;
+}
+
+void apply_init(Slot& slot, const Init& init) {
+  if (init.is_ignore()) {
+    slot.ignored = true;
+    request_exit(slot, ExitReason::normal(), false);
+  } else if (init.is_stop()) {
+    request_exit(slot, init.reason(), false);
+  }
+}
+
+}  // namespace skein::inline v0::detail

@@ -1,0 +1,62 @@
+#include "skein/runtime/deterministic.hpp"
+
+#include "skein/runtime/core.hpp"
+
+namespace skein::inline v0::detail {
+namespace {
+
+// Small turns interleave processes more finely than the threads ever do.
+constexpr std::uint64_t k_largest_budget = 8;
+
+// What a thread was doing is put back: a runtime may be driven from inside another one's process.
+class TurnGuard {
+ public:
+  TurnGuard() : before_(t_turn) {}
+  ~TurnGuard() { t_turn = before_; }
+  TurnGuard(const TurnGuard&) = delete;
+  TurnGuard& operator=(const TurnGuard&) = delete;
+
+ private:
+  Turn before_;
+};
+
+}  // namespace
+
+bool Deterministic::step() {
+  const std::size_t choices = runnable_.size() + jobs_.size();
+  if (choices == 0) return false;
+  ++steps_;
+  const auto choice = static_cast<std::size_t>(random_.below(choices));
+  if (choice >= runnable_.size()) {
+    auto& place = jobs_[choice - runnable_.size()];
+    auto job = std::move(place);
+    if (&place != &jobs_.back()) place = std::move(jobs_.back());
+    jobs_.pop_back();
+    job();
+    return true;
+  }
+  Slot* slot = runnable_[choice];
+  runnable_[choice] = runnable_.back();
+  runnable_.pop_back();
+  const TurnGuard guard;
+  t_turn.core = &core_;
+  t_turn.worker = nullptr;
+  t_turn.slots = &slots_;
+  t_turn.running = slot;
+  t_turn.budget = static_cast<std::int32_t>(1 + random_.below(k_largest_budget));
+  fingerprint_ = (fingerprint_ ^ pid_of(core_, *slot).bits()) * 0x9e3779b97f4a7c15ULL +
+                 static_cast<std::uint64_t>(now_.time_since_epoch().count());
+  run_turn(core_, *slot);
+  return true;
+}
+
+bool Deterministic::pass_time(Instant until) {
+  const Instant next = core_.wheel.next();
+  if (next == Instant::max() || next > until) return false;
+  if (next > now_) now_ = next;
+  core_.fire_timers(now_);
+  core_.watch_ending(now_);
+  return true;
+}
+
+}  // namespace skein::inline v0::detail

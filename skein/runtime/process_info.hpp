@@ -1,0 +1,39 @@
+// What can be known of a process from outside, at any time, without disturbing it: a moment's view of its counters.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "skein/base/time.hpp"
+#include "skein/runtime/pid.hpp"
+
+namespace skein::inline v0 {
+
+enum class ProcessState : std::uint8_t {
+  starting,     // init has not finished
+  idle,         // waits for a message
+  runnable,     // waits for a worker
+  running,      // on a worker now
+  terminating,  // terminate has not finished
+  ending,       // waits for its blocking jobs; `stuck` past stuck_limit
+  stuck,
+};
+
+[[nodiscard]] std::string_view state_name(ProcessState state);
+
+struct ProcessInfo {
+  Pid pid;
+  std::string name;  // registered, or empty
+  std::string_view type;
+  Pid parent;
+  ProcessState state = ProcessState::idle;
+  std::uint32_t mailbox = 0;     // messages waiting
+  std::uint32_t high_water = 0;  // the most that ever waited
+  std::uint32_t handled = 0;     // messages
+  Duration handler_time{};       // an estimate: one turn of 64 is timed
+  std::string_view handling;     // the type of the message on a worker now, if running
+  std::size_t memory = 0;        // bytes of slot and state; what the state points to is not counted
+};
+
+}  // namespace skein::inline v0

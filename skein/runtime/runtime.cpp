@@ -1,0 +1,211 @@
+#include "skein/runtime/runtime.hpp"
+
+#include <fmt/format.h>
+
+#include <thread>
+
+#include "skein/runtime/core.hpp"
+#include "skein/runtime/deterministic.hpp"
+#include "skein/runtime/dump.hpp"
+#include "skein/runtime/workers.hpp"
+
+namespace skein::inline v0 {
+namespace {
+
+Task<std::optional<ExitReason>> watch_end(Self self, Pid pid, Duration timeout) {
+  const MonitorRef ref = self.monitor(pid);
+  auto waiting = self.down(ref, timeout);
+  std::optional<ExitReason> reason = co_await waiting;
+  co_return reason;
+}
+
+}  // namespace
+
+std::string ShutdownReport::text() const {
+  if (clean) return "every process ended";
+  std::string text = fmt::format("{} did not end in time:", stuck.size());
+  for (const ProcessInfo& info : stuck) {
+    text += fmt::format(" {}{}{} ({}, {}{}{})", info.pid.text(), info.name.empty() ? "" : " ", info.name, info.type,
+                        state_name(info.state), info.handling.empty() ? "" : ", handling ", info.handling);
+  }
+  return text;
+}
+
+Runtime::Runtime(RuntimeOptions options) : core_(std::make_shared<detail::Core>(std::move(options))) {
+  if (core_->workers) core_->workers->start(core_);
+}
+
+Runtime::~Runtime() {
+  if (!down_) shutdown();
+  detail::remove_fatal_dump(*core_);
+  // Jobs that never ran hold the core; dropping them breaks that circle.
+  core_->deterministic.reset();
+}
+
+Instant Runtime::now() const { return core_->now(); }
+
+void Runtime::exit(Pid pid, ExitReason reason) {
+  detail::deliver(*core_, pid, detail::make_node(detail::MessageKind::exit_signal, Exit{{}, std::move(reason)}));
+}
+
+Pid Runtime::whereis(std::string_view name) { return core_->names.find(name); }
+
+bool Runtime::is_alive(Pid pid) const {
+  const detail::Slot* slot = pid ? core_->table.find(pid) : nullptr;
+  return slot != nullptr && slot->generation.load(std::memory_order_acquire) == pid.generation() &&
+         slot->phase.load(std::memory_order_acquire) != detail::Phase::free;
+}
+
+std::optional<ExitReason> Runtime::wait_for_end(Pid pid, Duration timeout) {
+  auto reason = run(&watch_end, pid, timeout);
+  if (!reason) return std::nullopt;
+  return std::move(*reason);
+}
+
+std::expected<detail::MessageNode*, CallError> Runtime::wait_for_answer(Pid server, detail::MessageNode* node,
+                                                                        Duration timeout) {
+  auto* call = new detail::OutsideCall;
+  node->outside = call;
+  const SendResult sent = detail::deliver(*core_, server, node);
+  if (sent != SendResult::ok) {
+    call->release();
+    call->release();
+    return std::unexpected(CallError{detail::failure_of(sent), {}});
+  }
+  detail::MessageNode* answer = core_->deterministic ? drive_until(*call, timeout) : call->wait(timeout);
+  call->release();
+  if (answer == nullptr) return std::unexpected(CallError{CallFailure::timeout, {}});
+  return answer;
+}
+
+detail::MessageNode* Runtime::drive_until(detail::OutsideCall& call, Duration timeout) {
+  detail::Deterministic& scheduler = *core_->deterministic;
+  const Instant deadline = timeout == k_forever ? Instant::max() : later(scheduler.now(), timeout);
+  while (!call.is_complete()) {
+    if (scheduler.step()) continue;
+    if (scheduler.pass_time(deadline)) continue;
+    if (deadline != Instant::max()) scheduler.set_now(deadline);
+    break;
+  }
+  return call.take_or_abandon();
+}
+
+std::vector<ProcessInfo> Runtime::processes() { return detail::list_processes(*core_); }
+
+std::optional<ProcessInfo> Runtime::info(Pid pid) {
+  if (!is_alive(pid)) return std::nullopt;
+  for (ProcessInfo& info : processes()) {
+    if (info.pid == pid) return std::move(info);
+  }
+  return std::nullopt;
+}
+
+std::uint32_t Runtime::process_count() const { return core_->table.alive(); }
+
+std::uint32_t Runtime::mailbox_length(Pid pid) const {
+  if (!is_alive(pid)) return 0;
+  const detail::Slot& slot = *core_->table.find(pid);
+  return slot.queued.load(std::memory_order_relaxed) + slot.mailbox.stacked();
+}
+
+std::expected<std::string, CallError> Runtime::describe(Pid pid, Duration timeout) {
+  detail::MessageNode* node = detail::new_node(detail::MessageKind::look);
+  auto answer = wait_for_answer(pid, node, timeout);
+  if (!answer) return std::unexpected(std::move(answer.error()));
+  return detail::take_answer<std::string>(*answer);
+}
+
+bool Runtime::trace(Pid pid, std::size_t messages) {
+  if (!is_alive(pid) || !core_->traces.begin(pid, messages)) return false;
+  core_->table.find(pid)->traced.store(true, std::memory_order_relaxed);
+  return true;
+}
+
+std::vector<TracedMessage> Runtime::end_trace(Pid pid) {
+  if (is_alive(pid)) core_->table.find(pid)->traced.store(false, std::memory_order_relaxed);
+  return core_->traces.end(pid);
+}
+
+bool Runtime::dump(const std::string& path) { return detail::dump_to_file(*core_, path); }
+
+bool Runtime::dump_on_fatal_signal(const std::string& path) { return detail::install_fatal_dump(*core_, path); }
+
+ShutdownReport Runtime::shutdown(Duration deadline) {
+  ShutdownReport report;
+  if (down_) return report;
+  down_ = true;
+  const auto tell_all = [this](const ExitReason& reason) {
+    for (const ProcessInfo& info : processes()) exit(info.pid, reason);
+  };
+  // Told once at half time and again later: a process may have been spawned meanwhile.
+  if (core_->deterministic) {
+    detail::Deterministic& scheduler = *core_->deterministic;
+    tell_all(ExitReason::shutdown());
+    run_for(deadline / 2);
+    for (int round = 0; round < 3 && process_count() != 0; ++round) {
+      tell_all(ExitReason::kill());
+      run_for(deadline / 6);
+    }
+    core_->stopping.store(true, std::memory_order_relaxed);
+    scheduler.set_now(scheduler.now());
+    report.stuck = processes();
+  } else {
+    const auto begin = std::chrono::steady_clock::now();
+    const auto spent = [&] { return Duration(std::chrono::steady_clock::now() - begin); };
+    const auto wait_until = [&](Duration limit) {
+      while (process_count() != 0 && spent() < limit) std::this_thread::sleep_for(std::chrono::microseconds(200));
+    };
+    tell_all(ExitReason::shutdown());
+    wait_until(deadline / 2);
+    for (int round = 1; round <= 5 && process_count() != 0; ++round) {
+      tell_all(ExitReason::kill());
+      wait_until(deadline / 2 + deadline / 10 * round);
+    }
+    report.stuck = processes();
+    core_->workers->stop(std::chrono::milliseconds(200));
+  }
+  report.clean = report.stuck.empty();
+  return report;
+}
+
+bool Runtime::step() { return core_->deterministic && core_->deterministic->step(); }
+
+std::uint64_t Runtime::run_ready(std::uint64_t limit) {
+  std::uint64_t steps = 0;
+  while (steps < limit && step()) ++steps;
+  return steps;
+}
+
+std::uint64_t Runtime::run_for(Duration time, std::uint64_t limit) {
+  if (!core_->deterministic) return 0;
+  detail::Deterministic& scheduler = *core_->deterministic;
+  const Instant until = later(scheduler.now(), time);
+  std::uint64_t steps = 0;
+  while (steps < limit) {
+    if (scheduler.step()) {
+      ++steps;
+    } else if (!scheduler.pass_time(until)) {
+      break;
+    }
+  }
+  if (scheduler.now() < until) scheduler.set_now(until);
+  return steps;
+}
+
+std::uint64_t Runtime::run_until_idle(std::uint64_t limit) {
+  if (!core_->deterministic) return 0;
+  detail::Deterministic& scheduler = *core_->deterministic;
+  std::uint64_t steps = 0;
+  while (steps < limit) {
+    if (scheduler.step()) {
+      ++steps;
+    } else if (!scheduler.pass_time(Instant::max())) {
+      break;
+    }
+  }
+  return steps;
+}
+
+std::uint64_t Runtime::fingerprint() const { return core_->deterministic ? core_->deterministic->fingerprint() : 0; }
+
+}  // namespace skein::inline v0
