@@ -23,12 +23,13 @@ class Script:
         # Never both: see above.
         self.unlinks = self.rng.random() < 0.12
         self.short = self.rng.random() < 0.02
+        self.slowest = 0
 
     def maybe(self, probability, text):
         return [text] if self.rng.random() < probability else []
 
-    def flags(self):
-        intensity = self.rng.choice([0, 1, 1, 2, 3, 5, 10])
+    def flags(self, root=False):
+        intensity = self.rng.choice([1, 3, 5, 10] if root else [0, 1, 2, 3, 5, 10])
         return [f"intensity={intensity}", f"period={K_SHORT if self.short else K_LONG}"]
 
     def child_options(self, parent, is_supervisor):
@@ -43,6 +44,7 @@ class Script:
         if restart != "permanent" or rng.random() < 0.3:
             options.append(f"restart={restart}")
         if is_supervisor:
+            killing = [] if self.unlinks else ["brutal_kill"]
             options += self.maybe(0.15, "shutdown=" + rng.choice(["infinity", "5000"] + killing))
         else:
             options += self.maybe(0.25, "shutdown=" + rng.choice(["infinity", "brutal_kill", "1000", "5000"]))
@@ -62,9 +64,11 @@ class Script:
         elif kind < 0.22:
             # Far from the deadline on either side.
             options = [each for each in options if not each.startswith("shutdown=")]
+            self.slowest = max(self.slowest, 25)
             options += [f"slow={rng.choice([10, 25])}", "shutdown=" + rng.choice(["1000", "infinity", "brutal_kill"])]
         elif kind < 0.24:
             options = [each for each in options if not each.startswith("shutdown=")]
+            self.slowest = 300
             options += ["slow=300", "shutdown=30"]
         if self.unlinks and rng.random() < 0.3:
             options.append("unlinks")
@@ -76,7 +80,7 @@ class Script:
         auto = self.rng.choice(["never", "never", "never", "any_significant", "all_significant"])
         options = self.child_options(parent, True) if parent != "-" else []
         self.auto[name] = auto
-        self.lines.append(" ".join([f"supervisor {name} under {parent} strategy={strategy}"] + self.flags() +
+        self.lines.append(" ".join([f"supervisor {name} under {parent} strategy={strategy}"] + self.flags(parent == "-") +
                                    ([f"auto_shutdown={auto}"] if auto != "never" else []) + options))
         self.supervisors.append(name)
         self.parent[name] = parent
@@ -117,9 +121,9 @@ class Script:
         elif kind < 0.40 and self.workers:
             say(f"exit {rng.choice(self.workers)} {rng.choice(['normal', 'shutdown', 'kill'])}")
         elif kind < 0.50 and not self.unlinks:
-            say(f"exit {rng.choice(self.supervisors[1:] + self.pools or self.supervisors)} kill")
+            self.kill(rng.choice(self.supervisors[1:] + self.pools or self.supervisors))
         elif kind < 0.515 and not self.unlinks:
-            say("exit s0 kill")
+            self.kill("s0")
         elif kind < 0.53:
             say(f"{rng.choice(['crash', 'count'])} {rng.choice(self.supervisors + self.pools)}")
         elif kind < 0.72:
@@ -145,6 +149,11 @@ class Script:
             say(f"count {rng.choice(self.supervisors + self.pools)}")
         else:
             say(f"wait {rng.choice([1, 20])}")
+
+    def kill(self, supervisor):
+        self.lines.append(f"exit {supervisor} kill")
+        if self.slowest:  # those that nobody restarts end in their own time: let them
+            self.lines.append(f"wait {self.slowest + 100}")
 
     def start_worker(self):
         rng = self.rng
