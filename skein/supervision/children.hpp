@@ -7,7 +7,6 @@
 #include <any>
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,7 +29,8 @@ struct Failure {
 
 // What only a child that failed has.
 struct Troubles {
-  std::deque<Failure> history;          // at most k_failure_history, oldest first
+  std::vector<Failure> history;         // a ring of k_failure_history; `oldest` is where it begins once full
+  std::size_t oldest = 0;
   std::optional<RestartWindow> budget;  // its own
   std::uint32_t attempt = 0;            // consecutive waits, for backoff
   Duration park{};                      // the last time it was parked

@@ -10,6 +10,7 @@
 //   4. The table of children changes only in this process, under the view's lock; others read it under that lock.
 #pragma once
 
+#include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -67,13 +68,20 @@ class Supervisor {
   // A process left over from a child's old subtree.
   struct Leftover {
     Pid pid;
-    std::uint64_t ref;
-    std::uint64_t key;  // of the child
+    Index index;  // of the child it was left by
+    std::uint64_t key;
+    std::string id;
+  };
+  // The child that remains nobody else accounts for belong to: the one being started.
+  struct Owner {
+    Index index = Children::k_none;
+    std::uint64_t key = 0;
     std::string id;
   };
 
   void open_view(Self self);
   void load_children(const SupervisorSpec& spec);
+  void merge_specs(const std::vector<ChildSpec>& specs);
   [[nodiscard]] bool is_pool() const { return view_->flags.strategy == Strategy::simple_one_for_one; }
   [[nodiscard]] Children& children() { return view_->children; }
   [[nodiscard]] const Child& at(Index index) const { return view_->children.at(index); }
@@ -81,9 +89,10 @@ class Supervisor {
 
   // Starting.
   Task<ChildStart> start_process(Self self, Index index);
-  Task<ChildStart> run_start(Self self, std::shared_ptr<const ChildSpec> spec, std::any extra);
-  Task<std::optional<ExitReason>> start_all(Self self);
-  Task<void> stop_started(Self self);
+  // `extra` must live until the first suspension.
+  Task<ChildStart> run_start(Self self, std::shared_ptr<const ChildSpec> spec, const std::any* extra);
+  Task<Init> start_all(Self self);
+  void set_started(Self self, Index index, Pid pid);
 
   // Exits and restarts (supervisor_restart.cpp).
   Task<void> on_exit(Self self, Pid pid, ExitReason reason);
@@ -106,12 +115,16 @@ class Supervisor {
   Task<void> stop_child(Self self, Index index);
   Task<void> stop_children(Self self);
   Task<void> stop_pool(Self self);
-  Task<void> end_of_leftovers(Self self);
-  Task<bool> leftovers_gone(Self self, std::string id, Duration limit);
-  void settle_remains(Self self, std::optional<Index> starting = {});
-  [[nodiscard]] bool has_leftovers(std::uint64_t key) const;
-  void on_leftover_down(Self self, MonitorRef ref);
   void drop_or_keep(Index index);
+
+  // What dead child supervisors left (supervisor_leftovers.cpp).
+  void settle_remains(Self self, const Owner& starting);
+  [[nodiscard]] Owner owner_of(Pid dead, const Owner& starting) const;
+  [[nodiscard]] Owner owner(Index index) const;
+  [[nodiscard]] bool has_leftovers(std::uint64_t key) const { return leftover_counts_.contains(key); }
+  void on_leftover_down(Self self, std::uint64_t ref);
+  // Waits for those of one child (all: an empty id); false when the time was up first.
+  Task<bool> leftovers_gone(Self self, std::string id, Duration limit);
 
   void report(Self self, EventKind kind, EventLevel level, const Child* child, const ExitReason& reason = {},
               Duration delay = {}, std::uint64_t count = 0) const;
@@ -122,7 +135,8 @@ class Supervisor {
   std::shared_ptr<SupervisorView> view_;
   Self self_;
   Random random_;
-  std::vector<Leftover> leftovers_;
+  boost::unordered_flat_map<std::uint64_t, Leftover> leftovers_;               // by the monitor on each
+  boost::unordered_flat_map<std::uint64_t, std::uint64_t> leftover_counts_;    // by the child's key
   std::uint32_t next_token_ = 0;
   bool clean_ = false;  // no child lives: nothing to tell the parent about
 };
