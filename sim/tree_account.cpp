@@ -57,6 +57,7 @@ TreeAccount::Kept* TreeAccount::find(Instance& instance, Pid pid) {
 }
 
 void TreeAccount::blame(const Instance& instance, const std::string& what) {
+  if (instance.unsure) return;
   violation(fmt::format("{}: {}", instance.model->name, what));
 }
 
@@ -111,8 +112,17 @@ bool TreeAccount::count_retry(Instance& instance, Kept& kept, Instant now) {
 bool TreeAccount::begin_group(Instance& instance, const std::string& child, Instant now) {
   for (Kept& cause : instance.children) {
     if (!cause.pending) continue;
+    if (cause.optional && instance.call && instance.call->child == child) continue;
     std::vector<Kept*> members = group(instance, cause);
     if (members.empty() || members.front()->spec.name != child) continue;
+    // Two of one_for_all wait, and only one of them has its restart counted already: whose turn it was shows nowhere.
+    const bool all = instance.model->flags.strategy == Strategy::one_for_all;
+    if (all && std::ranges::any_of(instance.children, [&](const Kept& each) {
+          return each.pending && each.counted != cause.counted;
+        })) {
+      instance.unsure = true;
+      ++unjudged_;
+    }
     if (cause.parked) cause.own.clear();
     if (!cause.counted && !count_retry(instance, cause, now)) {
       blame(instance, fmt::format("starts {} again beyond its intensity", child));
@@ -123,7 +133,9 @@ bool TreeAccount::begin_group(Instance& instance, const std::string& child, Inst
       if (each != &cause && each->pid && alive_(each->pid)) {
         blame(instance, fmt::format("starts {} while {} of its group still lives", child, each->spec.name));
       }
-      if (each->state == State::running) each->state = State::down;
+      // A retry of its own that it waited for is part of this restart.
+      each->state = State::down;
+      each->pending = false;
       if (each->spec.name != child) instance.agenda.push_back(each->spec.name);
     }
     return true;
@@ -320,7 +332,10 @@ void TreeAccount::call_ended(Pid supervisor, bool ok) {
   const Call call = *std::exchange(instance.call, std::nullopt);
   Kept* kept = find(instance, call.child);
   if (!ok || kept == nullptr) return;
-  if (call.verb == CallVerb::remove && kept->state == State::down) kept->state = State::absent;
+  if (call.verb == CallVerb::remove) {
+    kept->state = State::absent;
+    std::erase(instance.agenda, call.child);
+  }
   if (call.verb != CallVerb::terminate || !kept->pending) return;
   // Whether what came up during the call came before or after its answer cannot be told from here.
   if (kept->since < call.since) {

@@ -62,6 +62,8 @@ class TreeAccount {
   // How much was judged: a run in which nothing restarted proves nothing.
   [[nodiscard]] std::uint64_t restarts() const { return restarts_; }
   [[nodiscard]] std::uint64_t give_ups() const { return give_ups_; }
+  // Supervisors whose window could not be followed to the end.
+  [[nodiscard]] std::uint64_t unjudged() const { return unjudged_; }
 
  private:
   enum class State : std::uint8_t { absent, down, running, waiting };
@@ -92,6 +94,7 @@ class TreeAccount {
     bool init = true;
     bool must_end = false;
     bool must_give_up = false;
+    bool unsure = false;  // its window cannot be known from outside: not judged any more
   };
 
   Instance& open(Pid supervisor, const std::string& name);
@@ -119,6 +122,7 @@ class TreeAccount {
   std::uint64_t serial_ = 0;
   std::uint64_t restarts_ = 0;
   std::uint64_t give_ups_ = 0;
+  std::uint64_t unjudged_ = 0;
 };
 
 }  // namespace skein::sim

@@ -255,6 +255,7 @@ class Model {
     result.trace = std::move(world_->trace);
     result.restarts = world_->account.restarts();
     result.give_ups = world_->account.give_ups();
+    result.unjudged = world_->account.unjudged();
     result.steps = steps_;
     return result;
   }
@@ -423,8 +424,20 @@ class Model {
       if (pid) ask(Ask{CallVerb::terminate, supervisor, node.name, pid});
       return;
     }
+    // Under one_for_all the start of the first child begins a restart of all: were it also asked for, or removed, what
+    // a start means could not be told from outside.
+    const bool all = world_->nodes.at(node.parent).flags.strategy == Strategy::one_for_all;
+    if (all && (is_first(node) || has_temporary_first(node.parent))) return;
     ask(Ask{pick({CallVerb::terminate, CallVerb::terminate, CallVerb::restart, CallVerb::restart, CallVerb::remove}),
             supervisor, node.name, {}});
+  }
+
+  [[nodiscard]] const Node& first_child(const std::string& parent) const {
+    return std::ranges::find_if(world_->nodes, [&](const auto& each) { return each.second.parent == parent; })->second;
+  }
+  [[nodiscard]] bool is_first(const Node& node) const { return first_child(node.parent).name == node.name; }
+  [[nodiscard]] bool has_temporary_first(const std::string& parent) const {
+    return first_child(parent).spec.restart == Restart::temporary;
   }
 
   void ask(Ask ask) {

@@ -17,6 +17,7 @@ struct TreeModelResult {
   std::vector<std::string> trace;  // what was done and reported, if asked for
   std::uint64_t restarts = 0;
   std::uint64_t give_ups = 0;
+  std::uint64_t unjudged = 0;
   std::uint64_t steps = 0;
 };
 

@@ -56,11 +56,13 @@ int run_trees(std::span<const std::string> args) {
   std::uint64_t violated = 0;
   std::uint64_t restarts = 0;
   std::uint64_t give_ups = 0;
+  std::uint64_t unjudged = 0;
   std::uint64_t steps = 0;
   for (std::uint64_t seed = choice.start; seed < choice.start + choice.seeds; ++seed) {
     const TreeModelResult result = run_tree_model(seed, choice.trace);
     restarts += result.restarts;
     give_ups += result.give_ups;
+    unjudged += result.unjudged;
     steps += result.steps;
     for (const std::string& line : result.trace) fmt::print("{}\n", line);
     if (result.violations.empty()) continue;
@@ -69,8 +71,8 @@ int run_trees(std::span<const std::string> args) {
       fmt::print("again with its trace: skein-sim trees --seed {} --trace\n", seed);
     }
   }
-  fmt::print("{} seeds, {} steps, {} restarts, {} supervisors gave up; {} seeds violated\n", choice.seeds, steps,
-             restarts, give_ups, violated);
+  fmt::print("{} seeds, {} steps, {} restarts, {} supervisors gave up, {} not judged to the end; {} seeds violated\n",
+             choice.seeds, steps, restarts, give_ups, unjudged, violated);
   return violated == 0 ? k_nothing_violated : k_violated;
 }
 

@@ -298,8 +298,8 @@ class Run {
     int same = 0;
     for (int look = 0; look < k_looks_max; ++look) {
       States now = states();
-      same = now == last ? same + 1 : 0;
-      if (same > k_rest_looks && !waits_for_ending(now)) return now;
+      same = now == last && !waits_for_ending(now) ? same + 1 : 0;
+      if (same > k_rest_looks) return now;
       last = std::move(now);
       runtime_.run_for(k_look_every);
     }
