@@ -61,15 +61,13 @@ std::string_view level_name(EventLevel level) {
 }
 
 std::string reason_text(const ExitReason& reason, std::size_t depth) {
-  if (depth == 0) return "...";
-  std::string text = reason.text();
-  const ExitReason* cause = reason.cause();
-  if (cause == nullptr) return text;
-  // text() may show the causes itself, all of them: what it says of this reason alone comes before that.
-  const std::size_t at = text.find(cause->text());
-  if (at != std::string::npos) return text.substr(0, at) + reason_text(*cause, depth - 1) +
-                                     text.substr(at + cause->text().size());
-  return fmt::format("{}, because {}", text, reason_text(*cause, depth - 1));
+  std::string text;
+  for (const ExitReason* each = &reason; each != nullptr; each = each->cause()) {
+    if (!text.empty()) text += ", because ";
+    if (depth-- == 0) return text + "...";
+    text += each->text();
+  }
+  return text;
 }
 
 namespace {

@@ -98,7 +98,9 @@ TEST_F(OtpSupervisor, do_not_save_child_specs_for_temporary_children) {
       if (end == "kill") kill(started->pid);
       if (end == "normal") die(started->pid, ExitReason::normal());
       if (end == "abnormal") die(started->pid, ExitReason::custom("odd"));
-      if (end == "api") EXPECT_TRUE(terminate_child(rt, sup, "child1"));
+      if (end == "api") {
+        EXPECT_TRUE(terminate_child(rt, sup, "child1"));
+      }
       EXPECT_EQ(counts(sup), (Counts{0, 0, 0, 0})) << how;
       EXPECT_EQ(failure_of(restart_child(rt, sup, "child1")), "not_found") << how;
     }

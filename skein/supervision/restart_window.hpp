@@ -5,6 +5,7 @@
 // memory grows to at most `intensity` times eight bytes.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -25,11 +26,11 @@ class RestartWindow {
     return true;
   }
   // How many restarts lie in the window.
-  [[nodiscard]] std::uint32_t used(Instant now) {
-    expire(now);
-    return static_cast<std::uint32_t>(times_.size());
+  [[nodiscard]] std::uint32_t used(Instant now) const {
+    const auto first = std::ranges::partition_point(times_, [&](Instant at) { return now - at > period_; });
+    return static_cast<std::uint32_t>(times_.end() - first);
   }
-  // As of the last call of the others.
+  // As of the last allow().
   [[nodiscard]] std::uint32_t last_used() const { return static_cast<std::uint32_t>(times_.size()); }
   [[nodiscard]] std::uint32_t intensity() const { return intensity_; }
   [[nodiscard]] Duration period() const { return period_; }
