@@ -11,6 +11,12 @@
 namespace skein::inline v0 {
 namespace {
 
+[[nodiscard]] bool is_alive(Self self, Pid pid) {
+  const detail::Slot* slot = self.core().table.find(pid);
+  return slot != nullptr && slot->generation.load(std::memory_order_acquire) == pid.generation() &&
+         slot->phase.load(std::memory_order_acquire) != detail::Phase::free;
+}
+
 ChildError failed(ChildFailure failure) {
   ChildError error;
   error.failure = failure;
@@ -212,11 +218,15 @@ std::vector<ChildInfo> Supervisor::handle_call(Self /*self*/, WhichChildren /*re
   return infos;
 }
 
-ChildCount Supervisor::handle_call(Self /*self*/, CountChildren /*request*/) {
+ChildCount Supervisor::handle_call(Self self, CountChildren /*request*/) {
   const Children& all = children();
   ChildCount counts;
   counts.specs = is_pool() ? 1 : all.size();
-  counts.active = all.active();
+  // As in OTP each is looked at: one that unlinked itself may be dead without our knowing.
+  for (Index index = all.first(); index != Children::k_none; index = all.after(index)) {
+    const Child& child = all.at(index);
+    if (child.state == ChildState::running && is_alive(self, child.pid)) ++counts.active;
+  }
   counts.supervisors = all.supervisors();
   counts.workers = all.size() - all.supervisors();
   return counts;
