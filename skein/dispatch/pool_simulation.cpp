@@ -45,8 +45,7 @@ class Simulator {
       const bool fails = simulation.failing_one_in != 0 && i % simulation.failing_one_in == 1;
       worker.service_ns = static_cast<double>(simulation.service.count()) * (slow ? simulation.slow_factor : 1.0);
       worker.failing = fails ? simulation.failing_rate : 0.0;
-      AgentSpec spec{.id = "agent-" + std::to_string(i), .pid = {}, .capabilities = {"work"}, .executor = {}};
-      spec.capacity = simulation.capacity;
+      AgentSpec spec{.id = "agent-" + std::to_string(i), .capabilities = {"work"}, .capacity = simulation.capacity};
       const auto joined = router_.join(std::move(spec), Instant());
       if (!joined) throw std::invalid_argument(std::string(route_error_text(joined.error())));
       worker.handle = *joined;
@@ -95,7 +94,7 @@ class Simulator {
     Held held = std::move(worker.held.front());
     worker.held.pop_front();
     const bool failed = random_.chance(worker.failing);
-    Outcome outcome{.error = {}, .latency = end.at - held.given, .retry_after = {}};
+    Outcome outcome{.latency = end.at - held.given};
     if (failed) outcome.error = ErrorClass::transient;
     router_.finished(std::move(held.assignment), outcome, end.at);
     if (held.task.number >= simulation_.tasks / 2) {
@@ -122,7 +121,7 @@ class Simulator {
   PoolSimulation simulation_;
   Random random_;
   Router router_;
-  std::vector<Worker> workers_;
+  std::deque<Worker> workers_;
   std::deque<Waiting> backlog_;
   std::priority_queue<End, std::vector<End>, std::greater<>> ends_;
   std::vector<double> latencies_ms_;

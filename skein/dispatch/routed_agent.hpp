@@ -28,18 +28,18 @@ struct AgentHandle {
 
 // An agent that joins.
 struct AgentSpec {
-  std::string id;
-  Pid pid;
-  std::vector<std::string> capabilities;
+  std::string id = {};
+  Pid pid = {};
+  std::vector<std::string> capabilities = {};
   std::uint32_t capacity = 1;  // tasks at once: one at work and what it may hold ahead
-  std::string executor;        // one that agents share and that has a bulkhead; empty: none
+  std::string executor = {};   // one that agents share and that has a bulkhead; empty: none
 };
 
 // How a task ended. A permanent error is the task's fault: it says nothing about the agent.
 struct Outcome {
-  std::optional<ErrorClass> error;      // nothing: it succeeded
-  std::optional<Duration> latency;      // nothing: unknown; see known_latency
-  std::optional<Duration> retry_after;  // of a rate_limited error: the agent gets nothing for so long
+  std::optional<ErrorClass> error = {};      // nothing: it succeeded
+  std::optional<Duration> latency = {};      // nothing: unknown; see known_latency
+  std::optional<Duration> retry_after = {};  // of a rate_limited error: the agent gets nothing for so long
 };
 
 // An agent as shown to people.

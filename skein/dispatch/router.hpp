@@ -87,10 +87,10 @@ class Router {
   static constexpr std::uint32_t k_capacity_max = Tier::k_loads - 1;
 
   struct Request {
-    std::span<const std::string_view> capabilities;  // all are required; none: everybody will do
+    std::span<const std::string_view> capabilities = {};  // all are required; none: everybody will do
     Strategy strategy = Strategy::round_robin;
-    std::string_view key;                // of consistent_hash
-    std::span<const AgentHandle> avoid;  // those who failed it; the last k_avoid_max are heeded
+    std::string_view key = {};                // of consistent_hash
+    std::span<const AgentHandle> avoid = {};  // those who failed it; the last k_avoid_max are heeded
   };
   struct Choice {
     AgentHandle agent;
