@@ -26,6 +26,11 @@ QState q_state(std::uint32_t load, double success, double latency_ms) {
   return static_cast<QState>((loads * 3 + succeeding) * 3 + latency);
 }
 
+QState q_state_at_load(QState idle, std::uint32_t load) {
+  const std::size_t loads = std::min<std::size_t>(load, k_q_loads - 1);
+  return static_cast<QState>(loads * k_q_states / k_q_loads + idle);
+}
+
 std::optional<std::string> QOptions::problem() const {
   const auto share = [](double value) { return value >= 0 && value <= 1; };
   if (!share(learning_rate) || learning_rate == 0) return "learning_rate must be above 0 and at most 1";

@@ -30,6 +30,8 @@ inline constexpr std::size_t k_q_states = k_q_loads * 3 * 3;
 
 // Success that is NaN counts as none, latency that is NaN or negative as the worst: bad figures must not attract work.
 [[nodiscard]] QState q_state(std::uint32_t load, double success, double latency_ms);
+// The state at this load of an agent whose state at load 0 is `idle`.
+[[nodiscard]] QState q_state_at_load(QState idle, std::uint32_t load);
 
 struct QOptions {
   double learning_rate = 0.1;

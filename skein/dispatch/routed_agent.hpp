@@ -69,27 +69,29 @@ struct Assignment {
 };
 
 // The router's own record.
-struct RoutedAgent {
+struct alignas(64) RoutedAgent {
   struct Membership {
     std::uint32_t pool = 0;
     std::uint32_t slot = 0;
   };
+  // What every decision reads comes first, to lie together.
   bool there = false;
   bool paused = false;
+  bool is_poorly = false;
+  BreakerState breaker_state = BreakerState::closed;
   std::uint32_t generation = 0;
   std::uint32_t load = 0;
   std::uint32_t capacity = 1;
-  std::uint32_t executor = 0;
-  Pid pid;
+  QState quality = 0;   // its state without its load, kept here so that a decision need not look at its health
   Pool::Standing told;  // what the pools know
+  std::uint32_t executor = 0;
+  std::uint32_t breaker_epoch = 0;  // counts changes of breaker_state
+  Pid pid;
+  Instant held_until = Instant::min();
   std::vector<Membership> memberships;
   std::unique_ptr<CircuitBreaker> breaker;  // made at the first failure: most agents never need one
-  BreakerState breaker_state = BreakerState::closed;
-  std::uint32_t breaker_epoch = 0;  // counts changes of breaker_state
   Instant broken_until = Instant::min();
-  Instant held_until = Instant::min();
   Instant poorly_until = Instant::min();  // meaningful while its health is poor
-  bool is_poorly = false;
   Instant wake_at = Instant::max();
   AgentHealth health;
   std::uint64_t identity = 0;

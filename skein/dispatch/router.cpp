@@ -57,6 +57,7 @@ Readiness Router::readiness(std::uint32_t index, Instant now) {
   if (agent.is_poorly && now >= agent.poorly_until) {
     agent.is_poorly = false;
     agent.health.forget();
+    agent.quality = q_state(0, agent.health.success(), agent.health.typical_ms());
   }
   // The earliest of what time alone will change.
   if (agent.is_poorly) wake_later(index, agent.poorly_until);
@@ -74,9 +75,7 @@ Readiness Router::readiness(std::uint32_t index, Instant now) {
   return agent.is_poorly ? Readiness::poorly : Readiness::ready;
 }
 
-QState Router::state_of(const RoutedAgent& agent) const {
-  return q_state(agent.load, agent.health.success(), agent.health.typical_ms());
-}
+QState Router::state_of(const RoutedAgent& agent) const { return q_state_at_load(agent.quality, agent.load); }
 
 void Router::refresh(std::uint32_t index, Instant now) {
   const Readiness ready = readiness(index, now);
@@ -203,6 +202,7 @@ bool Router::finished(Assignment assignment, const Outcome& outcome, Instant now
   if (outcome.error != ErrorClass::permanent) {
     const bool ok = !outcome.error;
     agent->health.record(outcome.latency, ok, now);
+    agent->quality = q_state(0, agent->health.success(), agent->health.typical_ms());
     if (agent->health.outcomes() >= options_.health_minimum) {
       const bool poorly = agent->health.score(now) < options_.health_floor;
       if (poorly && !agent->is_poorly) agent->poorly_until = later(now, options_.health_reset);

@@ -129,6 +129,7 @@ Router::Result<AgentHandle> Router::join(AgentSpec spec, Instant now) {
   }
   RoutedAgent& agent = agents_[index];
   agent.there = true;
+  agent.quality = q_state(0, agent.health.success(), agent.health.typical_ms());
   agent.pid = spec.pid;
   agent.capacity = spec.capacity;
   agent.executor = executor;

@@ -22,7 +22,10 @@ void Tier::put(std::uint32_t slot, const SlotStanding& standing) {
       remove_load(slot);
       put_load(slot, now);
     }
-    if (has_states_) states_.move(state_bucket(now.group, now.state), slot);
+    if (has_states_ && before.state != now.state) {
+      remove_state(slot, before);
+      put_state(slot, now);
+    }
     return;
   }
   standings_[slot] = now;
@@ -30,7 +33,7 @@ void Tier::put(std::uint32_t slot, const SlotStanding& standing) {
   turn_[slot] = next_turn_++;
   all_.add(now.group, slot);
   if (has_loads_) put_load(slot, now);
-  if (has_states_) states_.add(state_bucket(now.group, now.state), slot);
+  if (has_states_) put_state(slot, now);
   ++count_;
 }
 
@@ -39,7 +42,8 @@ void Tier::remove(std::uint32_t slot) {
   turns_.remove(slot);
   all_.remove(slot);
   if (has_loads_) remove_load(slot);
-  if (has_states_) states_.remove(slot);
+  if (has_states_) remove_state(slot, standings_[slot]);
+  standings_[slot] = SlotStanding{};
   --count_;
 }
 
@@ -56,6 +60,28 @@ void Tier::remove_load(std::uint32_t slot) {
   loads_there_[list / k_loads][load / 64] &= ~(std::uint64_t{1} << (load % 64));
 }
 
+void Tier::put_state(std::uint32_t slot, const SlotStanding& standing) {
+  states_.add(state_bucket(standing.group, standing.state), slot);
+  if (standing.group >= states_there_.size()) states_there_.resize(std::size_t{standing.group} + 1);
+  states_there_[standing.group][standing.state / 64U] |= std::uint64_t{1} << (standing.state % 64U);
+}
+
+void Tier::remove_state(std::uint32_t slot, const SlotStanding& standing) {
+  states_.remove(slot);
+  if (states_.size(state_bucket(standing.group, standing.state)) != 0) return;
+  states_there_[standing.group][standing.state / 64U] &= ~(std::uint64_t{1} << (standing.state % 64U));
+}
+
+template <class Visit>
+void Tier::for_each_state(std::uint32_t group, Visit&& visit) const {
+  if (group >= states_there_.size()) return;
+  for (std::size_t word = 0; word < states_there_[group].size(); ++word) {
+    for (std::uint64_t bits = states_there_[group][word]; bits != 0; bits &= bits - 1) {
+      visit(static_cast<QState>(word * 64 + static_cast<std::size_t>(std::countr_zero(bits))));
+    }
+  }
+}
+
 void Tier::need_loads() {
   if (has_loads_) return;
   has_loads_ = true;
@@ -68,7 +94,7 @@ void Tier::need_states() {
   if (has_states_) return;
   has_states_ = true;
   for (std::uint32_t group = 0; group < groups_; ++group) {
-    for (const std::uint32_t slot : all_.bucket(group)) states_.add(state_bucket(group, standings_[slot].state), slot);
+    for (const std::uint32_t slot : all_.bucket(group)) put_state(slot, standings_[slot]);
   }
 }
 
@@ -149,47 +175,34 @@ std::uint32_t Tier::two_choices(const Allowed& allowed, Random& random) {
   return one;  // hardly any other is there
 }
 
-std::uint32_t Tier::draw_from_state(const Allowed& allowed, std::size_t state, Random& random) const {
-  std::size_t total = 0;
-  for (const std::uint32_t group : allowed.groups) total += states_.size(state_bucket(group, state));
-  if (total == 0) return k_none;
-  const std::uint64_t first = random.below(total);
-  for (std::size_t step = 0; step < total && step <= allowed.avoid.size(); ++step) {
-    std::size_t place = static_cast<std::size_t>((first + step) % total);
-    for (const std::uint32_t group : allowed.groups) {
-      const std::span<const std::uint32_t> slots = states_.bucket(state_bucket(group, state));
-      if (place < slots.size()) {
-        if (!allowed.avoids(slots[place])) return slots[place];
-        break;
-      }
-      place -= slots.size();
-    }
+std::uint32_t Tier::draw(std::span<const std::uint32_t> slots, const Allowed& allowed, Random& random) {
+  const std::uint64_t first = random.below(slots.size());
+  for (std::size_t step = 0; step < slots.size() && step <= allowed.avoid.size(); ++step) {
+    const std::uint32_t slot = slots[static_cast<std::size_t>((first + step) % slots.size())];
+    if (!allowed.avoids(slot)) return slot;
   }
   return k_none;
 }
 
 std::uint32_t Tier::weighted(const Allowed& allowed, const QLearning& learned, Random& random) {
   need_states();
-  std::array<double, k_q_states> shares{};
+  shares_.clear();
   double sum = 0;
   for (const std::uint32_t group : allowed.groups) {
-    for (std::size_t state = 0; state < k_q_states; ++state) {
-      const std::size_t count = states_.size(state_bucket(group, state));
-      if (count == 0) continue;
-      const double share = static_cast<double>(count) * learned.weight(static_cast<QState>(state));
-      shares[state] += share;
-      sum += share;
-    }
+    for_each_state(group, [&](QState state) {
+      const std::uint32_t bucket = state_bucket(group, state);
+      const double weight = static_cast<double>(states_.size(bucket)) * learned.weight(state);
+      shares_.push_back({bucket, weight});
+      sum += weight;
+    });
   }
-  if (sum > 0) {
-    double drawn = random.unit() * sum;
-    for (std::size_t state = 0; state < k_q_states; ++state) {
-      drawn -= shares[state];
-      if (shares[state] <= 0 || drawn >= 0) continue;
-      const std::uint32_t slot = draw_from_state(allowed, state, random);
-      if (slot != k_none) return slot;
-      break;
-    }
+  double drawn = random.unit() * sum;
+  for (const Share& share : shares_) {
+    drawn -= share.weight;
+    if (drawn >= 0 || share.weight <= 0) continue;
+    const std::uint32_t slot = draw(states_.bucket(share.bucket), allowed, random);
+    if (slot != k_none) return slot;
+    break;
   }
   // Every weight there is has vanished beside the greatest, or the draw fell on those to avoid.
   return best_untried(allowed, learned, random);
@@ -199,18 +212,37 @@ std::uint32_t Tier::best_untried(const Allowed& allowed, const QLearning& learne
   std::array<bool, k_q_states> tried{};
   for (;;) {
     std::size_t found = k_q_states;
+    double greatest = 0;
+    std::size_t slots = 0;
     for (const std::uint32_t group : allowed.groups) {
-      for (std::size_t state = 0; state < k_q_states; ++state) {
-        if (tried[state] || states_.size(state_bucket(group, state)) == 0) continue;
-        const bool better = found == k_q_states ||
-                            learned.value(static_cast<QState>(state)) > learned.value(static_cast<QState>(found));
-        if (better) found = state;
-      }
+      for_each_state(group, [&](QState state) {
+        if (tried[state]) return;
+        const double value = learned.value(state);
+        if (found == k_q_states || value > greatest) {
+          found = state;
+          greatest = value;
+          slots = 0;
+        }
+        if (state == found) slots += states_.size(state_bucket(group, state));
+      });
     }
     if (found == k_q_states) return k_none;
-    const std::uint32_t slot = draw_from_state(allowed, found, random);
-    if (slot != k_none) return slot;
     tried[found] = true;
+    // A group at random, by its share of the slots; should all of its be avoided, the others in turn.
+    std::uint64_t place = random.below(slots);
+    for (std::size_t turn = 0; turn < 2; ++turn) {
+      for (const std::uint32_t group : allowed.groups) {
+        const std::span<const std::uint32_t> bucket = states_.bucket(state_bucket(group, found));
+        if (place >= bucket.size()) {
+          place -= bucket.size();
+          continue;
+        }
+        place = 0;
+        if (bucket.empty()) continue;
+        const std::uint32_t slot = draw(bucket, allowed, random);
+        if (slot != k_none) return slot;
+      }
+    }
   }
 }
 

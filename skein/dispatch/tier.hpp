@@ -22,7 +22,7 @@ namespace skein::inline v0 {
 
 // Where a slot stands: its group, load and state of learning.
 struct SlotStanding {
-  std::uint32_t group = 0;
+  std::uint32_t group = UINT32_MAX;
   std::uint32_t load = 0;
   QState state = 0;
 };
@@ -46,7 +46,9 @@ class Tier {
   static constexpr std::uint32_t k_loads = 1024;  // one more than the greatest load that can be told apart
   static constexpr std::uint32_t k_draws = 8;     // tries of power of two choices before it takes whoever is next
 
-  [[nodiscard]] bool contains(std::uint32_t slot) const { return all_.contains(slot); }
+  [[nodiscard]] bool contains(std::uint32_t slot) const {
+    return slot < standings_.size() && standings_[slot].group != k_none;
+  }
   [[nodiscard]] bool empty() const { return count_ == 0; }
   [[nodiscard]] std::size_t size() const { return count_; }
   [[nodiscard]] std::size_t size(std::uint32_t group) const { return all_.size(group); }
@@ -69,6 +71,11 @@ class Tier {
  private:
   static constexpr std::uint32_t k_words = k_loads / 64;
   using Loads = std::array<std::uint64_t, k_words>;  // bit set: some slot has this load
+  using States = std::array<std::uint64_t, (k_q_states + 63) / 64>;
+  struct Share {
+    std::uint32_t bucket = 0;
+    double weight = 0;
+  };
 
   [[nodiscard]] static std::uint32_t load_list(const SlotStanding& standing) {
     return standing.group * k_loads + standing.load;
@@ -78,18 +85,22 @@ class Tier {
   }
   void put_load(std::uint32_t slot, const SlotStanding& standing);
   void remove_load(std::uint32_t slot);
+  void put_state(std::uint32_t slot, const SlotStanding& standing);
+  void remove_state(std::uint32_t slot, const SlotStanding& standing);
   void need_loads();
   void need_states();
   void took_turn(std::uint32_t slot);
   [[nodiscard]] std::uint32_t least_of_group(std::uint32_t group, const Allowed& allowed) const;
-  // One of a state's slots in the groups allowed, or k_none when all of them are to be avoided.
-  [[nodiscard]] std::uint32_t draw_from_state(const Allowed& allowed, std::size_t state, Random& random) const;
+  // One of the slots, or k_none when all of them are to be avoided.
+  [[nodiscard]] static std::uint32_t draw(std::span<const std::uint32_t> slots, const Allowed& allowed, Random& random);
+  template <class Visit>
+  void for_each_state(std::uint32_t group, Visit&& visit) const;
   [[nodiscard]] std::uint32_t best_untried(const Allowed& allowed, const QLearning& learned, Random& random) const;
 
   std::size_t count_ = 0;
-  std::vector<SlotStanding> standings_;
-  SlotLists turns_;                  // list: group
-  std::vector<std::uint64_t> turn_;  // per slot: when it came to the end of its list
+  std::vector<SlotStanding> standings_;  // group k_none: not in this tier
+  SlotLists turns_;                      // list: group
+  std::vector<std::uint64_t> turn_;      // per slot: when it came to the end of its list
   std::uint64_t next_turn_ = 1;
   SlotBuckets all_;  // bucket: group
   std::uint32_t groups_ = 0;
@@ -97,7 +108,9 @@ class Tier {
   SlotLists loads_;
   std::vector<Loads> loads_there_;  // per group
   bool has_states_ = false;
-  SlotBuckets states_;
+  SlotBuckets states_;                // bucket: group and state
+  std::vector<States> states_there_;  // per group
+  std::vector<Share> shares_;         // of the choice at hand; kept for its memory
 };
 
 }  // namespace skein::inline v0
