@@ -75,7 +75,8 @@ bool cancel_timer(Core& core, TimerRef timer);
 void run_blocking(Core& core, Slot& slot, std::uint64_t ref, std::move_only_function<void()> job);
 [[nodiscard]] bool budget_left(const Core& core);
 void set_continuation(Slot& slot, MessageNode* node);
-[[nodiscard]] MessageNode* find_queued_down(Slot& slot, std::uint64_t ref);
+// The reason in a Down that waits in the queue, if it is there; costs the same however long the queue is.
+[[nodiscard]] std::optional<ExitReason> take_queued_down(Slot& slot, std::uint64_t ref);
 [[nodiscard]] Extension& extend(Slot& slot);
 
 struct StartReply {
@@ -102,15 +103,16 @@ struct Wait {
 };
 
 struct DownAwaiter : Wait {
-  MessageNode* found = nullptr;
+  std::optional<ExitReason> found;
   bool await_ready() {
-    found = find_queued_down(*slot, ref);
-    return found != nullptr;
+    found = take_queued_down(*slot, ref);
+    return found.has_value();
   }
   void await_suspend(std::coroutine_handle<> waiting) const { suspend(waiting); }
   // The reason, or nothing when the time was up first (the monitor then still stands).
   std::optional<ExitReason> await_resume() {
-    MessageNode* node = found != nullptr ? found : arrived();
+    if (found) return std::move(found);
+    MessageNode* node = arrived();
     if (node == nullptr) return std::nullopt;
     std::optional<ExitReason> reason(std::move(payload_as<Down>(node).reason));
     free_node(node);
@@ -254,7 +256,7 @@ class Self {
 
   // co_await it: std::optional<ExitReason> of the process behind the monitor; nothing when the time was up.
   [[nodiscard]] detail::DownAwaiter down(MonitorRef ref, Duration timeout = k_forever) const {
-    return detail::DownAwaiter{{core_, slot_, ref.id, detail::wait_deadline(*core_, timeout)}};
+    return detail::DownAwaiter{{core_, slot_, ref.id, detail::wait_deadline(*core_, timeout)}, {}};
   }
   [[nodiscard]] detail::SleepAwaiter sleep(Duration time) const {
     return detail::SleepAwaiter{{core_, slot_, ++slot_->next_ref, later(now(), time)}};
