@@ -1,5 +1,6 @@
-// skein-sim journal-writer DIR: a real journal on a real disk, appended to under load until it is killed. The scripts in
-// tests/journal_kill and tests/journal_full run it, believe what it prints, and check at the next start that it is true.
+// skein-sim journal-writer DIR: a real journal on a real disk, appended to under load until it is killed. The scripts
+// in tests/journal_kill and tests/journal_full run it, believe what it prints, and check at the next start that it is
+// true.
 //
 // Its commands are numbered from 1. At a start it checks that the log holds them in order and once each, prints
 // `open N`, appends the last ones again (they must be answered from memory), and goes on with N + 1. `applied N` means

@@ -110,9 +110,7 @@ void LogOracle::submitted(Serial first) {
   for (Serial s = first; s < first + commands_[first].batch_size; ++s) ++commands_[s].copies;
 }
 
-LogOracle::Known* LogOracle::known(Serial serial) {
-  return serial < commands_.size() ? &commands_[serial] : nullptr;
-}
+LogOracle::Known* LogOracle::known(Serial serial) { return serial < commands_.size() ? &commands_[serial] : nullptr; }
 
 void LogOracle::applied(Position position, std::string_view bytes) {
   const auto serial = serial_of(bytes);

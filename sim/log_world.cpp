@@ -74,7 +74,8 @@ void LogWorld::live_once() {
   if (ending == Ending::cut_at_point) disk_.cut_power_at(1 + random_.below(pick(random_, {4, 15, 60, 150})));
   if (ending == Ending::disk_failure) {
     const bool full = random_.chance(0.25);
-    disk_.fail_at(1 + random_.below(pick(random_, {4, 15, 60, 150})), full ? journal::DiskError::Code::no_space : journal::DiskError::Code::io);
+    disk_.fail_at(1 + random_.below(pick(random_, {4, 15, 60, 150})),
+                  full ? journal::DiskError::Code::no_space : journal::DiskError::Code::io);
     ++result_.failures;
   }
   try {
@@ -219,11 +220,11 @@ void LogWorld::submit(std::size_t client) {
   note(fmt::format("  client {} appends {} commands from {}", client, batch.size(), first));
   const auto urgency = random_.chance(0.2) ? journal::Urgency::completion : journal::Urgency::ordinary;
   core_->append(
-      std::move(batch),
-      [this, client, first](journal::Answer answer) { answered(client, first, std::move(answer)); }, urgency);
+      std::move(batch), [this, client, first](const journal::Answer& answer) { answered(client, first, answer); },
+      urgency);
 }
 
-void LogWorld::answered(std::size_t client, Serial first, journal::Answer answer) {
+void LogWorld::answered(std::size_t client, Serial first, const journal::Answer& answer) {
   note(fmt::format("    client {}: commands from {} {}", client, first, name_of(answer.outcome)));
   auto& c = clients_[client];
   if (!c.waiting || c.batch != first) oracle_.violated(fmt::format("client {} was answered twice", client));
@@ -249,9 +250,9 @@ void LogWorld::run_job() {
 
 void LogWorld::deliver_result() {
   if (results_.empty()) return run_job();
-  auto result = std::move(results_.front());
+  const auto result = std::move(results_.front());
   results_.pop_front();
-  core_->job_done(std::move(result));
+  core_->job_done(result);
 }
 
 void LogWorld::change_capacity() {

@@ -58,7 +58,7 @@ class LogWorld {
 
   void submit_some();
   void submit(std::size_t client);
-  void answered(std::size_t client, Serial first, journal::Answer answer);
+  void answered(std::size_t client, Serial first, const journal::Answer& answer);
   void take_job();
   void run_job();
   void deliver_result();

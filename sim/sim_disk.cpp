@@ -72,9 +72,11 @@ void SimDisk::fail_at(std::uint64_t point, DiskError::Code code) {
 bool SimDisk::reach_point(const std::string& what, std::optional<DiskError>& error) {
   ++points_;
   if (on_point) on_point(what);
-  if (cut_at_ > 0 && --cut_at_ == 0) return true;
-  if (fail_at_ > 0 && --fail_at_ == 0) error = DiskError{fail_with_, what + ": made to fail"};
-  return false;
+  const bool cut = cut_at_ == 1;
+  if (!cut && fail_at_ == 1) error = DiskError{fail_with_, what + ": made to fail"};
+  if (cut_at_ > 0) --cut_at_;
+  if (fail_at_ > 0) --fail_at_;
+  return cut;
 }
 
 std::optional<DiskError> SimDisk::at_point(const std::string& what) {
@@ -94,7 +96,8 @@ void SimDisk::put(Inode& inode, std::uint64_t offset, std::string_view bytes) {
 DiskResult<void> SimDisk::write(Inode& inode, const std::string& path, std::uint64_t offset, std::string_view bytes) {
   std::optional<DiskError> error;
   const bool cut = reach_point(fmt::format("write {} bytes at {} of {}", bytes.size(), offset, name_of(path)), error);
-  const std::uint64_t grows = offset + bytes.size() > inode.cached.size() ? offset + bytes.size() - inode.cached.size() : 0;
+  const std::uint64_t grows =
+      offset + bytes.size() > inode.cached.size() ? offset + bytes.size() - inode.cached.size() : 0;
   if (!cut && !error && grows > 0 && capacity_ != k_unlimited && used() + grows > capacity_) {
     error = DiskError{DiskError::Code::no_space, fmt::format("write {}: no space left", path)};
   }

@@ -62,7 +62,7 @@ class Disk {
   [[nodiscard]] virtual DiskResult<std::unique_ptr<File>> open(const std::string& path, Mode mode) = 0;
   [[nodiscard]] virtual DiskResult<void> rename(const std::string& from, const std::string& to) = 0;
   [[nodiscard]] virtual DiskResult<void> remove(const std::string& path) = 0;
-  // Makes the folder and those above it, safely; no error when it is there.
+  // Makes the folder and those above it that are missing, durably; no error when it is there.
   [[nodiscard]] virtual DiskResult<void> make_dir(const std::string& dir) = 0;
   // Names (not paths) of what is in the folder, sorted. not_found when there is no such folder.
   [[nodiscard]] virtual DiskResult<std::vector<std::string>> list(const std::string& dir) = 0;

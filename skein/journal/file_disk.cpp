@@ -124,17 +124,18 @@ DiskResult<void> FileDisk::remove(const std::string& path) {
   return {};
 }
 
-// A new folder is safe only when the one above it is synced, and so on up to the first that was there before.
 DiskResult<void> FileDisk::make_dir(const std::string& dir) {
   std::error_code error;
-  const std::filesystem::path path = std::filesystem::absolute(dir, error).lexically_normal();
+  if (std::filesystem::is_directory(dir, error)) return {};
+  const auto full = std::filesystem::absolute(dir, error).lexically_normal();
   if (error) return failed("make folder", dir, error.value());
-  std::filesystem::path made;
-  for (const auto& part : path) {
-    const auto above = made;
-    made /= part;
-    if (part.empty() || std::filesystem::is_directory(made, error)) continue;
-    if (!std::filesystem::create_directory(made, error) && error) return failed("make folder", dir, error.value());
+  std::filesystem::path at;
+  for (const auto& part : full) {
+    const auto above = at;
+    at /= part;
+    if (std::filesystem::is_directory(at, error)) continue;
+    if (::mkdir(at.c_str(), 0700) != 0 && errno != EEXIST) return failed("make folder", at.string());
+    // A folder whose name is lost in a power cut takes everything in it along.
     if (auto ok = sync_dir(above.string()); !ok) return ok;
   }
   return {};

@@ -51,9 +51,9 @@ StoreResult<void> check_decided(const std::string& dir, const std::optional<Hard
   }
   if (hard && log.empty()) return std::unexpected(corrupt(dir, 0, "every segment is missing"));
   if (hard && hard->commit > log.last) {
-    return std::unexpected(corrupt(dir, 0,
-                                   fmt::format("position {} was decided, but the log ends at {}: a segment is missing",
-                                               hard->commit, log.last)));
+    return std::unexpected(corrupt(
+        dir, 0,
+        fmt::format("position {} was decided, but the log ends at {}: a segment is missing", hard->commit, log.last)));
   }
   return {};
 }

@@ -114,7 +114,7 @@ void LogStore::collect_leftovers(const std::vector<std::string>& obsolete) {
     }
   }
   if (planted(Bug::found_names_not_synced)) return;
-  [[maybe_unused]] const auto ignored = disk_.sync_dir(dir_);
+  [[maybe_unused]] const auto ignored = sync_folder(disk_, dir_);
 }
 
 StoreResult<void> LogStore::append(std::span<const EntryView> entries) {
@@ -247,7 +247,7 @@ std::optional<DiscardJob> LogStore::trim(Position snapshot) {
     segments_.erase(segments_.begin());
   }
   if (job.segments.empty()) return std::nullopt;
-  std::ranges::stable_partition(job.segments, [&](const Spare& s) { return s.bytes >= options_.segment_bytes; });
+  std::ranges::partition(job.segments, [&](const Spare& s) { return s.bytes >= options_.segment_bytes; });
   const auto useful = static_cast<std::size_t>(
       std::ranges::count_if(job.segments, [&](const Spare& s) { return s.bytes >= options_.segment_bytes; }));
   const std::size_t held = spares_.size() + (spare_under_way_ ? 1U : 0U);
