@@ -3,8 +3,6 @@
 
 namespace skein::inline v0::testing {
 
-using ::testing::ElementsAre;
-
 class Bitten : public SupervisorTest {
  protected:
   // How many processes of type Worker live.
@@ -95,8 +93,8 @@ TEST_F(Bitten, supervisor_killed_in_the_middle_of_one_for_all_leaves_nobody_behi
 TEST_F(Bitten, restart_storm_with_backoff_serves_terminate_child) {
   auto failing = plan();
   failing->fails_from = 2;
-  const Pid sup = start(tree(Strategy::one_for_one, 1000, 1s,
-                             {worker("a", failing).with(Backoff::exponential()), worker("b")}));
+  const Pid sup =
+      start(tree(Strategy::one_for_one, 1000, 1s, {worker("a", failing).with(Backoff::exponential()), worker("b")}));
   crash(pid_of(sup, "a"));
   for (int n = 0; n < 20; ++n) {
     rt.run_for(50ms);
@@ -142,6 +140,7 @@ TEST_F(Bitten, child_that_ignores_shutdown_is_killed) {
 TEST_F(Bitten, ten_thousand_children_dying_at_once_come_back) {
   const Pid sup = start(pool(plan(), Restart::permanent, 10'000, 60s));
   std::vector<Pid> pids;
+  pids.reserve(10'000);
   for (int n = 0; n < 10'000; ++n) pids.push_back(add_to_pool(sup));
   for (const Pid pid : pids) rt.exit(pid, ExitReason::kill());
   settle();
@@ -186,9 +185,9 @@ TEST_F(Bitten, reconfiguration_during_a_restart_governs_the_next_attempt) {
 TEST_F(Bitten, stuck_child_under_one_for_all_delays_the_restart_and_is_never_doubled) {
   auto stuck = plan("stuck");
   stuck->slow = 24h;
-  const Pid sup = start(tree(Strategy::one_for_all, 5, 60s,
-                             {named_child<Worker>("stuck", "stuck_name", stuck).with(Shutdown::after(2000ms)),
-                              worker("bad")}));
+  const Pid sup =
+      start(tree(Strategy::one_for_all, 5, 60s,
+                 {named_child<Worker>("stuck", "stuck_name", stuck).with(Shutdown::after(2000ms)), worker("bad")}));
   const Pid old = rt.whereis("stuck_name");
   crash(pid_of(sup, "bad"));
   rt.run_for(1900ms);
@@ -205,8 +204,8 @@ TEST_F(Bitten, name_taken_by_a_stranger_is_waited_for_and_not_looped_on) {
     explicit Thief(Self self) { self.register_name("wanted"); }
   };
   int retries = 0;
-  SupervisorSpec spec = tree(Strategy::one_for_one, 50, 60s,
-                             {named_child<Worker>("a", "wanted", plan()).with(Backoff::fixed(10ms))});
+  SupervisorSpec spec =
+      tree(Strategy::one_for_one, 50, 60s, {named_child<Worker>("a", "wanted", plan()).with(Backoff::fixed(10ms))});
   spec.sink = std::make_shared<const EventSink>([&retries](const SupervisionEvent& event) {
     if (event.kind == EventKind::child_retried) ++retries;
   });

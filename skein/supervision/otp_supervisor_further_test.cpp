@@ -19,6 +19,7 @@ constexpr Restart k_temporary = Restart::temporary;
 TEST_F(OtpSupervisor, count_children) {
   const Pid sup = start(pool(plan(), k_temporary));
   std::vector<Pid> pids;
+  pids.reserve(2000);
   for (int n = 0; n < 1000; ++n) pids.push_back(add_to_pool(sup));
   EXPECT_EQ(counts(sup), (Counts{1, 1000, 0, 1000}));
   for (int n = 0; n < 1000; ++n) pids.push_back(add_to_pool(sup));
@@ -32,6 +33,7 @@ TEST_F(OtpSupervisor, count_children_supervisor) {
   spec.children.front().type = ChildType::supervisor;
   const Pid sup = start(spec);
   std::vector<Pid> pids;
+  pids.reserve(2000);
   for (int n = 0; n < 1000; ++n) pids.push_back(add_to_pool(sup));
   EXPECT_EQ(counts(sup), (Counts{1, 1000, 1000, 0}));
   for (int n = 0; n < 1000; ++n) pids.push_back(add_to_pool(sup));
@@ -79,8 +81,8 @@ TEST_F(OtpSupervisor, do_not_save_start_parameters_for_temporary_children) {
     EXPECT_EQ(kept.use_count(), 3) << "the test, the worker and the supervisor";
     EXPECT_EQ(dropped.use_count(), 2) << "the test and the worker";
   }
-  const Pid sup = start(tree(Strategy::simple_one_for_one, 1, 5s,
-                             {pool_child<Worker, PlanPtr>("c").with(k_temporary)}));
+  const Pid sup =
+      start(tree(Strategy::simple_one_for_one, 1, 5s, {pool_child<Worker, PlanPtr>("c").with(k_temporary)}));
   auto dropped = plan();
   add_to_pool(sup, pool_arguments(dropped));
   settle();
@@ -111,6 +113,7 @@ TEST_F(OtpSupervisor, simple_one_for_one_scale_many_temporary_children) {
   const auto time_for = [&](int many) {
     const Pid sup = start(pool(plan(), k_temporary));
     std::vector<Pid> pids;
+    pids.reserve(static_cast<std::size_t>(many));
     for (int n = 0; n < many; ++n) pids.push_back(add_to_pool(sup));
     const Duration before = cpu_time();
     for (const Pid pid : pids) EXPECT_TRUE(terminate_child(rt, sup, pid));
@@ -136,9 +139,9 @@ TEST_F(OtpSupervisor, temporary_bystander) {
 }
 
 TEST_F(OtpSupervisor, simple_global_supervisor) {
-  const Pid sup = start(tree(Strategy::one_for_one, 4, 3600s,
-                             {named_child<Worker>("child1", "first_name", plan()),
-                              named_child<Worker>("child2", "second_name", plan())}));
+  const Pid sup = start(tree(
+      Strategy::one_for_one, 4, 3600s,
+      {named_child<Worker>("child1", "first_name", plan()), named_child<Worker>("child2", "second_name", plan())}));
   const auto both_up = [&] {
     return rt.whereis("first_name") == pid_of(sup, "child1") && rt.whereis("second_name") == pid_of(sup, "child2") &&
            counts(sup) == Counts{2, 2, 0, 2};
@@ -180,8 +183,8 @@ TEST_F(OtpSupervisor, hanging_restart_loop) {
 }
 
 TEST_F(OtpSupervisor, hanging_restart_loop_rest_for_one) {
-  const Pid sup = start(
-      tree(Strategy::rest_for_one, 8, 1s, {worker("child1"), worker("child2", hanging()), worker("child3")}));
+  const Pid sup =
+      start(tree(Strategy::rest_for_one, 8, 1s, {worker("child1"), worker("child2", hanging()), worker("child3")}));
   const Pid first = pid_of(sup, "child1");
   const Pid third = pid_of(sup, "child3");
   crash(pid_of(sup, "child2"));
