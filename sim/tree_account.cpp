@@ -259,7 +259,7 @@ void TreeAccount::terminated(Instance& instance, const SupervisionEvent& event) 
 void TreeAccount::judge_end(Instance& instance, const Kept& kept, const SupervisionEvent& event) {
   if (!kept.spec.is_supervisor || hit_.contains(event.pid.bits())) return;
   const auto its = instances_.find(event.pid.bits());
-  if (its != instances_.end() && its->second.must_end) return;
+  if (its != instances_.end() && (its->second.must_end || its->second.unsure)) return;
   blame(instance, fmt::format("{} ended with {} for no reason", kept.spec.name, event.reason.text()));
 }
 
@@ -337,6 +337,12 @@ void TreeAccount::call_ended(Pid supervisor, bool ok) {
     std::erase(instance.agenda, call.child);
   }
   if (call.verb != CallVerb::terminate || !kept->pending) return;
+  // The group that would have been started with it is not either.
+  const Strategy strategy = instance.model->flags.strategy;
+  const bool groups = strategy == Strategy::one_for_all || strategy == Strategy::rest_for_one;
+  for (Kept& each : instance.children) {
+    if (groups && &each != kept && each.pending) each.optional = true;
+  }
   // Whether what came up during the call came before or after its answer cannot be told from here.
   if (kept->since < call.since) {
     drop(instance, *kept);

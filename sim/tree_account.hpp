@@ -26,7 +26,7 @@ struct AccountChild {
   bool significant = false;
   bool isolated = false;
   bool is_supervisor = false;
-  Budget budget;
+  Budget budget = {};
 };
 
 struct AccountSupervisor {
