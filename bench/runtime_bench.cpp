@@ -128,7 +128,8 @@ double idle_memory() {
   constexpr std::uint64_t k_idle = 200'000;
   Runtime runtime;
   const Pid spawner = runtime.spawn<Spawner>();
-  (void)runtime.call<Spawner>(spawner, std::uint64_t{1});
+  const auto warm = runtime.call<Spawner>(spawner, std::uint64_t{1});
+  if (!warm) throw std::runtime_error(warm.error().text());
   const std::size_t before = resident_bytes();
   const auto spawned = runtime.call<Spawner>(spawner, k_idle, k_forever);
   if (!spawned) throw std::runtime_error(spawned.error().text());

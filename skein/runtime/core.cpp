@@ -78,7 +78,16 @@ Instant Core::fire_timers(Instant now_instant) {
     next = wheel.next();
   }
   for (TimerWheel::Due& fired : due) {
-    MessageNode* node = fired.timer.make ? fired.timer.make() : new_node(MessageKind::tick);
+    MessageNode* node = nullptr;
+    try {
+      node = fired.timer.make ? fired.timer.make() : new_node(MessageKind::tick);
+    } catch (...) {
+      std::fputs(fmt::format("skein: a timer's message for {} could not be copied: {}\n", fired.timer.to.text(),
+                             ExitReason::crash_of_current_exception("timer").text())
+                     .c_str(),
+                 stderr);
+      continue;
+    }
     const SendResult sent = deliver(*this, fired.timer.to, node);
     if (sent == SendResult::noproc && fired.timer.every > Duration::zero()) cancel_timer(fired.ref);
   }
@@ -217,7 +226,7 @@ Slot& claim_slot(Core& core, const SpawnRequest& request, const SpawnOptions& op
 
 Pid launch(Core& core, Slot& slot) {
   const Pid pid = pid_of(core, slot);
-  slot.phase.store(Phase::starting, std::memory_order_relaxed);
+  slot.phase.store(Phase::starting, std::memory_order_release);
   slot.mailbox.open();
   core.schedule_new(slot);
   return pid;

@@ -28,9 +28,8 @@ bool Deterministic::step() {
   ++steps_;
   const auto choice = static_cast<std::size_t>(random_.below(choices));
   if (choice >= runnable_.size()) {
-    auto& place = jobs_[choice - runnable_.size()];
-    auto job = std::move(place);
-    if (&place != &jobs_.back()) place = std::move(jobs_.back());
+    std::swap(jobs_[choice - runnable_.size()], jobs_.back());
+    auto job = std::move(jobs_.back());
     jobs_.pop_back();
     job();
     return true;

@@ -138,7 +138,7 @@ std::vector<ProcessInfo> list_processes(Core& core) {
   const std::uint32_t used = core.table.used();
   for (std::uint32_t i = 0; i < used; ++i) {
     const Slot& slot = core.table.at(i);
-    if (slot.phase.load(std::memory_order_relaxed) == Phase::free) continue;
+    if (slot.phase.load(std::memory_order_acquire) == Phase::free) continue;
     ProcessInfo info;
     info.pid = pid_of(core, slot);
     const ProcessType* type = slot.type.load(std::memory_order_relaxed);

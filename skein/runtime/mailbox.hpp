@@ -33,11 +33,17 @@ class Mailbox {
     for (;;) {
       if (seen == k_dead) return PushResult::dead;
       MessageNode* below = seen <= k_idle ? nullptr : reinterpret_cast<MessageNode*>(seen);
-      const std::uint32_t stacked = below == nullptr ? 0 : below->depth.load(std::memory_order_acquire);
+      const std::uint32_t stacked = below == nullptr ? 0 : depth_of(below).load(std::memory_order_acquire);
       backlog = stacked + taken;
-      if (limit != 0 && backlog >= limit) return PushResult::full;
+      if (limit != 0 && backlog >= limit) {
+        // The depth may be that of another mailbox's message by now; it is ours if the word still says so.
+        const std::uintptr_t again = word_.load(std::memory_order_acquire);
+        if (again == seen) return PushResult::full;
+        seen = again;
+        continue;
+      }
       node->next = below;
-      node->depth.store(stacked + 1, std::memory_order_relaxed);
+      depth_of(node).store(stacked + 1, std::memory_order_relaxed);
       if (word_.compare_exchange_weak(seen, reinterpret_cast<std::uintptr_t>(node), std::memory_order_acq_rel,
                                       std::memory_order_acquire)) {
         return seen == k_idle ? PushResult::wake : PushResult::queued;
@@ -63,7 +69,7 @@ class Mailbox {
   // A moment's view, for introspection.
   [[nodiscard]] std::uint32_t stacked() const {
     const std::uintptr_t seen = word_.load(std::memory_order_acquire);
-    return seen <= k_idle ? 0 : reinterpret_cast<MessageNode*>(seen)->depth.load(std::memory_order_acquire);
+    return seen <= k_idle ? 0 : depth_of(reinterpret_cast<MessageNode*>(seen)).load(std::memory_order_acquire);
   }
   [[nodiscard]] bool is_idle() const { return word_.load(std::memory_order_relaxed) == k_idle; }
   [[nodiscard]] bool has_new() const { return word_.load(std::memory_order_relaxed) > k_idle; }
@@ -72,6 +78,10 @@ class Mailbox {
   static constexpr std::uintptr_t k_empty = 0;
   static constexpr std::uintptr_t k_dead = 1;
   static constexpr std::uintptr_t k_idle = 2;
+
+  static std::atomic_ref<std::uint32_t> depth_of(MessageNode* node) {
+    return std::atomic_ref<std::uint32_t>(node->depth);
+  }
 
   static MessageNode* reversed(std::uintptr_t word) {
     if (word <= k_idle) return nullptr;

@@ -4,7 +4,6 @@
 // also across co_await. The node belongs to exactly one owner at any time: sender, mailbox, or the handling process.
 #pragma once
 
-#include <atomic>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -76,8 +75,8 @@ inline constexpr std::size_t k_payload_bytes = 64;
 
 struct MessageNode {
   MessageNode* next = nullptr;
-  std::atomic<std::uint32_t> depth;  // nodes below and including this one in the mailbox's stack
-  std::uint32_t generation = 0;      // of the process it is meant for
+  std::uint32_t depth;           // nodes below and including this one in the mailbox's stack; only by atomic_ref
+  std::uint32_t generation = 0;  // of the process it is meant for
   Pid from;
   std::uint64_t ref = 0;
   const PayloadType* type = nullptr;
@@ -88,8 +87,8 @@ struct MessageNode {
   bool answered = false;  // request: nobody waits any more
   alignas(16) std::byte payload[k_payload_bytes];
 
-  // Leaves `depth` alone: a sender may be reading it of the node this block was before.
-  MessageNode() {}  // NOLINT(modernize-use-equals-default)
+  // Leaves `depth` alone: a sender may be reading it of the message this block was before.
+  MessageNode() {}  // NOLINT
 };
 static_assert(sizeof(MessageNode) == 128);
 
@@ -111,7 +110,7 @@ inline constexpr PayloadType k_payload_type{
     type_name<T>(), std::is_trivially_destructible_v<T>&& k_fits_inline<T> ? nullptr : &destroy_payload<T>, sizeof(T)};
 
 [[nodiscard]] inline MessageNode* new_node(MessageKind kind) {
-  auto* node = new (pool_take(PoolClass::b128)) MessageNode;
+  auto* node = new (pool_take(PoolClass::message)) MessageNode;
   node->kind = kind;
   return node;
 }
@@ -123,7 +122,7 @@ inline void clear_payload(MessageNode* node) noexcept {
 
 inline void free_node(MessageNode* node) noexcept {
   clear_payload(node);
-  pool_give(PoolClass::b128, node);
+  pool_give(PoolClass::message, node);
 }
 
 // Puts a value into a node that carries none. Throws only what T's constructor or the allocator throws.

@@ -22,11 +22,12 @@ struct FreeList {
 
 inline constexpr std::uint32_t k_magazine_blocks = 128;
 
-enum class PoolClass : std::uint8_t { b128, b256, b512, b1024 };
-inline constexpr std::size_t k_pool_classes = 4;
+// Messages have a class of their own: their blocks are never anything but messages.
+enum class PoolClass : std::uint8_t { b128, b256, b512, b1024, message };
+inline constexpr std::size_t k_pool_classes = 5;
 
 [[nodiscard]] constexpr std::size_t block_bytes(PoolClass size) {
-  return std::size_t{128} << static_cast<unsigned>(size);
+  return size == PoolClass::message ? 128 : std::size_t{128} << static_cast<unsigned>(size);
 }
 
 inline constinit thread_local FreeList t_free_lists[k_pool_classes];

@@ -67,11 +67,15 @@ void on_tick(Core& core, Slot& slot) {
   extension.tick_armed = false;
   const Instant now = core.now();
   if (slot.wait_ref != 0 && slot.deadline != Instant::max()) {
-    if (slot.deadline <= now) {
+    bool over = slot.deadline <= now;
+    try {
+      if (!over) arm_deadline(core, slot);
+    } catch (const TimersExhausted&) {
+      over = true;  // early, rather than never
+    }
+    if (over) {
       slot.wait_ref = 0;
       slot.timed_out = true;
-    } else {
-      arm_deadline(core, slot);
     }
     return;
   }
@@ -100,6 +104,8 @@ void on_look(Core& core, Slot& slot, MessageNode* node) {
 
 void on_answer(Slot& slot, MessageNode* node) {
   if (node->kind == MessageKind::job_done) --slot.extension->jobs;
+  // Nothing was started: no exit comes over that link.
+  if (node->kind == MessageKind::start_reply && !payload_as<StartReply>(node).pid) remove_link(slot, node->from);
   if (slot.wait_ref != 0 && slot.wait_ref == node->ref) {
     slot.wait_ref = 0;
     slot.arrived = node;

@@ -23,6 +23,7 @@ SlotTable::SlotTable(std::uint32_t capacity) : capacity_(std::min(capacity, Pid:
 SlotTable::~SlotTable() { ::munmap(slots_, std::size_t{capacity_} * sizeof(Slot)); }
 
 Slot* SlotTable::claim(Cache* cache) {
+  if (capacity_ < k_shared_below) cache = nullptr;
   std::uint32_t index = 0;
   if (cache != nullptr && !cache->empty()) {
     index = cache->back();
@@ -51,15 +52,17 @@ Slot* SlotTable::claim(Cache* cache) {
 }
 
 void SlotTable::release(Slot& slot, Cache* cache) {
+  if (capacity_ < k_shared_below) cache = nullptr;
   const std::uint32_t index = index_of(slot);
   const bool exhausted = slot.generation.load(std::memory_order_relaxed) > Pid::k_generation_max;
   if (!exhausted) {
     if (cache != nullptr) {
       cache->push_back(index);
-      if (cache->size() >= 4 * k_batch) {
+      if (cache->size() >= std::size_t{4} * k_batch) {
+        constexpr std::ptrdiff_t k_given_back = std::ptrdiff_t{2} * k_batch;
         const std::scoped_lock lock(mutex_);
-        free_.insert(free_.end(), cache->begin(), cache->begin() + 2 * k_batch);
-        cache->erase(cache->begin(), cache->begin() + 2 * k_batch);
+        free_.insert(free_.end(), cache->begin(), cache->begin() + k_given_back);
+        cache->erase(cache->begin(), cache->begin() + k_given_back);
       }
     } else {
       const std::scoped_lock lock(mutex_);

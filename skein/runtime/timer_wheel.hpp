@@ -48,6 +48,7 @@ class TimerWheel {
   static constexpr unsigned k_bits = 6;
   static constexpr unsigned k_slots = 1U << k_bits;
   static constexpr unsigned k_levels = 7;
+  static constexpr std::size_t k_buckets = std::size_t{k_levels} * k_slots;
   static constexpr std::uint32_t k_none = UINT32_MAX;
   static constexpr std::int64_t k_tick_ns = 1'000'000;
 
@@ -74,7 +75,7 @@ class TimerWheel {
   void cascade(unsigned level);
   [[nodiscard]] std::optional<std::int64_t> next_tick() const;
 
-  std::array<std::uint32_t, k_levels * k_slots> heads_ = filled();
+  std::array<std::uint32_t, k_buckets> heads_ = filled();
   std::array<std::uint64_t, k_levels> occupied_{};
   std::vector<Entry> entries_;
   std::vector<std::uint32_t> free_;
@@ -83,8 +84,8 @@ class TimerWheel {
   std::size_t count_ = 0;
   std::size_t max_timers_;
 
-  static constexpr std::array<std::uint32_t, k_levels * k_slots> filled() {
-    std::array<std::uint32_t, k_levels * k_slots> heads{};
+  static constexpr std::array<std::uint32_t, k_buckets> filled() {
+    std::array<std::uint32_t, k_buckets> heads{};
     heads.fill(k_none);
     return heads;
   }

@@ -200,6 +200,31 @@ TEST_F(Bitten, stuck_child_under_one_for_all_delays_the_restart_and_is_never_dou
   EXPECT_EQ(counts(sup), (Counts{2, 2, 0, 2}));
 }
 
+TEST_F(Bitten, name_taken_by_a_stranger_is_waited_for_and_not_looped_on) {
+  struct Thief {
+    explicit Thief(Self self) { self.register_name("wanted"); }
+  };
+  int retries = 0;
+  SupervisorSpec spec = tree(Strategy::one_for_one, 50, 60s,
+                             {named_child<Worker>("a", "wanted", plan()).with(Backoff::fixed(10ms))});
+  spec.sink = std::make_shared<const EventSink>([&retries](const SupervisionEvent& event) {
+    if (event.kind == EventKind::child_retried) ++retries;
+  });
+  const Pid sup = start(spec);
+  crash(pid_of(sup, "a"));
+  const Pid thief = rt.spawn<Thief>();
+  settle();
+  ASSERT_EQ(rt.whereis("wanted"), thief);
+  rt.run_for(1s);
+  EXPECT_EQ(state_of(sup, "a"), "restarting");
+  EXPECT_GE(retries, 9);
+  EXPECT_LE(retries, 11) << "ten a second, not as fast as it can";
+  kill(thief);
+  rt.run_for(200ms);
+  EXPECT_EQ(state_of(sup, "a"), "running");
+  EXPECT_EQ(rt.whereis("wanted"), pid_of(sup, "a"));
+}
+
 TEST_F(Bitten, queued_messages_die_with_the_old_process_and_callers_get_its_reason) {
   struct Sleeper {
     struct Nap {};

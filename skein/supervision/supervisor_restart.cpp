@@ -14,6 +14,8 @@ namespace {
 
 // A lost retry is repeated at this interval, until it is taken.
 constexpr Duration k_retry_repeat = std::chrono::milliseconds(1);
+// Somebody else holds the child's name: trying again at once would only use up the intensity.
+constexpr Duration k_name_taken_wait = std::chrono::milliseconds(100);
 
 }  // namespace
 
@@ -228,7 +230,8 @@ void Supervisor::start_failed(Self self, Index index, const ChildStart& start) {
     children().note_failure(index, Failure{self.now(), start.reason(), true});
     children().set_waiting(index, ChildState::restarting);
   }
-  const Duration delay = backoff_delay(self, index);
+  Duration delay = backoff_delay(self, index);
+  if (start.kind() == ChildStart::Kind::already_started) delay = std::max(delay, k_name_taken_wait);
   report(self, EventKind::child_retried, EventLevel::error, &at(index), start.reason(), delay);
   arm_retry(self, index, delay, false);
 }
