@@ -15,9 +15,9 @@ enum class BackoffKind : std::uint8_t { none, fixed, linear, exponential };
 struct Backoff {
   BackoffKind kind = BackoffKind::none;
   Duration initial = std::chrono::milliseconds(100);
-  double factor = 2.0;                               // exponential only
+  double factor = 2.0;  // exponential only
   Duration max = std::chrono::seconds(30);
-  double jitter = 0.1;                               // each delay varies by up to this part of it, both ways
+  double jitter = 0.1;  // each delay varies by up to this part of it, both ways
 
   static Backoff none() { return {}; }
   static Backoff fixed(Duration delay);

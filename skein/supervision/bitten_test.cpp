@@ -95,8 +95,8 @@ TEST_F(Bitten, supervisor_killed_in_the_middle_of_one_for_all_leaves_nobody_behi
 TEST_F(Bitten, restart_storm_with_backoff_serves_terminate_child) {
   auto failing = plan();
   failing->fails_from = 2;
-  const Pid sup = start(tree(Strategy::one_for_one, 1000, 1s,
-                             {worker("a", failing).with(Backoff::exponential()), worker("b")}));
+  const Pid sup =
+      start(tree(Strategy::one_for_one, 1000, 1s, {worker("a", failing).with(Backoff::exponential()), worker("b")}));
   crash(pid_of(sup, "a"));
   for (int n = 0; n < 20; ++n) {
     rt.run_for(50ms);
@@ -186,9 +186,9 @@ TEST_F(Bitten, reconfiguration_during_a_restart_governs_the_next_attempt) {
 TEST_F(Bitten, stuck_child_under_one_for_all_delays_the_restart_and_is_never_doubled) {
   auto stuck = plan("stuck");
   stuck->slow = 24h;
-  const Pid sup = start(tree(Strategy::one_for_all, 5, 60s,
-                             {named_child<Worker>("stuck", "stuck_name", stuck).with(Shutdown::after(2000ms)),
-                              worker("bad")}));
+  const Pid sup =
+      start(tree(Strategy::one_for_all, 5, 60s,
+                 {named_child<Worker>("stuck", "stuck_name", stuck).with(Shutdown::after(2000ms)), worker("bad")}));
   const Pid old = rt.whereis("stuck_name");
   crash(pid_of(sup, "bad"));
   rt.run_for(1900ms);
@@ -205,8 +205,8 @@ TEST_F(Bitten, name_taken_by_a_stranger_is_waited_for_and_not_looped_on) {
     explicit Thief(Self self) { self.register_name("wanted"); }
   };
   int retries = 0;
-  SupervisorSpec spec = tree(Strategy::one_for_one, 50, 60s,
-                             {named_child<Worker>("a", "wanted", plan()).with(Backoff::fixed(10ms))});
+  SupervisorSpec spec =
+      tree(Strategy::one_for_one, 50, 60s, {named_child<Worker>("a", "wanted", plan()).with(Backoff::fixed(10ms))});
   spec.sink = std::make_shared<const EventSink>([&retries](const SupervisionEvent& event) {
     if (event.kind == EventKind::child_retried) ++retries;
   });

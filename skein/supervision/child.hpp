@@ -43,8 +43,8 @@ struct Starter {
   std::tuple<Args...> args;
 
   Task<ChildStart> operator()(Self self, const std::any& /*extra*/) const {
-    return std::apply(
-        [&](const Args&... each) { return start_linked<T, Args...>(self, name, mailbox_limit, each...); }, args);
+    return std::apply([&](const Args&... each) { return start_linked<T, Args...>(self, name, mailbox_limit, each...); },
+                      args);
   }
 };
 
@@ -70,7 +70,8 @@ struct PoolStarter<T, std::tuple<Extra...>, Args...> {
 
 template <class T, class... Args>
 [[nodiscard]] StartFunction start_function(Args&&... args) {
-  return detail::Starter<T, std::decay_t<Args>...>{{}, 0, std::tuple<std::decay_t<Args>...>(std::forward<Args>(args)...)};
+  return detail::Starter<T, std::decay_t<Args>...>{
+      {}, 0, std::tuple<std::decay_t<Args>...>(std::forward<Args>(args)...)};
 }
 
 // A worker of type T; change what is not default: child<T>("id").with(Restart::transient).

@@ -54,7 +54,8 @@ std::optional<SpecError> check_spec(const ChildSpec& spec) {
     return error_of(spec, "restart", "restart must be permanent, transient or temporary");
   }
   if (spec.type > ChildType::supervisor) return error_of(spec, "type", "type must be worker or supervisor");
-  if (spec.shutdown && spec.shutdown->kind() == Shutdown::Kind::timeout && spec.shutdown->timeout() < Duration::zero()) {
+  if (spec.shutdown && spec.shutdown->kind() == Shutdown::Kind::timeout &&
+      spec.shutdown->timeout() < Duration::zero()) {
     return error_of(spec, "shutdown", "shutdown must be brutal_kill, infinity or a time that is not negative");
   }
   if (spec.significant && spec.restart == Restart::permanent) {

@@ -29,7 +29,7 @@ struct Failure {
 
 // What only a child that failed has.
 struct Troubles {
-  std::vector<Failure> history;         // a ring of k_failure_history; `oldest` is where it begins once full
+  std::vector<Failure> history;  // a ring of k_failure_history; `oldest` is where it begins once full
   std::size_t oldest = 0;
   std::optional<RestartWindow> budget;  // its own
   std::uint32_t attempt = 0;            // consecutive waits, for backoff

@@ -73,8 +73,8 @@ std::string reason_text(const ExitReason& reason, std::size_t depth) {
 namespace {
 
 std::string what_happened(const SupervisionEvent& event, const EventFormat& format) {
-  const std::string child = event.pid ? fmt::format("child {} {}", event.child, event.pid.text())
-                                      : fmt::format("child {}", event.child);
+  const std::string child =
+      event.pid ? fmt::format("child {} {}", event.child, event.pid.text()) : fmt::format("child {}", event.child);
   const auto reason = [&] { return reason_text(event.reason, format.depth); };
   const auto delay_ms = std::chrono::duration_cast<std::chrono::milliseconds>(event.delay).count();
   switch (event.kind) {

@@ -14,7 +14,7 @@ namespace skein::inline v0 {
 
 enum class EventKind : std::uint8_t {
   child_started,
-  child_terminated,    // it ended by itself, with `reason`
+  child_terminated,  // it ended by itself, with `reason`
   child_restarted,
   child_retried,       // a start failed; tried again after `delay`
   child_backing_off,   // it is started again after `delay`
@@ -39,8 +39,8 @@ struct SupervisionEvent {
   Instant at{};
   std::string supervisor;  // its name
   Pid supervisor_pid;
-  std::string child;       // its id; in a pool the template's
-  Pid pid;                 // of the child, as far as there is one
+  std::string child;  // its id; in a pool the template's
+  Pid pid;            // of the child, as far as there is one
   ExitReason reason;
   Duration delay{};
   std::uint32_t used = 0;
@@ -50,9 +50,9 @@ struct SupervisionEvent {
 };
 
 struct EventFormat {
-  std::size_t depth = 8;           // of reasons behind reasons; deeper ones become "..."
-  std::size_t max_chars = 4096;    // longer ones are cut and end in "..."
-  bool single_line = true;         // line breaks in what people wrote become spaces
+  std::size_t depth = 8;         // of reasons behind reasons; deeper ones become "..."
+  std::size_t max_chars = 4096;  // longer ones are cut and end in "..."
+  bool single_line = true;       // line breaks in what people wrote become spaces
 };
 
 [[nodiscard]] std::string_view event_name(EventKind kind);

@@ -79,8 +79,8 @@ TEST_F(OtpSupervisor, do_not_save_start_parameters_for_temporary_children) {
     EXPECT_EQ(kept.use_count(), 3) << "the test, the worker and the supervisor";
     EXPECT_EQ(dropped.use_count(), 2) << "the test and the worker";
   }
-  const Pid sup = start(tree(Strategy::simple_one_for_one, 1, 5s,
-                             {pool_child<Worker, PlanPtr>("c").with(k_temporary)}));
+  const Pid sup =
+      start(tree(Strategy::simple_one_for_one, 1, 5s, {pool_child<Worker, PlanPtr>("c").with(k_temporary)}));
   auto dropped = plan();
   add_to_pool(sup, pool_arguments(dropped));
   settle();
@@ -136,9 +136,9 @@ TEST_F(OtpSupervisor, temporary_bystander) {
 }
 
 TEST_F(OtpSupervisor, simple_global_supervisor) {
-  const Pid sup = start(tree(Strategy::one_for_one, 4, 3600s,
-                             {named_child<Worker>("child1", "first_name", plan()),
-                              named_child<Worker>("child2", "second_name", plan())}));
+  const Pid sup = start(tree(
+      Strategy::one_for_one, 4, 3600s,
+      {named_child<Worker>("child1", "first_name", plan()), named_child<Worker>("child2", "second_name", plan())}));
   const auto both_up = [&] {
     return rt.whereis("first_name") == pid_of(sup, "child1") && rt.whereis("second_name") == pid_of(sup, "child2") &&
            counts(sup) == Counts{2, 2, 0, 2};
@@ -180,8 +180,8 @@ TEST_F(OtpSupervisor, hanging_restart_loop) {
 }
 
 TEST_F(OtpSupervisor, hanging_restart_loop_rest_for_one) {
-  const Pid sup = start(
-      tree(Strategy::rest_for_one, 8, 1s, {worker("child1"), worker("child2", hanging()), worker("child3")}));
+  const Pid sup =
+      start(tree(Strategy::rest_for_one, 8, 1s, {worker("child1"), worker("child2", hanging()), worker("child3")}));
   const Pid first = pid_of(sup, "child1");
   const Pid third = pid_of(sup, "child3");
   crash(pid_of(sup, "child2"));

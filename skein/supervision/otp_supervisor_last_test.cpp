@@ -14,8 +14,8 @@ TEST_F(OtpSupervisor, code_change) {
   const Pid gone = pid_of(sup, "gone");
   const auto view = detail::find_view(rt.core(), sup);
 
-  const SupervisorSpec changed = tree(Strategy::rest_for_one, 4, 60s,
-                                      {worker("child1").with(Shutdown::after(10ms)), worker("fresh")});
+  const SupervisorSpec changed =
+      tree(Strategy::rest_for_one, 4, 60s, {worker("child1").with(Shutdown::after(10ms)), worker("fresh")});
   ASSERT_EQ(failure_of(reconfigure(rt, sup, changed)), "ok");
   EXPECT_EQ(view->flags, changed.flags);
   EXPECT_EQ(pid_of(sup, "child1"), first) << "it runs on";

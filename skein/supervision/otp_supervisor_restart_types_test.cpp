@@ -138,10 +138,10 @@ TEST_F(OtpSupervisor, tree) {
   const SupervisorSpec new_sup1 = testing::tree(Strategy::one_for_one, 2, 3600s, {});
   SupervisorSpec sup2 = testing::tree(Strategy::one_for_one, 2, 3600s, {worker("child1"), worker("child2")});
   // The root: an empty supervisor that is transient, one with two children, and a worker.
-  const Pid root = start(testing::tree(
-      Strategy::one_for_all, 4, 3600s,
-      {supervisor_child("sup1", new_sup1).with(Restart::permanent), supervisor_child("sup2", sup2),
-       supervisor_child("sup3", new_sup1).with(Restart::transient)}));
+  const Pid root =
+      start(testing::tree(Strategy::one_for_all, 4, 3600s,
+                          {supervisor_child("sup1", new_sup1).with(Restart::permanent), supervisor_child("sup2", sup2),
+                           supervisor_child("sup3", new_sup1).with(Restart::transient)}));
   const Pid first = pid_of(root, "sup1");
   ASSERT_TRUE(start_child(rt, first, worker("dynamic1")));
   ASSERT_TRUE(start_child(rt, first, worker("dynamic2")));

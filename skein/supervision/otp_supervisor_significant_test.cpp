@@ -46,9 +46,9 @@ TEST_F(OtpSupervisor, nonsignificant_transient) {
 
 TEST_F(OtpSupervisor, significant_temporary) {
   for (const ExitReason& reason : {ExitReason::normal(), ExitReason::shutdown(), ExitReason::custom("odd")}) {
-    const Pid any = start(testing::tree(Strategy::one_for_one, 1, 3600s,
-                                        {significant("a", Restart::temporary), significant("b", Restart::temporary)},
-                                        k_any));
+    const Pid any =
+        start(testing::tree(Strategy::one_for_one, 1, 3600s,
+                            {significant("a", Restart::temporary), significant("b", Restart::temporary)}, k_any));
     const Pid sibling = pid_of(any, "b");
     watch(sibling);
     die(pid_of(any, "a"), reason);
@@ -65,8 +65,7 @@ TEST_F(OtpSupervisor, significant_temporary) {
     EXPECT_EQ(end_of(all), "shutdown") << "the last significant one";
   }
   for (const AutoShutdown mode : {k_any, k_all}) {
-    const Pid sup =
-        start(testing::tree(Strategy::one_for_one, 1, 3600s, {significant("a", Restart::temporary)}, mode));
+    const Pid sup = start(testing::tree(Strategy::one_for_one, 1, 3600s, {significant("a", Restart::temporary)}, mode));
     ASSERT_TRUE(terminate_child(rt, sup, "a"));
     EXPECT_EQ(end_of(sup), "alive") << "terminate_child never triggers";
   }
@@ -74,8 +73,8 @@ TEST_F(OtpSupervisor, significant_temporary) {
 
 TEST_F(OtpSupervisor, significant_transient) {
   for (const ExitReason& reason : {ExitReason::normal(), ExitReason::shutdown(), ExitReason::shutdown("t")}) {
-    const Pid any = start(testing::tree(Strategy::one_for_one, 5, 3600s,
-                                        {significant("a", Restart::transient), worker("b")}, k_any));
+    const Pid any = start(
+        testing::tree(Strategy::one_for_one, 5, 3600s, {significant("a", Restart::transient), worker("b")}, k_any));
     crash(pid_of(any, "a"));
     EXPECT_EQ(state_of(any, "a"), "running") << "an abnormal exit only restarts it";
     EXPECT_EQ(end_of(any), "alive");
@@ -85,9 +84,9 @@ TEST_F(OtpSupervisor, significant_transient) {
     die(pid_of(any, "a"), reason);
     EXPECT_EQ(end_of(any), "shutdown");
 
-    const Pid all = start(testing::tree(Strategy::one_for_one, 5, 3600s,
-                                        {significant("a", Restart::transient), significant("b", Restart::transient)},
-                                        k_all));
+    const Pid all =
+        start(testing::tree(Strategy::one_for_one, 5, 3600s,
+                            {significant("a", Restart::transient), significant("b", Restart::transient)}, k_all));
     die(pid_of(all, "a"), reason);
     EXPECT_EQ(end_of(all), "alive");
     crash(pid_of(all, "b"));
@@ -114,10 +113,10 @@ TEST_F(OtpSupervisor, significant_simple) {
 TEST_F(OtpSupervisor, significant_bystander) {
   for (const AutoShutdown mode : {k_any, k_all}) {
     for (const Strategy strategy : {Strategy::one_for_all, Strategy::rest_for_one}) {
-      const Pid sup = start(testing::tree(strategy, 5, 3600s,
-                                          {worker("bad"), significant("transient", Restart::transient),
-                                           significant("temporary", Restart::temporary)},
-                                          mode));
+      const Pid sup = start(testing::tree(
+          strategy, 5, 3600s,
+          {worker("bad"), significant("transient", Restart::transient), significant("temporary", Restart::temporary)},
+          mode));
       crash(pid_of(sup, "bad"));
       EXPECT_EQ(end_of(sup), "alive") << "they died because of their sibling, not by themselves";
       EXPECT_EQ(state_of(sup, "transient"), "running");
@@ -135,9 +134,9 @@ TEST_F(OtpSupervisor, significant_escalation) {
   die(pid_of(pid_of(with, "b"), "c"), ExitReason::normal());
   EXPECT_EQ(end_of(with), "shutdown");
 
-  const Pid without = start(testing::tree(
-      Strategy::one_for_one, 1, 3600s, {supervisor_child("b", below).with(Restart::transient), worker("sibling")},
-      k_any));
+  const Pid without =
+      start(testing::tree(Strategy::one_for_one, 1, 3600s,
+                          {supervisor_child("b", below).with(Restart::transient), worker("sibling")}, k_any));
   die(pid_of(pid_of(without, "b"), "c"), ExitReason::normal());
   EXPECT_EQ(end_of(without), "alive");
   EXPECT_EQ(state_of(without, "b"), "down");
@@ -157,16 +156,16 @@ class SignificantUpgrade {
   }
 };
 
-#define SKEIN_UPGRADE(FROM, TO)                                                                     \
-  const Pid sup = start(SignificantUpgrade::spec(FROM));                                            \
-  const Pid a = pid_of(sup, "a");                                                                   \
-  const Pid b = pid_of(sup, "b");                                                                   \
-  ASSERT_EQ(failure_of(reconfigure(rt, sup, SignificantUpgrade::spec(TO))), "ok");                  \
-  EXPECT_EQ(pid_of(sup, "a"), a) << "running children are untouched";                               \
-  EXPECT_EQ(pid_of(sup, "b"), b);                                                                   \
-  SupervisorSpec refused = SignificantUpgrade::spec(k_any);                                         \
-  refused.flags.auto_shutdown = k_never;                                                            \
-  EXPECT_EQ(failure_of(reconfigure(rt, sup, refused)), "invalid") << "significant under never";     \
+#define SKEIN_UPGRADE(FROM, TO)                                                                 \
+  const Pid sup = start(SignificantUpgrade::spec(FROM));                                        \
+  const Pid a = pid_of(sup, "a");                                                               \
+  const Pid b = pid_of(sup, "b");                                                               \
+  ASSERT_EQ(failure_of(reconfigure(rt, sup, SignificantUpgrade::spec(TO))), "ok");              \
+  EXPECT_EQ(pid_of(sup, "a"), a) << "running children are untouched";                           \
+  EXPECT_EQ(pid_of(sup, "b"), b);                                                               \
+  SupervisorSpec refused = SignificantUpgrade::spec(k_any);                                     \
+  refused.flags.auto_shutdown = k_never;                                                        \
+  EXPECT_EQ(failure_of(reconfigure(rt, sup, refused)), "invalid") << "significant under never"; \
   die(a, ExitReason::normal())
 
 TEST_F(OtpSupervisor, significant_upgrade_never_any) {

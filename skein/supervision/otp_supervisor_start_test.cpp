@@ -37,9 +37,9 @@ TEST_F(OtpSupervisor, sup_start_ignore_child) {
 TEST_F(OtpSupervisor, sup_start_ignore_temporary_child) {
   auto ignoring = plan();
   ignoring->ignores = {1};
-  const Pid sup = start(tree(Strategy::one_for_one, 1, 5s,
-                             {worker("child1", ignoring).with(Restart::temporary),
-                              worker("child2").with(Restart::temporary)}));
+  const Pid sup =
+      start(tree(Strategy::one_for_one, 1, 5s,
+                 {worker("child1", ignoring).with(Restart::temporary), worker("child2").with(Restart::temporary)}));
   EXPECT_EQ(state_of(sup, "child1"), "absent");
   EXPECT_EQ(state_of(sup, "child2"), "running");
   EXPECT_EQ(counts(sup), (Counts{1, 1, 0, 1}));

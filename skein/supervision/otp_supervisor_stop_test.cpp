@@ -30,8 +30,8 @@ TEST_F(OtpSupervisor, sup_stop_infinity) {
 }
 
 TEST_F(OtpSupervisor, sup_stop_timeout) {
-  const Pid sup = start(tree(Strategy::one_for_one, 1, 5s,
-                             {worker("busy", slow(1h)).with(Shutdown::after(1000ms)), worker("idle")}));
+  const Pid sup = start(
+      tree(Strategy::one_for_one, 1, 5s, {worker("busy", slow(1h)).with(Shutdown::after(1000ms)), worker("idle")}));
   const Pid busy = pid_of(sup, "busy");
   const Pid idle = pid_of(sup, "idle");
   watch(busy);
@@ -47,8 +47,8 @@ TEST_F(OtpSupervisor, sup_stop_timeout) {
 
 TEST_F(OtpSupervisor, sup_stop_timeout_dynamic) {
   auto how = plan();
-  SupervisorSpec spec = tree(Strategy::simple_one_for_one, 1, 5s,
-                             {pool_child<Worker, PlanPtr>("c").with(Shutdown::after(1000ms))});
+  SupervisorSpec spec =
+      tree(Strategy::simple_one_for_one, 1, 5s, {pool_child<Worker, PlanPtr>("c").with(Shutdown::after(1000ms))});
   const Pid sup = start(spec);
   const Pid busy = add_to_pool(sup, pool_arguments(slow(1h)));
   const Pid idle = add_to_pool(sup, pool_arguments(how));
@@ -64,8 +64,8 @@ TEST_F(OtpSupervisor, sup_stop_timeout_dynamic) {
 TEST_F(OtpSupervisor, sup_stop_brutal_kill) {
   auto trapping = plan();
   trapping->traps = true;
-  const Pid sup = start(tree(Strategy::one_for_one, 1, 5s,
-                             {worker("child1", trapping).with(Shutdown::brutal_kill()), worker("child2")}));
+  const Pid sup = start(
+      tree(Strategy::one_for_one, 1, 5s, {worker("child1", trapping).with(Shutdown::brutal_kill()), worker("child2")}));
   const Pid first = pid_of(sup, "child1");
   const Pid second = pid_of(sup, "child2");
   watch(first);
@@ -77,8 +77,8 @@ TEST_F(OtpSupervisor, sup_stop_brutal_kill) {
 }
 
 TEST_F(OtpSupervisor, sup_stop_brutal_kill_dynamic) {
-  const Pid sup = start(tree(Strategy::simple_one_for_one, 1, 5s,
-                             {worker("c", slow(1h)).with(Shutdown::brutal_kill())}));
+  const Pid sup =
+      start(tree(Strategy::simple_one_for_one, 1, 5s, {worker("c", slow(1h)).with(Shutdown::brutal_kill())}));
   std::vector<Pid> pids;
   for (int n = 0; n < 10; ++n) pids.push_back(add_to_pool(sup));
   for (const Pid pid : pids) watch(pid);
@@ -134,8 +134,8 @@ TEST_F(OtpSupervisor, sup_stop_non_shutdown_exit_dynamic) {
 }
 
 TEST_F(OtpSupervisor, sup_stop_manual) {
-  const Pid sup = start(tree(Strategy::one_for_one, 1, 5s,
-                             {worker("child1"), worker("child2").with(Shutdown::brutal_kill())}));
+  const Pid sup =
+      start(tree(Strategy::one_for_one, 1, 5s, {worker("child1"), worker("child2").with(Shutdown::brutal_kill())}));
   const Pid first = pid_of(sup, "child1");
   const Pid second = pid_of(sup, "child2");
   watch(first);

@@ -70,8 +70,7 @@ TEST_F(OtpSupervisor, one_for_all_other_child_fails_restart) {
   auto second = plan("2");
   second->fails = {2};
   second->log = first->log;
-  const Pid sup =
-      start(tree(Strategy::one_for_all, 3, 3600s, {worker("child1", first), worker("child2", second)}));
+  const Pid sup = start(tree(Strategy::one_for_all, 3, 3600s, {worker("child1", first), worker("child2", second)}));
   first->log->clear();
   crash(pid_of(sup, "child1"));
   EXPECT_THAT(*first->log, ElementsAre("stop 1", "start 1", "stop 1", "start 1", "start 2"))
@@ -158,8 +157,8 @@ TEST_F(OtpSupervisor, simple_one_for_one_escalation) {
 }
 
 TEST_F(OtpSupervisor, simple_one_for_one_corruption) {
-  const Pid sup = start(
-      tree(Strategy::simple_one_for_one, 1, 5s, {pool_child<Worker, PlanPtr>("c").with(Restart::temporary)}));
+  const Pid sup =
+      start(tree(Strategy::simple_one_for_one, 1, 5s, {pool_child<Worker, PlanPtr>("c").with(Restart::temporary)}));
   auto argument = plan();
   const std::weak_ptr<Plan> kept = argument;
   const Pid first = add_to_pool(sup, pool_arguments(std::move(argument)));
@@ -185,8 +184,7 @@ TEST_F(OtpSupervisor, simple_one_for_one_restart_ignore) {
 }
 
 TEST_F(OtpSupervisor, rest_for_one) {
-  const Pid sup =
-      start(tree(Strategy::rest_for_one, 2, 3600s, {worker("child1"), worker("child2"), worker("child3")}));
+  const Pid sup = start(tree(Strategy::rest_for_one, 2, 3600s, {worker("child1"), worker("child2"), worker("child3")}));
   const Pid first = pid_of(sup, "child1");
   for (int n = 0; n < 2; ++n) {
     const Pid second = pid_of(sup, "child2");
@@ -217,8 +215,7 @@ TEST_F(OtpSupervisor, rest_for_one_other_child_fails_restart) {
   auto second = plan("2");
   second->fails = {2};
   second->log = first->log;
-  const Pid sup =
-      start(tree(Strategy::rest_for_one, 3, 3600s, {worker("child1", first), worker("child2", second)}));
+  const Pid sup = start(tree(Strategy::rest_for_one, 3, 3600s, {worker("child1", first), worker("child2", second)}));
   first->log->clear();
   crash(pid_of(sup, "child1"));
   EXPECT_THAT(*first->log, ElementsAre("stop 1", "start 1", "start 2")) << "only child2 is tried again";

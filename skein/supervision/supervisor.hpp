@@ -1,7 +1,8 @@
 // The supervisor process: starts its children in order, starts them again as its strategy says, stops them in reverse.
 //
 // Start one with rt.start<Supervisor>(options, spec) or, inside a tree, as a child: supervisor_child(id, spec). Ask it
-// things through supervisor_api.hpp, from a process or an ordinary thread; read it without asking through tree_view.hpp.
+// things through supervisor_api.hpp, from a process or an ordinary thread; read it without asking through
+// tree_view.hpp.
 //
 // Invariants:
 //   1. A child's process is linked to its supervisor from before its init runs until it is dead.
@@ -135,8 +136,8 @@ class Supervisor {
   std::shared_ptr<SupervisorView> view_;
   Self self_;
   Random random_;
-  boost::unordered_flat_map<std::uint64_t, Leftover> leftovers_;               // by the monitor on each
-  boost::unordered_flat_map<std::uint64_t, std::uint64_t> leftover_counts_;    // by the child's key
+  boost::unordered_flat_map<std::uint64_t, Leftover> leftovers_;             // by the monitor on each
+  boost::unordered_flat_map<std::uint64_t, std::uint64_t> leftover_counts_;  // by the child's key
   std::uint32_t next_token_ = 0;
   bool clean_ = false;  // no child lives: nothing to tell the parent about
 };

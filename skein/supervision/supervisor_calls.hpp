@@ -13,8 +13,8 @@
 namespace skein::inline v0 {
 
 enum class ChildFailure : std::uint8_t {
-  already_started,     // `pid` is that child, or the holder of its name
-  already_present,     // a spec with this id is there, without a process
+  already_started,  // `pid` is that child, or the holder of its name
+  already_present,  // a spec with this id is there, without a process
   running,
   restarting,
   not_found,

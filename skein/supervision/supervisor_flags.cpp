@@ -28,8 +28,8 @@ std::optional<SpecError> check_flags(const SupervisorFlags& flags) {
 std::optional<SpecError> check_spec_under(const SupervisorFlags& flags, const ChildSpec& spec) {
   if (auto error = check_spec(spec)) return error;
   if (spec.significant && flags.auto_shutdown == AutoShutdown::never) {
-    return SpecError{"significant", fmt::format("child '{}': significant has no meaning while auto_shutdown is never",
-                                                spec.id)};
+    return SpecError{"significant",
+                     fmt::format("child '{}': significant has no meaning while auto_shutdown is never", spec.id)};
   }
   const bool alone = flags.strategy == Strategy::one_for_one || flags.strategy == Strategy::simple_one_for_one;
   if (spec.isolated && !alone) {

@@ -4,9 +4,7 @@
 
 namespace skein::inline v0 {
 
-Supervisor::Owner Supervisor::owner(Index index) const {
-  return Owner{index, at(index).key, at(index).spec->id};
-}
+Supervisor::Owner Supervisor::owner(Index index) const { return Owner{index, at(index).key, at(index).spec->id}; }
 
 Supervisor::Owner Supervisor::owner_of(Pid dead, const Owner& starting) const {
   const std::optional<Index> found = view_->children.find(dead);

@@ -23,19 +23,19 @@ using std::chrono_literals::operator""h;
 
 // How a Worker behaves; shared by all its incarnations.
 struct Plan {
-  std::set<int> fails;           // these starts return an error
-  std::set<int> ignores;         // these say ignore
-  std::set<int> throws;          // in these the constructor throws
-  int fails_from = 1'000'000;    // every start from this one on fails
+  std::set<int> fails;         // these starts return an error
+  std::set<int> ignores;       // these say ignore
+  std::set<int> throws;        // in these the constructor throws
+  int fails_from = 1'000'000;  // every start from this one on fails
   bool traps = false;
-  bool unlinks = false;          // from its supervisor, once started
-  Duration slow{};               // what it takes to end when told to (then it traps)
+  bool unlinks = false;                 // from its supervisor, once started
+  Duration slow{};                      // what it takes to end when told to (then it traps)
   std::optional<ExitReason> ends_with;  // when told to end, instead of the reason it is told (then it traps)
   Duration init_takes{};
-  Duration failing_takes{};      // how long a start that fails takes
+  Duration failing_takes{};  // how long a start that fails takes
   int starts = 0;
   std::shared_ptr<std::vector<std::string>> log = std::make_shared<std::vector<std::string>>();
-  std::string name = "w";        // in the log
+  std::string name = "w";  // in the log
 };
 using PlanPtr = std::shared_ptr<Plan>;
 inline PlanPtr plan(std::string name = "w") {

@@ -43,7 +43,8 @@ std::size_t distance(std::string_view left, std::string_view right) {
 }
 
 std::string suggestion(std::string_view given, const std::vector<std::string_view>& known) {
-  const auto nearest = std::ranges::min_element(known, {}, [&](std::string_view each) { return distance(given, each); });
+  const auto nearest =
+      std::ranges::min_element(known, {}, [&](std::string_view each) { return distance(given, each); });
   if (nearest != known.end() && distance(given, *nearest) <= 2) return fmt::format(" (did you mean '{}'?)", *nearest);
   return fmt::format(" (known: {})", fmt::join(known, ", "));
 }
@@ -81,9 +82,9 @@ Duration time_of(const toml::node& node, std::string_view key) {
     Duration one;
   };
   static constexpr std::array<Unit, 4> k_units{{{"ms", std::chrono::milliseconds(1)},
-                                               {"s", std::chrono::seconds(1)},
-                                               {"min", std::chrono::minutes(1)},
-                                               {"h", std::chrono::hours(1)}}};
+                                                {"s", std::chrono::seconds(1)},
+                                                {"min", std::chrono::minutes(1)},
+                                                {"h", std::chrono::hours(1)}}};
   constexpr std::int64_t k_number_max = 1'000'000;
   const std::string text = text_of(node, key);
   std::int64_t number = 0;
@@ -233,10 +234,9 @@ class Reader {
     ChildSpec spec = started_by(table, text_of(*id, "id"), depth);
     for (const auto& [key, node] : table) {
       if (key == "restart") {
-        spec.restart = word_of<Restart>(node, "restart",
-                                        {{"permanent", Restart::permanent},
-                                         {"transient", Restart::transient},
-                                         {"temporary", Restart::temporary}});
+        spec.restart = word_of<Restart>(
+            node, "restart",
+            {{"permanent", Restart::permanent}, {"transient", Restart::transient}, {"temporary", Restart::temporary}});
       }
       if (key == "shutdown") spec.shutdown = shutdown(node);
       if (key == "significant") spec.significant = flag_of(node, "significant");
@@ -290,7 +290,7 @@ class Reader {
 }  // namespace
 
 std::expected<SupervisorSpec, std::string> tree_from_toml(std::string_view text, std::string_view file,
-                                                        const WorkerTypes& types) {
+                                                          const WorkerTypes& types) {
   if (text.size() > k_toml_bytes) {
     return std::unexpected(fmt::format("{}: longer than {} bytes: split the tree", file, k_toml_bytes));
   }

@@ -41,6 +41,6 @@ inline constexpr int k_toml_depth = 32;               // of supervisors in super
 
 // The error is complete, for people: "tree.toml:12: unknown key 'intensty' (did you mean 'intensity'?)".
 [[nodiscard]] std::expected<SupervisorSpec, std::string> tree_from_toml(std::string_view text, std::string_view file,
-                                                                      const WorkerTypes& types);
+                                                                        const WorkerTypes& types);
 
 }  // namespace skein::inline v0

@@ -31,7 +31,7 @@ struct TreeSupervisor {
   std::uint32_t used = 0;  // restarts in the window
   std::uint32_t intensity = 0;
   Duration period{};
-  std::size_t children = 0;   // all of them
+  std::size_t children = 0;  // all of them
   std::size_t active = 0;
   std::size_t leftovers = 0;  // processes of dead child supervisors that are still dying
 };
@@ -46,11 +46,11 @@ struct TreeEntry {
   bool isolated = false;
   bool significant = false;
   Pid pid;
-  std::uint32_t restarts = 0;  // in its whole life
-  std::uint32_t mailbox = 0;   // messages waiting
+  std::uint32_t restarts = 0;         // in its whole life
+  std::uint32_t mailbox = 0;          // messages waiting
   std::vector<TreeFailure> failures;  // the last k_failure_history, oldest first
   std::optional<TreeSupervisor> supervisor;
-  std::vector<TreeEntry> children;    // in start order, up to the limit
+  std::vector<TreeEntry> children;  // in start order, up to the limit
 };
 
 // Nothing when there is no supervisor under this Pid.

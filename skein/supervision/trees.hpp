@@ -36,7 +36,7 @@ struct Limits {
 class Node {
  public:
   explicit Node(SupervisorSpec spec) : spec_(std::move(spec)) {}
-  operator SupervisorSpec() const { return spec_; }              // NOLINT(google-explicit-constructor)
+  operator SupervisorSpec() const { return spec_; }                           // NOLINT(google-explicit-constructor)
   operator ChildSpec() const { return supervisor_child(spec_.name, spec_); }  // NOLINT(google-explicit-constructor)
 
   // From here on it is a child.
