@@ -40,8 +40,7 @@ int main() {
   const skein::SupervisorSpec tree = skein::trees::supervisor(  //
       "house", skein::trees::one_for_one, {5, 60s},
       {
-          pool("visits", {100, 10s},
-               skein::pool_child<Visit, std::string>("visit").with(skein::Restart::temporary)),
+          pool("visits", {100, 10s}, skein::pool_child<Visit, std::string>("visit").with(skein::Restart::temporary)),
       });
   const auto house = skein::start_supervisor(runtime, tree);
   if (!house) return 1;

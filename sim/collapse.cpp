@@ -185,9 +185,9 @@ class Collapse {
   void baseline() {
     say("0. baseline");
     const auto all = living();
-    const auto up = static_cast<std::size_t>(std::ranges::count_if(workers_, [&](const auto& name) {
-                      return all.contains(name);
-                    })) + (all.contains("server_1") ? 1U : 0U);
+    const auto up = static_cast<std::size_t>(
+                        std::ranges::count_if(workers_, [&](const auto& name) { return all.contains(name); })) +
+                    (all.contains("server_1") ? 1U : 0U);
     say(fmt::format("   {} workers and {} supervisors are up", up, supervisors_.size() + 1));
     check(up == 16, "all 16 workers are up");
     check(all.size() == up + supervisors_.size() + 1, "nobody else is");

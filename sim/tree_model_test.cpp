@@ -28,9 +28,7 @@ TEST(TreeModel, supervisors_do_what_they_must_in_a_thousand_attacked_trees) {
   EXPECT_GT(give_ups, k_seeds / 10);
 }
 
-TEST(TreeModel, repeats_a_seed_exactly) {
-  EXPECT_EQ(run_tree_model(7, true).trace, run_tree_model(7, true).trace);
-}
+TEST(TreeModel, repeats_a_seed_exactly) { EXPECT_EQ(run_tree_model(7, true).trace, run_tree_model(7, true).trace); }
 
 // What a supervisor with two children could do, told to an account by hand.
 class Told : public testing::Test {

@@ -18,7 +18,8 @@ TEST(TreeScript, names_the_line_that_is_wrong_and_what_is_wrong_with_it) {
   EXPECT_EQ(error_of("supervisor s under -\n# said before\nworker s under s\nstart\n"), "3: 's' is declared twice");
   EXPECT_EQ(error_of("supervisor s under - strategy=one\nstart\n"),
             "1: 'one' is none of one_for_one, one_for_all, rest_for_one, escalate");
-  EXPECT_EQ(error_of("supervisor s under -\nworker a under s intensity=1\nstart\n"), "2: a worker has no option 'intensity'");
+  EXPECT_EQ(error_of("supervisor s under -\nworker a under s intensity=1\nstart\n"),
+            "2: a worker has no option 'intensity'");
   EXPECT_EQ(error_of("supervisor s under - intensity=lots\nstart\n"), "1: 'lots' is not a number up to 1000000000");
   EXPECT_EQ(error_of("supervisor s under -\nstart\nfly a\n"), "3: unknown command 'fly'");
   EXPECT_EQ(error_of("supervisor s under -\nstart\ncrash\n"), "3: 'crash' takes 1 words after it, not 0");
