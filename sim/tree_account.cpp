@@ -117,9 +117,8 @@ bool TreeAccount::begin_group(Instance& instance, const std::string& child, Inst
     if (members.empty() || members.front()->spec.name != child) continue;
     // Two of one_for_all wait, and only one of them has its restart counted already: whose turn it was shows nowhere.
     const bool all = instance.model->flags.strategy == Strategy::one_for_all;
-    if (all && std::ranges::any_of(instance.children, [&](const Kept& each) {
-          return each.pending && each.counted != cause.counted;
-        })) {
+    if (all && std::ranges::any_of(instance.children,
+                                   [&](const Kept& each) { return each.pending && each.counted != cause.counted; })) {
       instance.unsure = true;
       ++unjudged_;
     }
@@ -259,7 +258,7 @@ void TreeAccount::terminated(Instance& instance, const SupervisionEvent& event) 
 void TreeAccount::judge_end(Instance& instance, const Kept& kept, const SupervisionEvent& event) {
   if (!kept.spec.is_supervisor || hit_.contains(event.pid.bits())) return;
   const auto its = instances_.find(event.pid.bits());
-  if (its != instances_.end() && its->second.must_end) return;
+  if (its != instances_.end() && (its->second.must_end || its->second.unsure)) return;
   blame(instance, fmt::format("{} ended with {} for no reason", kept.spec.name, event.reason.text()));
 }
 
@@ -301,8 +300,8 @@ void TreeAccount::parked(Instance& instance, const SupervisionEvent& event) {
 void TreeAccount::stopped(Instance& instance, const SupervisionEvent& event) {
   Kept* kept = find(instance, event.pid);
   if (kept == nullptr) return;
-  const bool asked = instance.call && instance.call->verb == CallVerb::terminate &&
-                     instance.call->child == kept->spec.name;
+  const bool asked =
+      instance.call && instance.call->verb == CallVerb::terminate && instance.call->child == kept->spec.name;
   if (!asked && instance.model->flags.strategy != Strategy::simple_one_for_one) {
     for (std::size_t later = instance.children.size(); later > 0; --later) {
       const Kept& each = instance.children[later - 1];
@@ -337,6 +336,12 @@ void TreeAccount::call_ended(Pid supervisor, bool ok) {
     std::erase(instance.agenda, call.child);
   }
   if (call.verb != CallVerb::terminate || !kept->pending) return;
+  // The group that would have been started with it is not either.
+  const Strategy strategy = instance.model->flags.strategy;
+  const bool groups = strategy == Strategy::one_for_all || strategy == Strategy::rest_for_one;
+  for (Kept& each : instance.children) {
+    if (groups && &each != kept && each.pending) each.optional = true;
+  }
   // Whether what came up during the call came before or after its answer cannot be told from here.
   if (kept->since < call.since) {
     drop(instance, *kept);
@@ -353,9 +358,8 @@ void TreeAccount::at_rest(Pid supervisor, const std::string& name, const std::ve
   if (!instance.agenda.empty()) blame(instance, fmt::format("never started {}", instance.agenda.front()));
   for (const Kept& kept : instance.children) {
     if (kept.optional && kept.pending) continue;
-    const auto info = std::ranges::find_if(children, [&](const ChildInfo& each) {
-      return pool ? each.pid == kept.pid : each.id == kept.spec.name;
-    });
+    const auto info = std::ranges::find_if(
+        children, [&](const ChildInfo& each) { return pool ? each.pid == kept.pid : each.id == kept.spec.name; });
     const bool listed = info != children.end();
     const bool running = listed && info->state == ChildState::running;
     if (kept.pending) {

@@ -26,7 +26,7 @@ struct AccountChild {
   bool significant = false;
   bool isolated = false;
   bool is_supervisor = false;
-  Budget budget;
+  Budget budget = {};
 };
 
 struct AccountSupervisor {
@@ -71,8 +71,8 @@ class TreeAccount {
     AccountChild spec;
     State state = State::down;
     Pid pid;
-    bool pending = false;   // it is to be started again
-    bool counted = false;   // and that restart is in the window already
+    bool pending = false;  // it is to be started again
+    bool counted = false;  // and that restart is in the window already
     bool parked = false;
     bool optional = false;  // a call may have cancelled it
     std::uint64_t since = 0;

@@ -28,7 +28,7 @@ struct Node {
   std::string parent;
   bool is_supervisor = false;
   SupervisorFlags flags;
-  ChildSpec spec;                   // without a start
+  ChildSpec spec;                    // without a start
   std::vector<std::uint64_t> fails;  // which of its starts fail
   std::uint64_t ignores = 0;         // which of its starts says ignore; 0: none
   Duration start_takes{};
@@ -39,15 +39,16 @@ struct Node {
 struct World {
   explicit World(std::function<bool(Pid)> alive) : account(std::move(alive)) {}
   TreeAccount account;
-  std::map<std::string, Node> nodes;         // pool children too
+  std::map<std::string, Node> nodes;  // pool children too
   std::map<std::string, std::uint64_t> starts;
   std::vector<std::string> trace;
   std::shared_ptr<const EventSink> sink;
   bool tracing = false;
 
   void note(Instant now, const std::string& what) {
-    if (tracing) trace.push_back(fmt::format("{:>9.3f} ms  {}", std::chrono::duration<double, std::milli>(
-                                                                     now.time_since_epoch()).count(), what));
+    if (tracing)
+      trace.push_back(fmt::format("{:>9.3f} ms  {}",
+                                  std::chrono::duration<double, std::milli>(now.time_since_epoch()).count(), what));
   }
   [[nodiscard]] bool is_below(const std::string& name, const std::string& top) const {
     for (std::string at = name; at != "-"; at = nodes.at(at).parent) {
@@ -429,7 +430,9 @@ class Model {
     const bool all = world_->nodes.at(node.parent).flags.strategy == Strategy::one_for_all;
     if (all && (is_first(node) || has_temporary_first(node.parent))) return;
     ask(Ask{pick({CallVerb::terminate, CallVerb::terminate, CallVerb::restart, CallVerb::restart, CallVerb::remove}),
-            supervisor, node.name, {}});
+            supervisor,
+            node.name,
+            {}});
   }
 
   [[nodiscard]] const Node& first_child(const std::string& parent) const {

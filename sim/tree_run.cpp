@@ -68,7 +68,8 @@ class TreeWorker {
 
 Task<ChildStart> start_worker_process(Self self, std::shared_ptr<Shared> shared, TreeNode node) {
   const std::uint64_t count = ++shared->starts[node.name];
-  if (std::ranges::find(node.fails, count) != node.fails.end()) co_return ChildStart::error(ExitReason::custom("planned"));
+  if (std::ranges::find(node.fails, count) != node.fails.end())
+    co_return ChildStart::error(ExitReason::custom("planned"));
   if (std::ranges::find(node.ignores, count) != node.ignores.end()) co_return ChildStart::ignore();
   const std::string name = node.name;
   SpawnOptions options;
@@ -330,9 +331,7 @@ class Run {
     return fmt::format("gone {} #{}", word, starts(node.name));
   }
 
-  std::string state(const TreeNode& node) {
-    return fmt::format("{} #{}", state_word(node), starts(node.name));
-  }
+  std::string state(const TreeNode& node) { return fmt::format("{} #{}", state_word(node), starts(node.name)); }
 
   std::string_view state_word(const TreeNode& node) {
     const Pid supervisor = runtime_.whereis(node.parent);

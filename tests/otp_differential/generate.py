@@ -80,8 +80,10 @@ class Script:
         auto = self.rng.choice(["never", "never", "never", "any_significant", "all_significant"])
         options = self.child_options(parent, True) if parent != "-" else []
         self.auto[name] = auto
-        self.lines.append(" ".join([f"supervisor {name} under {parent} strategy={strategy}"] + self.flags(parent == "-") +
-                                   ([f"auto_shutdown={auto}"] if auto != "never" else []) + options))
+        if auto != "never":
+            options.insert(0, f"auto_shutdown={auto}")
+        head = [f"supervisor {name} under {parent} strategy={strategy}"] + self.flags(parent == "-")
+        self.lines.append(" ".join(head + options))
         self.supervisors.append(name)
         self.parent[name] = parent
         return name
