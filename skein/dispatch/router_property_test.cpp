@@ -238,5 +238,37 @@ TEST(RouterProperty, consistent_hash_moves_only_keys_of_the_agent_that_leaves_an
   EXPECT_LE(static_cast<double>(moved), 1.3 * k_keys / k_there);
 }
 
+TEST(RouterProperty, consistent_hash_depends_on_who_is_there_and_not_on_who_was) {
+  constexpr std::string_view needed[] = {"work"};
+  const bool holds = rc::check([&](std::uint64_t seed) {
+    Random random(seed);
+    Router old;
+    Router fresh;
+    std::set<std::string> there;
+    for (int i = 0; i < 60; ++i) {
+      const std::string id = "agent-" + std::to_string(random.below(12));
+      if (there.insert(id).second) {
+        RC_ASSERT(old.join({.id = id, .capabilities = {"work"}}, Instant()).has_value());
+      } else {
+        RC_ASSERT(old.leave(*old.find(id)));
+        there.erase(id);
+      }
+      static_cast<void>(old.prepare({.capabilities = needed, .strategy = Strategy::consistent_hash}, Instant()));
+    }
+    for (const std::string& id : there)
+      RC_ASSERT(fresh.join({.id = id, .capabilities = {"work"}}, Instant()).has_value());
+    for (int i = 0; i < 100 && !there.empty(); ++i) {
+      const std::string key = "key-" + std::to_string(i);
+      const auto home = [&](Router& router) {
+        const auto choice = router.decide({.capabilities = needed, .strategy = Strategy::consistent_hash, .key = key},
+                                          random, Instant());
+        return router.view(choice->agent, Instant())->id;
+      };
+      RC_ASSERT(home(old) == home(fresh));
+    }
+  });
+  EXPECT_TRUE(holds);
+}
+
 }  // namespace
 }  // namespace skein

@@ -245,6 +245,18 @@ TEST_F(RouterTest, ignores_late_failures_of_what_was_given_before_the_breaker_op
   EXPECT_EQ(view(a).load, 0U);
 }
 
+TEST_F(RouterTest, ignores_late_failures_also_after_the_breaker_has_closed_again) {
+  const AgentHandle a = join("a", 20);
+  std::vector<Assignment> early;
+  for (int i = 0; i < 6; ++i) early.push_back(assign(a));
+  run(a, k_broke, 5);
+  now_ += seconds(31);
+  run(a, k_ok, 2);
+  ASSERT_EQ(view(a).breaker, BreakerState::closed);
+  for (Assignment& each : early) router_.finished(std::move(each), k_broke, now_);
+  EXPECT_EQ(view(a).breaker, BreakerState::closed);
+}
+
 TEST_F(RouterTest, does_not_blame_an_agent_for_tasks_that_cannot_succeed) {
   const AgentHandle a = join("a");
   run(a, {.error = ErrorClass::permanent, .latency = milliseconds(1)}, 50);
