@@ -6,7 +6,7 @@
 
 namespace skein::inline v0 {
 
-Router::Router(RouterOptions options) : options_(std::move(options)), learned_(options_.learning) {
+Router::Router(RouterOptions options) : options_(options), learned_(options_.learning) {
   if (const auto problem = options_.problem()) throw std::invalid_argument("router: " + *problem);
   bulkheads_.push_back(nullptr);
 }
