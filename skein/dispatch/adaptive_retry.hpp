@@ -34,7 +34,7 @@ class AdaptiveRetry {
  public:
   static constexpr std::array<double, 4> k_multiples{1.0, 0.25, 4.0, 16.0};  // the policy's own delay first
   static constexpr std::size_t k_actions = k_multiples.size() * 2;
-  static constexpr std::size_t k_text_bytes_max = 4 * 1024;
+  static constexpr std::size_t k_text_bytes_max = 4'096;
 
   struct Chosen {
     Duration delay{};

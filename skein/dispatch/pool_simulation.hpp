@@ -18,7 +18,7 @@ struct PoolSimulation {
   std::uint64_t seed = 1;
   std::size_t agents = 40;
   std::uint32_t capacity = 10;
-  std::size_t tasks = 60'000;
+  std::size_t tasks = 200'000;  // over four minutes: breakers of failing agents open and close many times
   Duration service = std::chrono::milliseconds(20);  // on average; uniform from half to one and a half of it
   double arrivals = 0.4;                             // tasks per agent and service time
   std::size_t slow_one_in = 0;                       // every so many agents one is slow; 0: none

@@ -46,7 +46,10 @@ std::optional<std::string> QOptions::problem() const {
 QLearning::QLearning(QOptions options) : options_(options), explore_(options.explore_first) {
   if (const auto problem = options_.problem()) throw std::invalid_argument("q-learning: " + *problem);
   // Until shown otherwise, a busier agent is a little worse.
-  for (std::size_t state = 0; state < k_q_states; ++state) values_[state] = -0.01 * static_cast<double>(state / 9);
+  for (std::size_t state = 0; state < k_q_states; ++state) {
+    const std::size_t load = state * k_q_loads / k_q_states;
+    values_[state] = -0.01 * static_cast<double>(load);
+  }
   weigh();
 }
 

@@ -46,7 +46,7 @@ struct QOptions {
 
 class QLearning {
  public:
-  static constexpr std::size_t k_text_bytes_max = 16 * 1024;
+  static constexpr std::size_t k_text_bytes_max = 16'384;
 
   // Throws std::invalid_argument with what problem() says.
   explicit QLearning(QOptions options = {});

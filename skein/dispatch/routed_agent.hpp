@@ -71,24 +71,50 @@ struct Assignment {
 // The router's own record.
 struct alignas(64) RoutedAgent {
   struct Membership {
-    std::uint32_t pool = 0;
+    std::uint32_t pool = UINT32_MAX;  // that: none
     std::uint32_t slot = 0;
   };
+
+  template <class Visit>
+  void for_each_membership(Visit&& visit) const {
+    if (first_pool.pool != UINT32_MAX) visit(first_pool);
+    if (!in_more_pools) return;
+    for (const Membership& each : more_pools) visit(each);
+  }
+  void add_membership(Membership membership) {
+    if (first_pool.pool == UINT32_MAX) {
+      first_pool = membership;
+    } else {
+      more_pools.push_back(membership);
+      in_more_pools = true;
+    }
+  }
+  void remove_membership(std::uint32_t pool) {
+    std::erase_if(more_pools, [&](const Membership& each) { return each.pool == pool; });
+    if (first_pool.pool == pool) {
+      first_pool = more_pools.empty() ? Membership{} : more_pools.back();
+      if (!more_pools.empty()) more_pools.pop_back();
+    }
+    in_more_pools = !more_pools.empty();
+  }
+
   // What every decision reads comes first, to lie together.
   bool there = false;
   bool paused = false;
+  bool in_more_pools = false;
   bool is_poorly = false;
-  BreakerState breaker_state = BreakerState::closed;
   std::uint32_t generation = 0;
   std::uint32_t load = 0;
   std::uint32_t capacity = 1;
-  QState quality = 0;   // its state without its load, kept here so that a decision need not look at its health
+  QState quality = 0;  // its state without its load, kept here so that a decision need not look at its health
+  BreakerState breaker_state = BreakerState::closed;
   Pool::Standing told;  // what the pools know
   std::uint32_t executor = 0;
   std::uint32_t breaker_epoch = 0;  // counts changes of breaker_state
   Pid pid;
   Instant held_until = Instant::min();
-  std::vector<Membership> memberships;
+  Membership first_pool;  // most agents are in one
+  std::vector<Membership> more_pools;
   std::unique_ptr<CircuitBreaker> breaker;  // made at the first failure: most agents never need one
   Instant broken_until = Instant::min();
   Instant poorly_until = Instant::min();  // meaningful while its health is poor

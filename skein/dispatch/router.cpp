@@ -6,7 +6,7 @@
 
 namespace skein::inline v0 {
 
-Router::Router(RouterOptions options) : options_(std::move(options)), learned_(options_.learning) {
+Router::Router(RouterOptions options) : options_(options), learned_(options_.learning) {
   if (const auto problem = options_.problem()) throw std::invalid_argument("router: " + *problem);
   bulkheads_.push_back(nullptr);
 }
@@ -53,7 +53,8 @@ void Router::look_at_breaker(RoutedAgent& agent, Instant now) {
 
 Readiness Router::readiness(std::uint32_t index, Instant now) {
   RoutedAgent& agent = agents_[index];
-  look_at_breaker(agent, now);
+  // A closed one has no call under way between two calls of ours, so time alone changes nothing in it.
+  if (agent.breaker_state != BreakerState::closed) look_at_breaker(agent, now);
   if (agent.is_poorly && now >= agent.poorly_until) {
     agent.is_poorly = false;
     agent.health.forget();
@@ -83,7 +84,7 @@ void Router::refresh(std::uint32_t index, Instant now) {
   const Pool::Standing standing{ready, agent.load, state_of(agent)};
   if (standing == agent.told) return;
   agent.told = standing;
-  for (const auto& [pool, slot] : agent.memberships) pools_[pool].pool->update(slot, standing);
+  agent.for_each_membership([&](RoutedAgent::Membership its) { pools_[its.pool].pool->update(its.slot, standing); });
 }
 
 Router::Result<Router::Choice> Router::decide(const Request& request, Random& random, Instant now) {
@@ -98,9 +99,9 @@ Router::Result<Router::Choice> Router::decide(const Request& request, Random& ra
   for (const AgentHandle& each : request.avoid.subspan(skipped)) {
     const RoutedAgent* agent = at(each);
     if (agent == nullptr) continue;
-    for (const auto& [its_pool, slot] : agent->memberships) {
-      if (its_pool == *number) avoid[avoided++] = slot;
-    }
+    agent->for_each_membership([&](RoutedAgent::Membership its) {
+      if (its.pool == *number) avoid[avoided++] = its.slot;
+    });
   }
   const Pool::Question question{.strategy = request.strategy,
                                 .key = request.strategy == Strategy::consistent_hash ? stable_hash(request.key) : 0,
@@ -141,8 +142,8 @@ Router::Result<Assignment> Router::assigned(AgentHandle handle, Instant now) {
     if (!place) return std::unexpected(RouteError::bulkhead_full);
     assignment.place = std::move(*place);
   }
-  look_at_breaker(*agent, now);
   if (agent->breaker_state != BreakerState::closed) {
+    look_at_breaker(*agent, now);
     const auto permit = agent->breaker->ask(now);
     if (!permit) return std::unexpected(RouteError::breaker_open);
     assignment.probe = *permit;

@@ -271,9 +271,7 @@ std::uint32_t Router::make_pool(Numbers capabilities) {
 
 void Router::drop_pool(std::uint32_t number) {
   Pool& pool = *pools_[number].pool;
-  pool.for_each_agent([&](std::uint32_t index) {
-    std::erase_if(agents_[index].memberships, [&](const auto& each) { return each.pool == number; });
-  });
+  pool.for_each_agent([&](std::uint32_t index) { agents_[index].remove_membership(number); });
   pool_numbers_.erase(pool.capabilities());
   pools_[number] = PoolRecord{};
 }
@@ -284,7 +282,7 @@ void Router::enter(std::uint32_t index, std::uint32_t pool) {
   if (!std::ranges::includes(agent.capabilities, entered.capabilities())) return;
   const Bulkhead* bulkhead = bulkheads_[agent.executor].get();
   const std::uint32_t slot = entered.add({index, agent.identity}, agent.executor, bulkhead);
-  agent.memberships.push_back({pool, slot});
+  agent.add_membership({pool, slot});
   entered.update(slot, agent.told);
 }
 
@@ -295,8 +293,11 @@ void Router::enter_pools(std::uint32_t index) {
 }
 
 void Router::leave_pools(std::uint32_t index) {
-  for (const auto& [pool, slot] : agents_[index].memberships) pools_[pool].pool->remove(slot);
-  agents_[index].memberships.clear();
+  RoutedAgent& agent = agents_[index];
+  agent.for_each_membership([&](RoutedAgent::Membership its) { pools_[its.pool].pool->remove(its.slot); });
+  agent.first_pool = {};
+  agent.more_pools.clear();
+  agent.in_more_pools = false;
 }
 
 }  // namespace skein::inline v0

@@ -47,12 +47,6 @@ class SlotBuckets {
     places_[slot] = Place{};
   }
 
-  void move(std::uint32_t bucket, std::uint32_t slot) {
-    if (contains(slot) && places_[slot].bucket == bucket) return;
-    remove(slot);
-    add(bucket, slot);
-  }
-
  private:
   struct Place {
     std::uint32_t bucket = k_none;
