@@ -20,6 +20,8 @@ constexpr std::uint64_t k_registrations = 1'000'000;
 constexpr std::uint64_t k_finds = 1'000'000;
 constexpr std::uint64_t k_queries = 20'000;
 
+constexpr std::chrono::milliseconds k_pause{1};
+
 struct Idle {};
 
 double seconds_since(std::chrono::steady_clock::time_point begin) {
@@ -43,8 +45,10 @@ struct Fleet {
       must(table.register_agent(names.back(), pids.back(), capabilities(i)).has_value());
     }
     // Until the registry's process monitors them all, it would share the machine with what is measured.
-    (void)table.await_agent(names.front(), std::chrono::seconds(1));
-    while (runtime.mailbox_length(table.attached()) != 0) std::this_thread::yield();
+    while (!table.is_settled()) std::this_thread::sleep_for(k_pause);
+    for (const Pid pid : pids) {
+      while (runtime.mailbox_length(pid) != 0) std::this_thread::sleep_for(k_pause);
+    }
   }
   Runtime runtime;
   RegistryTable table;

@@ -145,8 +145,10 @@ class RegistryTable {
   // Makes `registry` the one that is told of new owners; returns those there are.
   [[nodiscard]] std::vector<Pid> attach(Pid registry);
   [[nodiscard]] Pid attached() const { return Pid::from_bits(process_.load(std::memory_order_acquire)); }
-  // Owners to monitor since it was asked last.
-  [[nodiscard]] std::vector<Pid> take_new_owners();
+  // Some of the owners to monitor; when there were more, it has to ask again without being told.
+  [[nodiscard]] std::vector<Pid> take_new_owners(std::size_t at_most);
+  // Whether the Registry knows of all owners.
+  [[nodiscard]] bool is_settled();
   // Removes all that a dead process owned.
   void process_ended(Pid pid);
 
@@ -195,7 +197,7 @@ class RegistryTable {
   std::atomic<std::uint64_t> process_{0};
   std::mutex new_owners_mutex_;
   std::vector<Pid> new_owners_;
-  bool woken_ = false;  // the Registry has been sent a message and has not asked yet
+  bool woken_ = false;  // the Registry was told, and has not taken them all yet
 };
 
 namespace detail {
