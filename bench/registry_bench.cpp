@@ -36,8 +36,8 @@ void must(bool holds) {
 struct Fleet {
   explicit Fleet(std::uint64_t count) : Fleet(count, [](std::uint64_t) { return std::vector<std::string>{}; }) {}
   template <class F>
-  Fleet(std::uint64_t count, F capabilities) : table(runtime) {
-    runtime.spawn<Registry>(&table);
+  Fleet(std::uint64_t count, F capabilities) : shared(std::make_shared<RegistryTable>(runtime)), table(*shared) {
+    runtime.spawn<Registry>(shared);
     names.reserve(count);
     for (std::uint64_t i = 0; i < count; ++i) {
       names.push_back("agent-" + std::to_string(i));
@@ -51,7 +51,8 @@ struct Fleet {
     }
   }
   Runtime runtime;
-  RegistryTable table;
+  std::shared_ptr<RegistryTable> shared;
+  RegistryTable& table;
   std::vector<std::string> names;
   std::vector<Pid> pids;
 };

@@ -21,7 +21,7 @@ RegistryResult<Pid> waited(std::expected<RegistryResult<Pid>, CallError> answer)
 
 }  // namespace
 
-Registry::Registry(Self self, RegistryTable* table) : table_(table) {
+Registry::Registry(Self self, std::shared_ptr<RegistryTable> table) : table_(std::move(table)) {
   self.continue_with<Registry>(MonitorOwners{table_->attach(self.pid())});
 }
 

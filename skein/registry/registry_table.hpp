@@ -1,6 +1,7 @@
 // The registry: agents by name and capability, their load and heartbeat, counters, groups, watches, publish/subscribe.
 //
-// A plain object that belongs to whoever made the runtime and lives as long; any thread and any process may call it.
+// A plain object that belongs to whoever made the runtime; any thread and any process may call it, until the runtime
+// ends. Shared, because the Registry process may handle its last messages when its maker has let go of it already.
 // Reading (find, query, loads, heartbeats, counters, groups) never waits for a writer; writers wait for each other only
 // when they meet in the same shard. Keep one Registry process (registry.hpp) on it: it removes what the dead owned.
 //
@@ -49,7 +50,7 @@ struct RegistryOptions {
 
 class RegistryTable {
  public:
-  // The runtime must outlive it. Throws std::system_error when there is no address space.
+  // Throws std::system_error when there is no address space.
   explicit RegistryTable(Runtime& runtime, RegistryOptions options = {});
   RegistryTable(const RegistryTable&) = delete;
   RegistryTable& operator=(const RegistryTable&) = delete;
