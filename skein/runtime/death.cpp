@@ -88,6 +88,7 @@ void tell_starter(Core& core, const Remains& remains) {
   if (remains.start_ref == 0) return;
   StartReply reply{{}, StartError{remains.reason, {}}, !remains.ignored};
   MessageNode* node = make_node(MessageKind::start_reply, std::move(reply));
+  node->from = remains.pid;
   node->ref = remains.start_ref;
   deliver(core, remains.starter, node);
 }

@@ -23,6 +23,7 @@ SlotTable::SlotTable(std::uint32_t capacity) : capacity_(std::min(capacity, Pid:
 SlotTable::~SlotTable() { ::munmap(slots_, std::size_t{capacity_} * sizeof(Slot)); }
 
 Slot* SlotTable::claim(Cache* cache) {
+  if (capacity_ < k_shared_below) cache = nullptr;
   std::uint32_t index = 0;
   if (cache != nullptr && !cache->empty()) {
     index = cache->back();
@@ -51,6 +52,7 @@ Slot* SlotTable::claim(Cache* cache) {
 }
 
 void SlotTable::release(Slot& slot, Cache* cache) {
+  if (capacity_ < k_shared_below) cache = nullptr;
   const std::uint32_t index = index_of(slot);
   const bool exhausted = slot.generation.load(std::memory_order_relaxed) > Pid::k_generation_max;
   if (!exhausted) {

@@ -40,6 +40,8 @@ class SlotTable {
 
  private:
   static constexpr std::uint32_t k_batch = 64;
+  // In a smaller table every slot counts, so threads keep none for themselves.
+  static constexpr std::uint32_t k_shared_below = 16 * 1024;
 
   std::uint32_t capacity_;
   Slot* slots_ = nullptr;

@@ -9,7 +9,8 @@ namespace skein::inline v0::detail {
 void TimerWheel::place(std::uint32_t index) {
   Entry& entry = entries_[index];
   // What lies beyond the wheel waits in its last bucket and is placed anew when that comes round.
-  constexpr std::int64_t horizon = (std::int64_t{1} << (k_bits * k_levels)) - 1;
+  // That bucket is the one before the present one, not the present one: else it would be looked at for ever.
+  constexpr std::int64_t horizon = std::int64_t{k_slots - 1} << (k_bits * (k_levels - 1));
   const std::int64_t tick = std::clamp(entry.tick, now_tick_, now_tick_ + horizon);
   const auto differing = static_cast<std::uint64_t>(tick ^ now_tick_);
   unsigned level = differing == 0 ? 0 : (static_cast<unsigned>(std::bit_width(differing)) - 1) / k_bits;

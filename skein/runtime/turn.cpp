@@ -44,10 +44,10 @@ void on_started(Core& core, Slot& slot) {
 
 // A handler returned, or its coroutine did.
 void handler_done(Core& core, Slot& slot) {
-  if (slot.phase.load(std::memory_order_relaxed) == Phase::starting) {
-    if (!slot.stop_requested) on_started(core, slot);
-  }
-  if (!slot.stop_requested) end_current(slot);
+  const Phase phase = slot.phase.load(std::memory_order_relaxed);
+  if (phase == Phase::starting && !slot.stop_requested) on_started(core, slot);
+  // The request a process crashed on is answered when it is dead, so it outlives the terminate handler.
+  if (phase != Phase::terminating && !slot.stop_requested) end_current(slot);
 }
 
 void destroy_frames(Slot& slot) {
@@ -119,11 +119,16 @@ void trace(Core& core, Slot& slot, const MessageNode* node) {
 // True if the message was dealt with without a handler.
 bool is_settled(Core& core, Slot& slot, MessageNode* node, const ProcessType* type) {
   switch (node->kind) {
-    case MessageKind::down:
-      // Validated here, not at intake: demonitor may have come in between.
-      if (remove_monitor(slot, payload_as<Down>(node).ref.id)) return false;
+    case MessageKind::down: {
+      // Validated here, not at intake: demonitor may have come in between. Whom it was on may be nobody.
+      const std::uint64_t ref = payload_as<Down>(node).ref.id;
+      if (has_monitor(slot, ref)) {
+        remove_monitor(slot, ref);
+        return false;
+      }
       free_node(node);
       return true;
+    }
     case MessageKind::exit_signal: {
       // As gen_server does: a trapping server told to end by its parent terminates with that reason.
       const auto& exit = payload_as<Exit>(node);

@@ -15,6 +15,7 @@ constexpr std::int64_t k_spin_ns = 50'000;
 constexpr Duration k_poll = std::chrono::milliseconds(2);
 constexpr std::int64_t k_active_ns = 500'000'000;
 constexpr Duration k_watch_every = std::chrono::milliseconds(100);
+constexpr Duration k_watch_idle = std::chrono::seconds(10);
 
 std::int64_t steady_ns() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
 
@@ -106,6 +107,12 @@ void Workers::wake_one() {
       return;
     }
   }
+}
+
+// The clock thread sleeps while nobody works; it must watch whoever begins.
+void Workers::wake_clock() {
+  const std::scoped_lock lock(core_.timer_mutex);
+  core_.timer_changed.notify_one();
 }
 
 // A backlog that lasts is worth waking somebody for.
@@ -272,10 +279,11 @@ void Workers::clock_thread() {
     Instant next = core_.fire_timers(now);
     watch(now, core_.options.handler_warning);
     core_.watch_ending(now);
-    const bool active = steady_ns() - last_activity_.load(std::memory_order_relaxed) < 4 * k_active_ns;
     const bool busy = !activity().empty() || core_.ending.load(std::memory_order_relaxed) != 0;
-    if (active || busy) next = std::min(next, later(now, k_watch_every));
     lock.lock();
+    // Read with the lock held: whoever begins to work after this wakes us after we began to wait.
+    const bool active = steady_ns() - last_activity_.load(std::memory_order_relaxed) < 4 * k_active_ns;
+    next = std::min(next, later(now, active || busy ? k_watch_every : k_watch_idle));
     // A timer added meanwhile with an earlier time is seen by its place in the wheel.
     next = std::min(next, std::max(core_.wheel.next(), now));
     core_.timer_wakes_at = next;

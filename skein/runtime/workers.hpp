@@ -81,6 +81,7 @@ class Workers {
   void inject(Slot& slot);
   void consider_waking(Worker& worker);
   void wake_one();
+  void wake_clock();
   void clock_thread();
 
   Core& core_;

@@ -1,0 +1,69 @@
+// Phi accrual failure detection: how sure are we that a node which has gone quiet is gone?
+//
+// A value: it is told of heartbeats and of the time, and answers with phi, the number of nines of suspicion (phi 8: one
+// wrong verdict in 10^8 if heartbeats vary as they did so far). One thread at a time. Invariants:
+// 1. phi is finite and never NaN, for any input; 0 until the first heartbeat, at most k_phi_max.
+// 2. While no heartbeat comes, phi never falls.
+// 3. Time never goes back: a heartbeat or question from the past counts as made at the latest time seen.
+// The estimate is the normal tail's logistic approximation, as Akka's detector uses it, with a floor under the
+// deviation so that a perfectly regular node is convicted too, and not at the first late heartbeat.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "skein/base/time.hpp"
+
+namespace skein::inline v0 {
+
+struct PhiOptions {
+  double threshold = 8.0;
+  std::size_t window = 1000;                                // intervals remembered
+  Duration min_deviation = std::chrono::milliseconds(100);  // the floor under sigma
+  Duration acceptable_pause = std::chrono::seconds(3);      // added to the mean
+  Duration first_interval = std::chrono::seconds(1);        // assumed until intervals are known
+  Duration local_pause = std::chrono::seconds(1);  // not having been asked for longer than this: judgement withheld
+
+  // What is wrong with these options, or nothing.
+  [[nodiscard]] std::optional<std::string> problem() const;
+};
+
+class PhiDetector {
+ public:
+  static constexpr double k_phi_max = 1000.0;
+
+  // Throws std::invalid_argument with what problem() says.
+  explicit PhiDetector(PhiOptions options = {});
+
+  // A heartbeat arrived. The interval that ends a suspicion is not learned from.
+  void heartbeat(Instant now);
+  [[nodiscard]] double phi(Instant now) const;
+  [[nodiscard]] bool is_available(Instant now) const { return phi(now) < options_.threshold; }
+
+  // For whoever asks in a loop: tells that the asker itself runs. If the last call was longer than local_pause ago, the
+  // asker was asleep and heartbeats may wait unread: nobody is suspected until a pause's length has passed.
+  void asked(Instant now);
+
+  [[nodiscard]] std::size_t intervals() const { return count_; }
+  [[nodiscard]] Duration mean() const;
+  [[nodiscard]] Duration deviation() const;
+  [[nodiscard]] const PhiOptions& options() const { return options_; }
+
+ private:
+  void learn(double interval_ns);
+
+  PhiOptions options_;
+  std::vector<double> ring_;  // intervals in ns
+  std::size_t next_ = 0;
+  std::size_t count_ = 0;
+  double sum_ = 0;
+  double squares_ = 0;
+  std::optional<Instant> last_;
+  std::optional<Instant> last_asked_;
+  Duration forgiven_{};  // time in which the asker slept since the last heartbeat
+};
+
+}  // namespace skein::inline v0

@@ -1,0 +1,131 @@
+#include "skein/resilience/phi_detector.hpp"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+namespace skein {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+PhiOptions fast() {
+  PhiOptions options;
+  options.min_deviation = milliseconds(25);
+  options.acceptable_pause = milliseconds(500);
+  options.first_interval = milliseconds(100);
+  return options;
+}
+
+Instant at(std::int64_t ms) { return Instant(milliseconds(ms)); }
+
+// When a node that sent `beats` heartbeats, 100 ms apart, and then stopped is convicted, in ms after the last.
+std::int64_t conviction_ms(PhiDetector& detector, int beats) {
+  for (int i = 0; i < beats; ++i) detector.heartbeat(at(i * 100));
+  const std::int64_t last = std::int64_t{beats - 1} * 100;
+  for (std::int64_t ms = 0; ms < 10'000; ++ms) {
+    if (!detector.is_available(at(last + ms))) return ms;
+  }
+  return -1;
+}
+
+TEST(PhiDetector, is_zero_before_the_first_heartbeat) {
+  const PhiDetector detector;
+  EXPECT_EQ(detector.phi(at(100'000)), 0.0);
+  EXPECT_TRUE(detector.is_available(at(100'000)));
+}
+
+TEST(PhiDetector, convicts_a_perfectly_regular_node_that_stops_in_under_a_second) {
+  PhiDetector detector(fast());
+  const std::int64_t after = conviction_ms(detector, 1000);
+  EXPECT_GT(after, 600);
+  EXPECT_LT(after, 1000);
+  EXPECT_NEAR(static_cast<double>(after), 730, 30);
+}
+
+TEST(PhiDetector, convicts_after_a_single_heartbeat_too) {
+  PhiDetector detector(fast());
+  EXPECT_GT(conviction_ms(detector, 1), 0);
+}
+
+TEST(PhiDetector, does_not_learn_the_interval_that_ends_a_suspicion) {
+  PhiDetector detector(fast());
+  const std::int64_t after = conviction_ms(detector, 100);
+  detector.heartbeat(at(60'000));
+  PhiDetector fresh(fast());
+  EXPECT_EQ(conviction_ms(fresh, 100), after);
+  EXPECT_TRUE(detector.is_available(at(60'100)));
+  EXPECT_LT(detector.mean(), milliseconds(110));
+}
+
+TEST(PhiDetector, never_falls_while_no_heartbeat_comes) {
+  PhiDetector detector(fast());
+  for (int i = 0; i < 50; ++i) detector.heartbeat(at(i * 100));
+  double before = 0;
+  for (std::int64_t ms = 4900; ms < 100'000; ms += 7) {
+    const double phi = detector.phi(at(ms));
+    ASSERT_GE(phi, before) << "at " << ms << " ms";
+    before = phi;
+  }
+  EXPECT_EQ(before, PhiDetector::k_phi_max);
+}
+
+TEST(PhiDetector, a_time_that_goes_back_counts_as_the_latest) {
+  PhiDetector detector(fast());
+  detector.heartbeat(at(1000));
+  detector.heartbeat(at(500));
+  EXPECT_EQ(detector.phi(at(400)), 0.0);
+  EXPECT_TRUE(std::isfinite(detector.phi(at(2000))));
+}
+
+TEST(PhiDetector, withholds_judgement_after_the_asker_slept) {
+  PhiDetector detector(fast());
+  for (int i = 0; i <= 100; ++i) {
+    detector.heartbeat(at(i * 100));
+    detector.asked(at(i * 100));
+  }
+  // The whole program stood still for a minute: the heartbeats of that minute wait to be read.
+  detector.asked(at(70'000));
+  EXPECT_TRUE(detector.is_available(at(70'000)));
+  // They do not come: after a pause's length the verdict falls all the same.
+  for (std::int64_t ms = 70'100; ms <= 71'000; ms += 100) detector.asked(at(ms));
+  EXPECT_FALSE(detector.is_available(at(71'000)));
+}
+
+TEST(PhiDetector, refuses_options_that_make_no_sense) {
+  for (auto change : std::initializer_list<void (*)(PhiOptions&)>{
+           [](PhiOptions& o) { o.threshold = 0; },
+           [](PhiOptions& o) { o.threshold = std::numeric_limits<double>::quiet_NaN(); },
+           [](PhiOptions& o) { o.threshold = 5000; }, [](PhiOptions& o) { o.window = 0; },
+           [](PhiOptions& o) { o.min_deviation = Duration::zero(); },
+           [](PhiOptions& o) { o.acceptable_pause = milliseconds(-1); },
+           [](PhiOptions& o) { o.first_interval = Duration::zero(); },
+           [](PhiOptions& o) { o.local_pause = Duration::zero(); }}) {
+    PhiOptions options;
+    change(options);
+    EXPECT_TRUE(options.problem().has_value());
+    EXPECT_THROW(PhiDetector{options}, std::invalid_argument);
+  }
+}
+
+RC_GTEST_PROP(PhiDetector, is_finite_for_any_sequence_of_times, ()) {
+  PhiOptions options = fast();
+  options.window = *rc::gen::inRange<std::size_t>(1, 20);
+  PhiDetector detector(options);
+  const auto times = *rc::gen::container<std::vector<std::int64_t>>(rc::gen::arbitrary<std::int64_t>());
+  for (const std::int64_t time : times) {
+    // Half the range each way, so that differences fit.
+    const Instant now{Duration(time / 2)};
+    detector.heartbeat(now);
+    const double phi = detector.phi(Instant(Duration(time / 2 + 12'345)));
+    RC_ASSERT(std::isfinite(phi));
+    RC_ASSERT(phi >= 0.0);
+    RC_ASSERT(phi <= PhiDetector::k_phi_max);
+  }
+}
+
+}  // namespace
+}  // namespace skein

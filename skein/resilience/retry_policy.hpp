@@ -1,0 +1,57 @@
+// When to try again after a failure, and when to give up. A value; the same seed gives the same delays.
+//
+// Attempts count from 1: after attempt n failed, next() says how long to wait before attempt n + 1, or nothing.
+// Each class of error may have a policy of its own; permanent errors are not retried, rate-limited ones wait as long as
+// the other side asked (Retry-After), if that is longer. One thread at a time because of the generator handed in.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "skein/base/random.hpp"
+#include "skein/base/time.hpp"
+
+namespace skein::inline v0 {
+
+enum class ErrorClass : std::uint8_t { transient, permanent, rate_limited, resource };
+inline constexpr std::size_t k_error_classes = 4;
+[[nodiscard]] std::string_view error_class_name(ErrorClass error);
+
+enum class Growth : std::uint8_t { none, fixed, linear, exponential };
+
+struct RetryOptions {
+  std::uint32_t attempts = 4;  // in all: the first one and three retries
+  Growth growth = Growth::exponential;
+  Duration first = std::chrono::milliseconds(100);
+  double factor = 2.0;  // of exponential growth
+  Duration longest = std::chrono::seconds(5);
+  double jitter = 0.1;  // each delay varies by this share, up and down
+
+  [[nodiscard]] std::optional<std::string> problem() const;
+};
+
+class RetryPolicy {
+ public:
+  // Throws std::invalid_argument with what problem() says. Permanent errors get no retry.
+  explicit RetryPolicy(RetryOptions options = {});
+
+  // Another policy for one class of errors. Throws like the constructor.
+  void set(ErrorClass error, RetryOptions options);
+
+  // The delay before the next attempt, or nothing when `attempt` was the last. Never negative.
+  [[nodiscard]] std::optional<Duration> next(std::uint32_t attempt, ErrorClass error, Random& random,
+                                             std::optional<Duration> retry_after = {}) const;
+  // Without jitter.
+  [[nodiscard]] std::optional<Duration> base_delay(std::uint32_t attempt, ErrorClass error) const;
+  [[nodiscard]] const RetryOptions& options(ErrorClass error) const {
+    return classes_[static_cast<std::size_t>(error)];
+  }
+
+ private:
+  std::array<RetryOptions, k_error_classes> classes_;
+};
+
+}  // namespace skein::inline v0

@@ -1,0 +1,126 @@
+#include "skein/runtime/slot_table.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+namespace skein::detail {
+namespace {
+
+TEST(SlotTable, hands_out_each_slot_once_and_stops_at_the_limit) {
+  SlotTable table(5);
+  std::set<Slot*> taken;
+  for (int i = 0; i < 5; ++i) {
+    Slot* slot = table.claim(nullptr);
+    ASSERT_NE(slot, nullptr);
+    EXPECT_TRUE(taken.insert(slot).second);
+  }
+  EXPECT_EQ(table.claim(nullptr), nullptr);
+  EXPECT_EQ(table.alive(), 5U);
+  EXPECT_EQ(table.used(), 5U);
+}
+
+TEST(SlotTable, reuses_a_released_slot) {
+  SlotTable table(2);
+  Slot* first = table.claim(nullptr);
+  Slot* second = table.claim(nullptr);
+  table.release(*first, nullptr);
+  EXPECT_EQ(table.alive(), 1U);
+  EXPECT_EQ(table.claim(nullptr), first);
+  table.release(*second, nullptr);
+  EXPECT_EQ(table.claim(nullptr), second);
+}
+
+TEST(SlotTable, retires_a_slot_whose_generations_are_used_up) {
+  SlotTable table(2);
+  Slot* worn = table.claim(nullptr);
+  worn->generation.store(Pid::k_generation_max + 1);
+  table.release(*worn, nullptr);
+  Slot* other = table.claim(nullptr);
+  EXPECT_NE(other, worn);
+  EXPECT_EQ(table.claim(nullptr), nullptr) << "the worn slot is gone for good";
+  EXPECT_EQ(table.alive(), 1U);
+}
+
+TEST(SlotTable, still_reuses_a_slot_with_one_generation_left) {
+  SlotTable table(1);
+  Slot* slot = table.claim(nullptr);
+  slot->generation.store(Pid::k_generation_max);
+  table.release(*slot, nullptr);
+  EXPECT_EQ(table.claim(nullptr), slot);
+}
+
+TEST(SlotTable, a_threads_spare_slots_go_back_when_drained) {
+  constexpr std::uint32_t k_capacity = 20'000;
+  SlotTable table(k_capacity);
+  SlotTable::Cache cache;
+  std::vector<Slot*> taken;
+  for (int i = 0; i < 10; ++i) taken.push_back(table.claim(&cache));
+  for (Slot* slot : taken) table.release(*slot, &cache);
+  EXPECT_FALSE(cache.empty());
+  table.drain(cache);
+  for (std::uint32_t i = 0; i < k_capacity; ++i) ASSERT_NE(table.claim(nullptr), nullptr) << i;
+  EXPECT_EQ(table.claim(nullptr), nullptr);
+}
+
+// With a small limit there is nothing to spare: a slot that lies with one thread must not be missing to another.
+TEST(SlotTable, a_free_slot_is_found_whoever_released_it) {
+  SlotTable table(10);
+  SlotTable::Cache one;
+  SlotTable::Cache other;
+  std::vector<Slot*> taken;
+  for (int i = 0; i < 10; ++i) {
+    Slot* slot = table.claim(i % 2 == 0 ? &one : nullptr);
+    ASSERT_NE(slot, nullptr) << i;
+    taken.push_back(slot);
+  }
+  for (Slot* slot : taken) table.release(*slot, &other);
+  for (int i = 0; i < 10; ++i) EXPECT_NE(table.claim(nullptr), nullptr) << i;
+}
+
+TEST(SlotTable, finds_a_slot_from_its_pid_and_nothing_beyond_the_table) {
+  SlotTable table(8);
+  Slot* slot = table.claim(nullptr);
+  EXPECT_EQ(table.find(Pid(0, table.index_of(*slot), 1)), slot);
+  EXPECT_EQ(table.find(Pid(0, 8, 1)), nullptr);
+  EXPECT_EQ(table.find(Pid(0, Pid::k_slot_max, 1)), nullptr);
+}
+
+TEST(SlotTable, a_slot_never_used_is_nobodys) {
+  const SlotTable table(8);
+  const Slot* slot = table.find(Pid(0, 5, 1));
+  ASSERT_NE(slot, nullptr);
+  EXPECT_EQ(slot->generation.load(), 0U) << "no Pid has generation 0";
+}
+
+TEST(SlotTable, threads_claim_and_release_without_sharing_a_slot) {
+  SlotTable table(100'000);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&table, t] {
+      SlotTable::Cache cache;
+      std::vector<Slot*> mine;
+      for (int round = 0; round < 200; ++round) {
+        for (int i = 0; i < 50; ++i) {
+          Slot* slot = table.claim(&cache);
+          slot->next_ref = static_cast<std::uint64_t>(t);
+          mine.push_back(slot);
+        }
+        for (Slot* slot : mine) {
+          ASSERT_EQ(slot->next_ref, static_cast<std::uint64_t>(t));
+          table.release(*slot, &cache);
+        }
+        mine.clear();
+      }
+      table.drain(cache);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(table.alive(), 0U);
+}
+
+}  // namespace
+}  // namespace skein::detail
