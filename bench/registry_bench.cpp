@@ -104,9 +104,8 @@ double register_unregister() {
 
 // Ten of 100,000 agents have the capability; the first of them is asked for.
 double find_by_capability() {
-  const Fleet fleet(100'000, [](std::uint64_t i) {
-    return std::vector<std::string>{i % 10'000 == 0 ? "rare" : "common"};
-  });
+  const Fleet fleet(100'000,
+                    [](std::uint64_t i) { return std::vector<std::string>{i % 10'000 == 0 ? "rare" : "common"}; });
   const auto begin = std::chrono::steady_clock::now();
   for (std::uint64_t i = 0; i < k_finds; ++i) {
     must(fleet.table.find_agents_by_capability("rare", 1).size() == 1);
@@ -141,10 +140,8 @@ double load_increment() {
 }
 
 const Registrar k_lookup{{.group = "registry", .name = "lookup", .unit = "lookup/s", .run = lookup}};
-const Registrar k_register{{.group = "registry",
-                            .name = "register_unregister",
-                            .unit = "register+unregister/s",
-                            .run = register_unregister}};
+const Registrar k_register{
+    {.group = "registry", .name = "register_unregister", .unit = "register+unregister/s", .run = register_unregister}};
 const Registrar k_find{
     {.group = "registry", .name = "find_by_capability", .unit = "query/s", .run = find_by_capability}};
 const Registrar k_query{{.group = "registry", .name = "query_two", .unit = "query/s", .run = query_two}};

@@ -55,7 +55,8 @@ class Writer {
     switch (random_.below(4)) {
       case 0:
       case 1: {
-        const bool done = world_.table.register_agent(name, pid, {"shared", "c" + std::to_string(which % 5)}).has_value();
+        const bool done =
+            world_.table.register_agent(name, pid, {"shared", "c" + std::to_string(which % 5)}).has_value();
         EXPECT_EQ(done, held == model_.end()) << name;
         if (done) model_.emplace(name, pid);
         break;
@@ -211,7 +212,8 @@ TEST(RegistryConcurrency, a_restart_of_its_process_under_load_loses_nothing) {
   for (std::size_t i = 0; i < pids.size(); ++i) EXPECT_EQ(world.table.find_agent(std::to_string(i)), pids[i]);
   for (const Pid pid : pids) world.runtime.exit(pid, ExitReason::kill());
   // The clean-up is done when the name that is freed last can be seen to be free in the table itself.
-  for (int i = 0; i < 20'000 && world.table.entry_count() != 0; ++i) (void)world.runtime.describe(world.table.attached());
+  for (int i = 0; i < 20'000 && world.table.entry_count() != 0; ++i)
+    (void)world.runtime.describe(world.table.attached());
   EXPECT_EQ(world.table.entry_count(), 0U);
 }
 

@@ -135,8 +135,8 @@ std::vector<Pid> RegistryTable::group_members(std::string_view group) const {
   return members;
 }
 
-RegistryResult<SubscriptionRef> RegistryTable::add_subscription(std::string_view topic, Pid subscriber,
-                                                                Deliver deliver, detail::Condition condition) {
+RegistryResult<SubscriptionRef> RegistryTable::add_subscription(std::string_view topic, Pid subscriber, Deliver deliver,
+                                                                detail::Condition condition) {
   if (auto checked = check_name(topic); !checked) return std::unexpected(checked.error());
   if (!runtime_.is_alive(subscriber)) return registry_error(RegistryFailure::dead_process);
   const auto ref = topics_.add(topic, subscriber, deliver, std::move(condition));

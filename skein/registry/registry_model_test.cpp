@@ -56,8 +56,8 @@ struct Agent {
 };
 
 struct Model {
-  std::map<std::size_t, Agent> agents;                                // by name
-  std::map<std::size_t, std::vector<std::size_t>> standbys;           // by name: processes, oldest first
+  std::map<std::size_t, Agent> agents;                                   // by name
+  std::map<std::size_t, std::vector<std::size_t>> standbys;              // by name: processes, oldest first
   std::map<std::pair<std::size_t, std::size_t>, std::int64_t> counters;  // by name and process
   std::set<std::pair<std::size_t, std::size_t>> members;
 

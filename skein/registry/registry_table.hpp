@@ -155,8 +155,8 @@ class RegistryTable {
 
  private:
   [[nodiscard]] RegistryResult<void> check_name(std::string_view name) const;
-  [[nodiscard]] RegistryResult<void> check_capabilities(const std::vector<std::string>& capabilities,
-                                                        std::size_t limit, bool any_allowed) const;
+  [[nodiscard]] RegistryResult<void> check_capabilities(const std::vector<std::string>& capabilities, std::size_t limit,
+                                                        bool any_allowed) const;
   [[nodiscard]] bool is_readable(std::string_view name) const {
     return !name.empty() && name.size() <= options_.limits.name_bytes;
   }

@@ -97,7 +97,8 @@ TEST(Registry, monitors_more_owners_than_fit_in_a_turn) {
   EXPECT_EQ(world.table.entry_count(), 0U);
 }
 
-Task<RegistryResult<Pid>> wait_for(Self self, std::shared_ptr<RegistryTable> table, std::string name, Duration timeout) {
+Task<RegistryResult<Pid>> wait_for(Self self, std::shared_ptr<RegistryTable> table, std::string name,
+                                   Duration timeout) {
   auto waiting = await_agent(self, *table, std::move(name), timeout);
   auto found = co_await waiting;
   co_return found;

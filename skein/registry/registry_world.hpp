@@ -40,8 +40,8 @@ struct World {
           options.seed = seed;
           return options;
         }()),
-        shared(std::make_shared<RegistryTable>(runtime,
-                                               RegistryOptions{limits, [] { return WallTime(std::chrono::hours(1)); }})),
+        shared(std::make_shared<RegistryTable>(
+            runtime, RegistryOptions{limits, [] { return WallTime(std::chrono::hours(1)); }})),
         table(*shared),
         registry(runtime.spawn<Registry>(shared)) {
     runtime.run_ready();
