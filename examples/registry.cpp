@@ -40,7 +40,8 @@ int main() {
   if (found != first || table->await_agent("worker-2", std::chrono::seconds(5)) != second) return 1;
 
   std::printf("can execute: %zu\n", table->find_agents_by_capability("execute").size());
-  for (const std::string& id : *table->query_agents({"execute", "report"})) std::printf("both: %s\n", id.c_str());
+  const auto both = table->query_agents({"execute", "report"});
+  for (const std::string& id : *both) std::printf("both: %s\n", id.c_str());
   const auto taken = table->register_agent("worker-1", second);
   std::printf("again: %s\n", taken.error().text().c_str());
 
@@ -57,6 +58,8 @@ int main() {
   std::printf("after the death: %s\n", heir == second ? "the standby" : "nobody");
   const std::size_t readers = table->publish("news", News{"the first is gone"});
 
+  // Answered after the news was read.
+  (void)runtime.describe(second);
   const auto report = runtime.shutdown();
   return heir == second && readers == 1 && report.clean ? 0 : 1;
 }
