@@ -20,6 +20,8 @@ constexpr std::uint64_t k_registrations = 1'000'000;
 constexpr std::uint64_t k_finds = 1'000'000;
 constexpr std::uint64_t k_queries = 20'000;
 
+constexpr std::chrono::milliseconds k_pause{1};
+
 struct Idle {};
 
 double seconds_since(std::chrono::steady_clock::time_point begin) {
@@ -34,8 +36,8 @@ void must(bool holds) {
 struct Fleet {
   explicit Fleet(std::uint64_t count) : Fleet(count, [](std::uint64_t) { return std::vector<std::string>{}; }) {}
   template <class F>
-  Fleet(std::uint64_t count, F capabilities) : table(runtime) {
-    runtime.spawn<Registry>(&table);
+  Fleet(std::uint64_t count, F capabilities) : shared(std::make_shared<RegistryTable>(runtime)), table(*shared) {
+    runtime.spawn<Registry>(shared);
     names.reserve(count);
     for (std::uint64_t i = 0; i < count; ++i) {
       names.push_back("agent-" + std::to_string(i));
@@ -43,11 +45,14 @@ struct Fleet {
       must(table.register_agent(names.back(), pids.back(), capabilities(i)).has_value());
     }
     // Until the registry's process monitors them all, it would share the machine with what is measured.
-    (void)table.await_agent(names.front(), std::chrono::seconds(1));
-    while (runtime.mailbox_length(table.attached()) != 0) std::this_thread::yield();
+    while (!table.is_settled()) std::this_thread::sleep_for(k_pause);
+    for (const Pid pid : pids) {
+      while (runtime.mailbox_length(pid) != 0) std::this_thread::sleep_for(k_pause);
+    }
   }
   Runtime runtime;
-  RegistryTable table;
+  std::shared_ptr<RegistryTable> shared;
+  RegistryTable& table;
   std::vector<std::string> names;
   std::vector<Pid> pids;
 };
@@ -99,9 +104,8 @@ double register_unregister() {
 
 // Ten of 100,000 agents have the capability; the first of them is asked for.
 double find_by_capability() {
-  const Fleet fleet(100'000, [](std::uint64_t i) {
-    return std::vector<std::string>{i % 10'000 == 0 ? "rare" : "common"};
-  });
+  const Fleet fleet(100'000,
+                    [](std::uint64_t i) { return std::vector<std::string>{i % 10'000 == 0 ? "rare" : "common"}; });
   const auto begin = std::chrono::steady_clock::now();
   for (std::uint64_t i = 0; i < k_finds; ++i) {
     must(fleet.table.find_agents_by_capability("rare", 1).size() == 1);
@@ -136,10 +140,8 @@ double load_increment() {
 }
 
 const Registrar k_lookup{{.group = "registry", .name = "lookup", .unit = "lookup/s", .run = lookup}};
-const Registrar k_register{{.group = "registry",
-                            .name = "register_unregister",
-                            .unit = "register+unregister/s",
-                            .run = register_unregister}};
+const Registrar k_register{
+    {.group = "registry", .name = "register_unregister", .unit = "register+unregister/s", .run = register_unregister}};
 const Registrar k_find{
     {.group = "registry", .name = "find_by_capability", .unit = "query/s", .run = find_by_capability}};
 const Registrar k_query{{.group = "registry", .name = "query_two", .unit = "query/s", .run = query_two}};

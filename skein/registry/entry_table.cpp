@@ -24,6 +24,8 @@ T* reserve(std::size_t count) {
   if (memory == MAP_FAILED) {
     throw std::system_error(errno, std::generic_category(), "reserving address space for the registry (entries)");
   }
+  // Lookups go all over the place, and would miss the TLB each time. It is advice: no harm if it is not taken.
+  ::madvise(memory, count * sizeof(T), MADV_HUGEPAGE);
   return static_cast<T*>(memory);
 }
 

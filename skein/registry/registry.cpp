@@ -12,7 +12,7 @@ struct WaitOver {
   std::uint64_t id = 0;
 };
 
-constexpr std::size_t k_owners_between_yields = 256;
+constexpr std::size_t k_owners_in_a_turn = 256;
 
 RegistryResult<Pid> waited(std::expected<RegistryResult<Pid>, CallError> answer) {
   if (!answer) return registry_error(RegistryFailure::unavailable);
@@ -21,14 +21,14 @@ RegistryResult<Pid> waited(std::expected<RegistryResult<Pid>, CallError> answer)
 
 }  // namespace
 
-Registry::Registry(Self self, RegistryTable* table) : table_(table) {
+Registry::Registry(Self self, std::shared_ptr<RegistryTable> table) : table_(std::move(table)) {
   self.continue_with<Registry>(MonitorOwners{table_->attach(self.pid())});
 }
 
 Task<void> Registry::handle_continue(Self self, MonitorOwners step) {
   for (std::size_t i = 0; i < step.owners.size(); ++i) {
     (void)self.monitor(step.owners[i]);
-    if (i % k_owners_between_yields == k_owners_between_yields - 1) {
+    if (i % k_owners_in_a_turn == k_owners_in_a_turn - 1) {
       auto turn = self.yield();
       co_await turn;
     }
@@ -37,7 +37,9 @@ Task<void> Registry::handle_continue(Self self, MonitorOwners step) {
 
 void Registry::handle_info(Self self, Message message) {
   if (message.is<detail::NewOwners>()) {
-    for (const Pid owner : table_->take_new_owners()) (void)self.monitor(owner);
+    const std::vector<Pid> owners = table_->take_new_owners(k_owners_in_a_turn);
+    for (const Pid owner : owners) (void)self.monitor(owner);
+    if (owners.size() == k_owners_in_a_turn) self.send(self.pid(), detail::NewOwners{});
   } else if (const Down* down = message.get_if<Down>()) {
     const auto waiting = callers_.find(down->pid);
     if (waiting != callers_.end() && waits_.at(waiting->second).monitor == down->ref) {

@@ -1,11 +1,12 @@
 // The registry's process: monitors those who own something in a RegistryTable and removes what the dead owned.
 //
 // It keeps nothing that matters: when it is restarted, it monitors all owners anew, and no entry of a living process is
-// lost. Start it as a permanent child; the table belongs to whoever made the runtime and outlives it. It also holds the
-// waits of await_agent; those who wait while it dies are told `unavailable`.
+// lost. Start it as a permanent child; whoever made the table keeps it across restarts. It also holds the waits of
+// await_agent; those who wait while it dies are told `unavailable`.
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,7 @@ struct AwaitAgent {
 
 class Registry {
  public:
-  Registry(Self self, RegistryTable* table);
+  Registry(Self self, std::shared_ptr<RegistryTable> table);
 
   struct MonitorOwners {
     std::vector<Pid> owners;
@@ -48,7 +49,7 @@ class Registry {
   void answer(Self self, std::uint64_t id, const RegistryResult<Pid>& result);
   void answer_all(Self self, const std::string& name, Pid holder);
 
-  RegistryTable* table_;
+  std::shared_ptr<RegistryTable> table_;
   std::uint64_t next_wait_ = 0;
   boost::unordered_flat_map<std::uint64_t, Wait> waits_;
   boost::unordered_flat_map<std::string, NameWaits> names_;

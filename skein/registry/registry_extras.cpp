@@ -1,4 +1,5 @@
 // The rest of RegistryTable: watches, counters, groups, subscriptions, and what the Registry process needs.
+#include <algorithm>
 #include <limits>
 
 #include "skein/registry/registry_table.hpp"
@@ -134,8 +135,8 @@ std::vector<Pid> RegistryTable::group_members(std::string_view group) const {
   return members;
 }
 
-RegistryResult<SubscriptionRef> RegistryTable::add_subscription(std::string_view topic, Pid subscriber,
-                                                                Deliver deliver, detail::Condition condition) {
+RegistryResult<SubscriptionRef> RegistryTable::add_subscription(std::string_view topic, Pid subscriber, Deliver deliver,
+                                                                detail::Condition condition) {
   if (auto checked = check_name(topic); !checked) return std::unexpected(checked.error());
   if (!runtime_.is_alive(subscriber)) return registry_error(RegistryFailure::dead_process);
   const auto ref = topics_.add(topic, subscriber, deliver, std::move(condition));
@@ -174,10 +175,18 @@ std::vector<Pid> RegistryTable::attach(Pid registry) {
   return owners_.all();
 }
 
-std::vector<Pid> RegistryTable::take_new_owners() {
+std::vector<Pid> RegistryTable::take_new_owners(std::size_t at_most) {
   const std::scoped_lock lock(new_owners_mutex_);
-  woken_ = false;
-  return std::exchange(new_owners_, {});
+  const std::size_t taken = std::min(at_most, new_owners_.size());
+  std::vector<Pid> owners(new_owners_.end() - static_cast<std::ptrdiff_t>(taken), new_owners_.end());
+  new_owners_.resize(new_owners_.size() - taken);
+  woken_ = taken == at_most;
+  return owners;
+}
+
+bool RegistryTable::is_settled() {
+  const std::scoped_lock lock(new_owners_mutex_);
+  return !woken_ && new_owners_.empty();
 }
 
 void RegistryTable::process_ended(Pid pid) {

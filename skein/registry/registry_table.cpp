@@ -101,10 +101,9 @@ RegistryResult<void> RegistryTable::insert(const Key& key, bool is_agent, Pid ow
                     std::memory_order_release);
   entry.heartbeat.store(k_no_heartbeat, std::memory_order_release);
   if (is_agent) {
-    entries_.cold(index).all_place =
-        agents_[EntryTable::shard_of(key)].add(detail::entry_ref(index, incarnation), [&](std::uint64_t ref, auto to) {
-          entries_.cold(static_cast<std::uint32_t>(ref >> 32U)).all_place = to;
-        });
+    entries_.cold(index).all_place = agents_[EntryTable::shard_of(key)].add(
+        detail::entry_ref(index, incarnation),
+        [&](std::uint64_t ref, auto to) { entries_.cold(static_cast<std::uint32_t>(ref >> 32U)).all_place = to; });
   }
   const bool is_new_owner = owners_.link(owner, index);
   entries_.publish(key, index);
@@ -281,9 +280,7 @@ RegistryResult<std::vector<std::string>> RegistryTable::capabilities_of(std::str
   return sets_.names_of(seen.ref());
 }
 
-std::size_t RegistryTable::agent_count() const {
-  return find_agents_by_capability(k_any_capability).size();
-}
+std::size_t RegistryTable::agent_count() const { return find_agents_by_capability(k_any_capability).size(); }
 
 RegistryResult<std::uint32_t> RegistryTable::change_load(std::string_view id, std::int64_t by) {
   const EntryTable::Seen seen = see_agent(id);

@@ -1,6 +1,7 @@
 // The registry: agents by name and capability, their load and heartbeat, counters, groups, watches, publish/subscribe.
 //
-// A plain object that belongs to whoever made the runtime and lives as long; any thread and any process may call it.
+// A plain object that belongs to whoever made the runtime; any thread and any process may call it, until the runtime
+// ends. Shared, because the Registry process may handle its last messages when its maker has let go of it already.
 // Reading (find, query, loads, heartbeats, counters, groups) never waits for a writer; writers wait for each other only
 // when they meet in the same shard. Keep one Registry process (registry.hpp) on it: it removes what the dead owned.
 //
@@ -49,7 +50,7 @@ struct RegistryOptions {
 
 class RegistryTable {
  public:
-  // The runtime must outlive it. Throws std::system_error when there is no address space.
+  // Throws std::system_error when there is no address space.
   explicit RegistryTable(Runtime& runtime, RegistryOptions options = {});
   RegistryTable(const RegistryTable&) = delete;
   RegistryTable& operator=(const RegistryTable&) = delete;
@@ -145,15 +146,17 @@ class RegistryTable {
   // Makes `registry` the one that is told of new owners; returns those there are.
   [[nodiscard]] std::vector<Pid> attach(Pid registry);
   [[nodiscard]] Pid attached() const { return Pid::from_bits(process_.load(std::memory_order_acquire)); }
-  // Owners to monitor since it was asked last.
-  [[nodiscard]] std::vector<Pid> take_new_owners();
+  // Some of the owners to monitor; when there were more, it has to ask again without being told.
+  [[nodiscard]] std::vector<Pid> take_new_owners(std::size_t at_most);
+  // Whether the Registry knows of all owners.
+  [[nodiscard]] bool is_settled();
   // Removes all that a dead process owned.
   void process_ended(Pid pid);
 
  private:
   [[nodiscard]] RegistryResult<void> check_name(std::string_view name) const;
-  [[nodiscard]] RegistryResult<void> check_capabilities(const std::vector<std::string>& capabilities,
-                                                        std::size_t limit, bool any_allowed) const;
+  [[nodiscard]] RegistryResult<void> check_capabilities(const std::vector<std::string>& capabilities, std::size_t limit,
+                                                        bool any_allowed) const;
   [[nodiscard]] bool is_readable(std::string_view name) const {
     return !name.empty() && name.size() <= options_.limits.name_bytes;
   }
@@ -195,7 +198,7 @@ class RegistryTable {
   std::atomic<std::uint64_t> process_{0};
   std::mutex new_owners_mutex_;
   std::vector<Pid> new_owners_;
-  bool woken_ = false;  // the Registry has been sent a message and has not asked yet
+  bool woken_ = false;  // the Registry was told, and has not taken them all yet
 };
 
 namespace detail {

@@ -15,13 +15,13 @@ inline constexpr std::size_t k_registry_text_max = 255;
 inline constexpr std::size_t k_capabilities_max = 64;
 
 struct RegistryLimits {
-  std::size_t name_bytes = k_registry_text_max;                  // of an agent, counter, group or topic
-  std::size_t capability_bytes = 128;                            // of one capability
-  std::size_t capabilities_per_agent = k_capabilities_max;       // duplicates count
-  std::size_t capabilities_per_query = k_capabilities_max;       // of query_agents
-  std::uint32_t entries = 4'000'000;                             // agents, counters and group memberships together
-  std::uint32_t sets = 100'000;                                  // capabilities, counter names and groups in use
-  std::uint32_t watches = 1'000'000;                             // on names
+  std::size_t name_bytes = k_registry_text_max;             // of an agent, counter, group or topic
+  std::size_t capability_bytes = 128;                       // of one capability
+  std::size_t capabilities_per_agent = k_capabilities_max;  // duplicates count
+  std::size_t capabilities_per_query = k_capabilities_max;  // of query_agents
+  std::uint32_t entries = 4'000'000;                        // agents, counters and group memberships together
+  std::uint32_t sets = 100'000;                             // capabilities, counter names and groups in use
+  std::uint32_t watches = 1'000'000;                        // on names
   std::uint32_t subscriptions = 1'000'000;
   std::uint32_t waits = 100'000;  // processes and threads in await_agent
 };

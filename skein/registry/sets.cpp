@@ -12,8 +12,7 @@ namespace {
 }  // namespace
 
 Sets::Named& Sets::named(std::uint32_t set) const {
-  return *reinterpret_cast<Named*>(
-      static_cast<std::uintptr_t>(table_.hot(set).value.load(std::memory_order_acquire)));
+  return *reinterpret_cast<Named*>(static_cast<std::uintptr_t>(table_.hot(set).value.load(std::memory_order_acquire)));
 }
 
 Sets::Named& Sets::make(std::uint32_t set, const Key& key) {
@@ -47,9 +46,8 @@ bool Sets::add(const Key& set, std::uint32_t index, std::uint32_t incarnation, s
   if (is_new) found = table_.claim(set, 0);
   if (found == EntryTable::k_none) return false;
   Named& into = is_new ? make(found, set) : named(found);
-  const std::uint32_t place =
-      into.members.add(entry_ref(index, incarnation),
-                       [&](std::uint64_t ref, std::uint32_t to) { note_move(found, ref, to); });
+  const std::uint32_t place = into.members.add(entry_ref(index, incarnation),
+                                               [&](std::uint64_t ref, std::uint32_t to) { note_move(found, ref, to); });
   entries_.set_link(index, i).store(link_word(found, place), std::memory_order_release);
   if (is_new) table_.publish(set, found);
   return true;
