@@ -67,7 +67,7 @@ Pid launch(Core& core, Slot& slot);
 SendResult deliver(Core& core, Pid to, MessageNode* node);
 [[nodiscard]] Pid find_name(Core& core, std::string_view name);
 [[nodiscard]] Instant clock_now(Core& core);
-// A deadline for a wait that begins now: exact on virtual time, else up to 4 ms late and never early.
+// A deadline for a wait that begins now: exact on virtual time and below a second, else up to 20 ms late, not early.
 [[nodiscard]] Instant wait_deadline(Core& core, Duration timeout);
 void arm_deadline(Core& core, Slot& slot);
 TimerRef add_timer(Core& core, Pid to, Duration after, Duration every, std::function<MessageNode*()> make);
@@ -75,7 +75,8 @@ bool cancel_timer(Core& core, TimerRef timer);
 void run_blocking(Core& core, Slot& slot, std::uint64_t ref, std::move_only_function<void()> job);
 [[nodiscard]] bool budget_left(const Core& core);
 void set_continuation(Slot& slot, MessageNode* node);
-[[nodiscard]] MessageNode* find_queued_down(Slot& slot, std::uint64_t ref);
+// The reason in a Down that waits in the queue, if it is there; costs the same however long the queue is.
+[[nodiscard]] std::optional<ExitReason> take_queued_down(Slot& slot, std::uint64_t ref);
 [[nodiscard]] Extension& extend(Slot& slot);
 
 struct StartReply {
@@ -92,24 +93,26 @@ struct Wait {
   Instant deadline;
 
   void suspend(std::coroutine_handle<> waiting) const {
-    slot->leaf = waiting;
-    slot->wait_ref = ref;
+    // First what may throw: a wait that did not begin must not meet its answer later.
     slot->deadline = deadline;
     if (deadline != Instant::max()) arm_deadline(*core, *slot);
+    slot->leaf = waiting;
+    slot->wait_ref = ref;
   }
   [[nodiscard]] MessageNode* arrived() const { return std::exchange(slot->arrived, nullptr); }
 };
 
 struct DownAwaiter : Wait {
-  MessageNode* found = nullptr;
+  std::optional<ExitReason> found;
   bool await_ready() {
-    found = find_queued_down(*slot, ref);
-    return found != nullptr;
+    found = take_queued_down(*slot, ref);
+    return found.has_value();
   }
   void await_suspend(std::coroutine_handle<> waiting) const { suspend(waiting); }
   // The reason, or nothing when the time was up first (the monitor then still stands).
   std::optional<ExitReason> await_resume() {
-    MessageNode* node = found != nullptr ? found : arrived();
+    if (found) return std::move(found);
+    MessageNode* node = arrived();
     if (node == nullptr) return std::nullopt;
     std::optional<ExitReason> reason(std::move(payload_as<Down>(node).reason));
     free_node(node);
@@ -253,7 +256,7 @@ class Self {
 
   // co_await it: std::optional<ExitReason> of the process behind the monitor; nothing when the time was up.
   [[nodiscard]] detail::DownAwaiter down(MonitorRef ref, Duration timeout = k_forever) const {
-    return detail::DownAwaiter{{core_, slot_, ref.id, detail::wait_deadline(*core_, timeout)}};
+    return detail::DownAwaiter{{core_, slot_, ref.id, detail::wait_deadline(*core_, timeout)}, {}};
   }
   [[nodiscard]] detail::SleepAwaiter sleep(Duration time) const {
     return detail::SleepAwaiter{{core_, slot_, ++slot_->next_ref, later(now(), time)}};

@@ -57,6 +57,7 @@ void on_down(Slot& slot, MessageNode* node) {
     slot.wait_ref = 0;
     slot.arrived = node;
   } else {
+    extend(slot).queued_downs.emplace(ref, node);
     append(slot, node);
   }
 }
@@ -155,20 +156,19 @@ MessageNode* pop_queued(Slot& slot) {
   slot.queue_head = node->next;
   if (slot.queue_head == nullptr) slot.queue_tail = nullptr;
   slot.queued.store(slot.queued.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+  if (node->kind == MessageKind::down) slot.extension->queued_downs.erase(payload_as<Down>(node).ref.id);
   return node;
 }
 
-MessageNode* find_queued_down(Slot& slot, std::uint64_t ref) {
-  MessageNode* previous = nullptr;
-  for (MessageNode* node = slot.queue_head; node != nullptr; previous = node, node = node->next) {
-    if (node->kind != MessageKind::down || payload_as<Down>(node).ref.id != ref) continue;
-    (previous == nullptr ? slot.queue_head : previous->next) = node->next;
-    if (slot.queue_tail == node) slot.queue_tail = previous;
-    slot.queued.store(slot.queued.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
-    remove_monitor(slot, ref);
-    return node;
-  }
-  return nullptr;
+std::optional<ExitReason> take_queued_down(Slot& slot, std::uint64_t ref) {
+  if (slot.extension == nullptr) return std::nullopt;
+  const auto found = slot.extension->queued_downs.find(ref);
+  if (found == slot.extension->queued_downs.end()) return std::nullopt;
+  // The node stays where it is, and is dropped when its turn comes: its monitor is gone.
+  std::optional<ExitReason> reason(std::move(payload_as<Down>(found->second).reason));
+  slot.extension->queued_downs.erase(found);
+  remove_monitor(slot, ref);
+  return reason;
 }
 
 void take_mail(Core& core, Slot& slot) {

@@ -47,6 +47,7 @@ struct Extension {
   boost::unordered_flat_map<std::uint64_t, std::uint64_t> unlinks;  // not yet acknowledged: Pid bits → id
   std::vector<Watcher> watchers;                                    // beyond the first
   boost::unordered_flat_map<std::uint64_t, Pid> monitors;           // beyond the first: ref → whom
+  boost::unordered_flat_map<std::uint64_t, MessageNode*> queued_downs;  // ref → the Down that waits in the queue
   MessageNode* continuation = nullptr;                              // handle_continue waits to run
   MessageNode* deferred_head = nullptr;                             // answers that go out when it is dead
   MessageNode* deferred_tail = nullptr;

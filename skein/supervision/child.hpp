@@ -1,0 +1,115 @@
+// Child specs for process types: child<T>("id", args...) starts T(args...), linked to the supervisor.
+//
+// The arguments are copied at every start, so each restart begins from the same values.
+#pragma once
+
+#include <any>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "skein/base/type_name.hpp"
+#include "skein/runtime/call.hpp"
+#include "skein/supervision/child_spec.hpp"
+
+namespace skein::inline v0 {
+
+namespace detail {
+
+[[nodiscard]] inline ChildStart child_start_of(StartResult result) {
+  if (!result) {
+    if (result.error().already_started) return ChildStart::already_started(result.error().already_started);
+    return ChildStart::error(std::move(result.error().reason));
+  }
+  return result->ignored() ? ChildStart::ignore() : ChildStart::ok(result->pid);
+}
+
+template <class T, class... Args>
+Task<ChildStart> start_linked(Self self, std::string name, std::uint32_t mailbox_limit, Args... args) {
+  SpawnOptions options;
+  options.link = true;
+  options.name = name;
+  options.mailbox_limit = mailbox_limit;
+  auto starting = self.start<T>(options, std::move(args)...);
+  StartResult result = co_await starting;
+  co_return child_start_of(std::move(result));
+}
+
+template <class T, class... Args>
+struct Starter {
+  std::string name;
+  std::uint32_t mailbox_limit = 0;
+  std::tuple<Args...> args;
+
+  Task<ChildStart> operator()(Self self, const std::any& /*extra*/) const {
+    return std::apply([&](const Args&... each) { return start_linked<T, Args...>(self, name, mailbox_limit, each...); },
+                      args);
+  }
+};
+
+template <class T, class Extra, class... Args>
+struct PoolStarter;
+
+template <class T, class... Extra, class... Args>
+struct PoolStarter<T, std::tuple<Extra...>, Args...> {
+  std::tuple<Args...> args;
+
+  Task<ChildStart> operator()(Self self, const std::any& extra) const {
+    const auto* given = std::any_cast<std::tuple<Extra...>>(&extra);
+    if (given == nullptr) {
+      throw std::invalid_argument("start_child got other arguments than this pool's children take");
+    }
+    return std::apply(
+        [&](const auto&... each) { return start_linked<T, Args..., Extra...>(self, std::string(), 0U, each...); },
+        std::tuple_cat(args, *given));
+  }
+};
+
+}  // namespace detail
+
+template <class T, class... Args>
+[[nodiscard]] StartFunction start_function(Args&&... args) {
+  return detail::Starter<T, std::decay_t<Args>...>{
+      {}, 0, std::tuple<std::decay_t<Args>...>(std::forward<Args>(args)...)};
+}
+
+// A worker of type T; change what is not default: child<T>("id").with(Restart::transient).
+template <class T, class... Args>
+[[nodiscard]] ChildSpec child(std::string id, Args&&... args) {
+  ChildSpec spec;
+  spec.id = std::move(id);
+  spec.start = start_function<T>(std::forward<Args>(args)...);
+  spec.what = std::string(type_name<T>());
+  return spec;
+}
+
+// The same, registered under `name`.
+template <class T, class... Args>
+[[nodiscard]] ChildSpec named_child(std::string id, std::string name, Args&&... args) {
+  ChildSpec spec;
+  spec.id = std::move(id);
+  spec.start = detail::Starter<T, std::decay_t<Args>...>{
+      std::move(name), 0, std::tuple<std::decay_t<Args>...>(std::forward<Args>(args)...)};
+  spec.what = std::string(type_name<T>());
+  return spec;
+}
+
+// The template of a pool whose children are T(args..., extra...); start_child gives pool_arguments(extra...).
+template <class T, class... Extra, class... Args>
+[[nodiscard]] ChildSpec pool_child(std::string id, Args&&... args) {
+  ChildSpec spec;
+  spec.id = std::move(id);
+  spec.start = detail::PoolStarter<T, std::tuple<Extra...>, std::decay_t<Args>...>{
+      std::tuple<std::decay_t<Args>...>(std::forward<Args>(args)...)};
+  spec.what = std::string(type_name<T>());
+  return spec;
+}
+
+// What start_child on a pool passes on. The types must be exactly pool_child's Extra...
+template <class... Extra>
+[[nodiscard]] std::any pool_arguments(Extra... extra) {
+  return std::any(std::tuple<Extra...>(std::move(extra)...));
+}
+
+}  // namespace skein::inline v0

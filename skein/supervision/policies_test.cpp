@@ -1,0 +1,156 @@
+// What skein's supervisors do beyond OTP's: escalate, budgets, isolated children, backoff, warnings.
+#include "skein/supervision/supervisor_testing.hpp"
+
+namespace skein::inline v0::testing {
+namespace {
+
+class Policies : public SupervisorTest {
+ protected:
+  std::shared_ptr<std::vector<SupervisionEvent>> record(SupervisorSpec& spec) {
+    auto events = std::make_shared<std::vector<SupervisionEvent>>();
+    spec.sink =
+        std::make_shared<const EventSink>([events](const SupervisionEvent& event) { events->push_back(event); });
+    return events;
+  }
+  static std::vector<std::string> names(const std::vector<SupervisionEvent>& events) {
+    std::vector<std::string> found;
+    for (const SupervisionEvent& each : events) found.emplace_back(event_name(each.kind));
+    return found;
+  }
+};
+
+TEST_F(Policies, escalate_ends_the_supervisor_with_the_childs_reason) {
+  const SupervisorSpec below = tree(Strategy::escalate, 5, 60s, {worker("a"), worker("b").with(Restart::transient)});
+  const Pid root = start(tree(Strategy::one_for_one, 5, 60s, {supervisor_child("sub", below)}));
+  const Pid sub = pid_of(root, "sub");
+  watch(sub);
+  die(pid_of(sub, "b"), ExitReason::normal());
+  EXPECT_EQ(end_of(sub), "alive") << "a transient child's normal end is no failure";
+  const Pid sibling = pid_of(sub, "a");
+  watch(sibling);
+  die(sibling, ExitReason::custom("disk full"));
+  EXPECT_EQ(end_of(sub), "disk full");
+  EXPECT_EQ(state_of(root, "sub"), "running") << "its parent starts it again";
+}
+
+TEST_F(Policies, a_childs_own_budget_ends_the_supervisor_before_the_shared_one) {
+  const Pid sup = start(tree(Strategy::one_for_one, 100, 60s, {worker("a").with(Budget{2, 60s, 1s}), worker("b")}));
+  for (int n = 0; n < 10; ++n) crash(pid_of(sup, "b"));
+  EXPECT_EQ(end_of(sup), "alive");
+  crash(pid_of(sup, "a"));
+  crash(pid_of(sup, "a"));
+  EXPECT_EQ(end_of(sup), "alive");
+  crash(pid_of(sup, "a"));
+  EXPECT_EQ(end_of(sup), "shutdown");
+}
+
+TEST_F(Policies, isolated_child_is_parked_and_never_touches_the_window) {
+  auto how = plan();
+  SupervisorSpec spec = tree(Strategy::one_for_one, 0, 60s, {worker("a", how).with(Budget{2, 60s, 10s}).as_isolated()});
+  const auto events = record(spec);
+  const Pid sup = start(spec);
+  crash(pid_of(sup, "a"));
+  crash(pid_of(sup, "a"));
+  EXPECT_EQ(state_of(sup, "a"), "running") << "intensity 0 is the others' business";
+  crash(pid_of(sup, "a"));
+  EXPECT_EQ(state_of(sup, "a"), "parked");
+  EXPECT_EQ(names(*events).back(), "child_parked");
+  EXPECT_EQ(counts(sup), (Counts{1, 0, 0, 1}));
+  rt.run_for(9900ms);
+  EXPECT_EQ(state_of(sup, "a"), "parked");
+  rt.run_for(200ms);
+  EXPECT_EQ(state_of(sup, "a"), "running") << "tried again after its time";
+  for (int n = 0; n < 3; ++n) crash(pid_of(sup, "a"));
+  EXPECT_EQ(state_of(sup, "a"), "parked");
+  EXPECT_EQ(events->back().delay, 20s) << "parked for twice as long";
+  EXPECT_TRUE(restart_child(rt, sup, "a")) << "un-parks it";
+  EXPECT_EQ(state_of(sup, "a"), "running");
+  EXPECT_EQ(end_of(sup), "alive");
+}
+
+TEST_F(Policies, parking_doubles_to_ten_minutes) {
+  auto failing = plan();
+  failing->fails_from = 2;
+  SupervisorSpec spec =
+      tree(Strategy::one_for_one, 0, 60s, {worker("a", failing).with(Budget{1, 60s, 60s}).as_isolated()});
+  const auto events = record(spec);
+  const Pid sup = start(spec);
+  crash(pid_of(sup, "a"));
+  rt.run_for(1h);
+  std::vector<Duration> parked;
+  for (const SupervisionEvent& each : *events) {
+    if (each.kind == EventKind::child_parked) parked.push_back(each.delay);
+  }
+  ASSERT_GE(parked.size(), 6U);
+  EXPECT_EQ(parked[0], 1min);
+  EXPECT_EQ(parked[1], 2min);
+  EXPECT_EQ(parked[3], 8min);
+  EXPECT_EQ(parked[4], 10min);
+  EXPECT_EQ(parked[5], 10min);
+  EXPECT_EQ(failure_of(terminate_child(rt, sup, "a")), "ok");
+  EXPECT_EQ(state_of(sup, "a"), "down");
+  EXPECT_EQ(failure_of(delete_child(rt, sup, "a")), "ok");
+}
+
+TEST_F(Policies, isolated_is_refused_where_siblings_restart_together) {
+  EXPECT_FALSE(try_start(tree(Strategy::one_for_all, 1, 5s, {worker("a").as_isolated()})));
+  EXPECT_FALSE(try_start(tree(Strategy::rest_for_one, 1, 5s, {worker("a").as_isolated()})));
+}
+
+TEST_F(Policies, backoff_waits_before_the_first_restart_and_resets_after_a_long_life) {
+  const Backoff backoff = Backoff::exponential(100ms, 1s);
+  const Pid sup = start(tree(Strategy::one_for_one, 100, 60s, {worker("a").with(backoff)}));
+  const auto time_down = [&] {
+    crash(pid_of(sup, "a"));
+    EXPECT_EQ(state_of(sup, "a"), "restarting");
+    const Instant before = rt.now();
+    while (state_of(sup, "a") != "running") rt.run_for(1ms);
+    return rt.now() - before;
+  };
+  EXPECT_LE(time_down(), 112ms);
+  EXPECT_GE(time_down(), 180ms);
+  EXPECT_GE(time_down(), 360ms);
+  rt.run_for(2s);
+  EXPECT_LE(time_down(), 112ms) << "it had run for longer than the longest wait";
+}
+
+TEST_F(Policies, warns_once_at_eighty_percent_of_the_intensity) {
+  SupervisorSpec spec = tree(Strategy::one_for_one, 5, 60s, {worker("a")});
+  const auto events = record(spec);
+  const Pid sup = start(spec);
+  const auto warnings = [&] { return std::ranges::count(names(*events), "intensity_warning"); };
+  for (int n = 0; n < 3; ++n) crash(pid_of(sup, "a"));
+  EXPECT_EQ(warnings(), 0);
+  crash(pid_of(sup, "a"));
+  EXPECT_EQ(warnings(), 1);
+  crash(pid_of(sup, "a"));
+  EXPECT_EQ(warnings(), 1);
+  crash(pid_of(sup, "a"));
+  EXPECT_EQ(end_of(sup), "shutdown");
+  EXPECT_THAT(names(*events), ::testing::Contains("intensity_exceeded"));
+  EXPECT_EQ(names(*events).back(), "supervisor_stopped");
+}
+
+TEST_F(Policies, events_of_a_sub_supervisor_reach_its_parents_sink) {
+  SupervisorSpec below = tree(Strategy::one_for_one, 5, 60s, {worker("deep")});
+  below.name = "below";
+  SupervisorSpec spec = tree(Strategy::one_for_one, 5, 60s, {supervisor_child("sub", below)});
+  const auto events = record(spec);
+  const Pid root = start(spec);
+  events->clear();
+  crash(pid_of(pid_of(root, "sub"), "deep"));
+  EXPECT_THAT(names(*events), ::testing::ElementsAre("child_terminated", "child_restarted"));
+  EXPECT_EQ(events->front().supervisor, "below");
+  EXPECT_THAT(event_json(events->front()), ::testing::HasSubstr(R"("child":"deep")"));
+}
+
+TEST_F(Policies, a_window_one_period_old_still_counts) {
+  const Pid sup = start(tree(Strategy::one_for_one, 1, 1s, {worker("a")}));
+  crash(pid_of(sup, "a"));
+  rt.run_for(1s);
+  crash(pid_of(sup, "a"));
+  EXPECT_EQ(end_of(sup), "shutdown") << "exactly one period later";
+}
+
+}  // namespace
+}  // namespace skein::inline v0::testing

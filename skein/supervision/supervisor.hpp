@@ -1,0 +1,149 @@
+// The supervisor process: starts its children in order, starts them again as its strategy says, stops them in reverse.
+//
+// Start one with rt.start<Supervisor>(options, spec) or, inside a tree, as a child: supervisor_child(id, spec). Ask it
+// things through supervisor_api.hpp, from a process or an ordinary thread; read it without asking through
+// tree_view.hpp.
+//
+// Invariants:
+//   1. A child's process is linked to its supervisor from before its init runs until it is dead.
+//   2. No start of a child begins while a process of its old subtree lives (remains.hpp).
+//   3. While a child is `restarting` or `parked` the supervisor takes messages: calls and shutdown are served.
+//   4. The table of children changes only in this process, under the view's lock; others read it under that lock.
+#pragma once
+
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "skein/base/random.hpp"
+#include "skein/runtime/call.hpp"
+#include "skein/supervision/supervisor_calls.hpp"
+#include "skein/supervision/supervisor_view.hpp"
+
+namespace skein::inline v0 {
+
+// How long start_child and restart_child wait for what is left of the child's old subtree.
+inline constexpr Duration k_remains_wait = std::chrono::seconds(5);
+inline constexpr std::uint32_t k_supervisor_mailbox_limit = 100'000'000;
+
+class Supervisor {
+ public:
+  Supervisor(Self self, SupervisorSpec spec);
+  // `init` runs first: what it throws is the reason of a failed start.
+  Supervisor(Self self, SupervisorInit init);
+  ~Supervisor();
+  Supervisor(const Supervisor&) = delete;
+  Supervisor& operator=(const Supervisor&) = delete;
+
+  Task<Init> init(Self self);
+  Task<void> handle_info(Self self, Message message);
+  Task<void> terminate(Self self, ExitReason reason);
+
+  Task<StartChildResult> handle_call(Self self, StartChild request);
+  Task<StartChildResult> handle_call(Self self, StartPoolChild request);
+  Task<ChildResult> handle_call(Self self, TerminateChild request);
+  Task<StartChildResult> handle_call(Self self, RestartChild request);
+  ChildResult handle_call(Self self, DeleteChild request);
+  ChildSpecResult handle_call(Self self, GetChildSpec request);
+  std::vector<ChildInfo> handle_call(Self self, WhichChildren request);
+  ChildCount handle_call(Self self, CountChildren request);
+  ChildResult handle_call(Self self, Reconfigure request);
+  void handle_call(Self self, StopSupervisor request);
+  std::string handle_call(Self self, SupervisorName request);
+
+  [[nodiscard]] std::string describe() const;
+  void release_memory() noexcept;
+
+ private:
+  using Index = Children::Index;
+
+  // It is time to try the child again.
+  struct Retry {
+    Index index;
+    std::uint64_t key;
+    std::uint32_t token;
+  };
+  // A process left over from a child's old subtree.
+  struct Leftover {
+    Pid pid;
+    Index index;  // of the child it was left by
+    std::uint64_t key;
+    std::string id;
+  };
+  // The child that remains nobody else accounts for belong to: the one being started.
+  struct Owner {
+    Index index = Children::k_none;
+    std::uint64_t key = 0;
+    std::string id;
+  };
+
+  void open_view(Self self);
+  void load_children(const SupervisorSpec& spec);
+  void merge_specs(const std::vector<ChildSpec>& specs);
+  [[nodiscard]] bool is_pool() const { return view_->flags.strategy == Strategy::simple_one_for_one; }
+  [[nodiscard]] Children& children() { return view_->children; }
+  [[nodiscard]] const Child& at(Index index) const { return view_->children.at(index); }
+  [[nodiscard]] std::optional<Index> find(const ChildRef& child) const;
+
+  // Starting.
+  Task<ChildStart> start_process(Self self, Index index);
+  // `extra` must live until the first suspension.
+  Task<ChildStart> run_start(Self self, std::shared_ptr<const ChildSpec> spec, const std::any* extra);
+  Task<Init> start_all(Self self);
+  void set_started(Self self, Index index, Pid pid);
+
+  // Exits and restarts (supervisor_restart.cpp).
+  Task<void> on_exit(Self self, Pid pid, ExitReason reason);
+  Task<void> on_retry(Self self, Retry retry);
+  Task<void> attempt(Self self, Index index);
+  Task<void> restart_one(Self self, Index index);
+  Task<void> restart_group(Self self, Index index);
+  void ended_for_good(Self self, Index index, const ExitReason& reason);
+  [[nodiscard]] bool may_restart(Self self, Index index);
+  void warn_of_intensity(Self self, const RestartWindow& window, const std::string& child);
+  void park(Self self, Index index);
+  void give_up(Self self, Index index);
+  void restarted(Self self, Index index, const ChildStart& start);
+  void start_failed(Self self, Index index, const ChildStart& start);
+  [[nodiscard]] Duration backoff_delay(Self self, Index index);
+  void arm_retry(Self self, Index index, Duration delay, bool counted);
+  void cancel_retry(Self self, Index index);
+
+  // Stopping (supervisor_stop.cpp).
+  Task<void> stop_child(Self self, Index index);
+  Task<void> stop_children(Self self);
+  Task<void> stop_pool(Self self);
+  void drop_or_keep(Index index);
+
+  // What dead child supervisors left (supervisor_leftovers.cpp).
+  void settle_remains(Self self, const Owner& starting);
+  [[nodiscard]] Owner owner_of(Pid dead, const Owner& starting) const;
+  [[nodiscard]] Owner owner(Index index) const;
+  [[nodiscard]] bool has_leftovers(std::uint64_t key) const { return leftover_counts_.contains(key); }
+  void on_leftover_down(Self self, std::uint64_t ref);
+  // Waits for those of one child (all: an empty id); false when the time was up first.
+  Task<bool> leftovers_gone(Self self, std::string id, Duration limit);
+
+  void report(Self self, EventKind kind, EventLevel level, const Child* child, const ExitReason& reason = {},
+              Duration delay = {}, std::uint64_t count = 0) const;
+  void report_stop(Self self, const Child& child, const ExitReason& reason) const;
+
+  SupervisorInit init_;
+  std::optional<SupervisorSpec> spec_;  // until init has run
+  std::shared_ptr<SupervisorView> view_;
+  Self self_;
+  Random random_;
+  boost::unordered_flat_map<std::uint64_t, Leftover> leftovers_;             // by the monitor on each
+  boost::unordered_flat_map<std::uint64_t, std::uint64_t> leftover_counts_;  // by the child's key
+  std::uint32_t next_token_ = 0;
+  bool clean_ = false;  // no child lives: nothing to tell the parent about
+};
+
+// A child that is a supervisor itself: permanent, shutdown infinity.
+[[nodiscard]] ChildSpec supervisor_child(std::string id, SupervisorSpec spec);
+[[nodiscard]] ChildSpec supervisor_child(std::string id, SupervisorInit init);
+
+}  // namespace skein::inline v0
