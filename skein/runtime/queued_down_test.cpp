@@ -12,6 +12,7 @@ struct Mortal {
 // Lets all end first, so that every Down is in the queue, and then asks for them, the last one first.
 Task<int> take_in_reverse(Self self, int many) {
   std::vector<MonitorRef> refs;
+  refs.reserve(static_cast<std::size_t>(many));
   for (int number = 0; number < many; ++number) refs.push_back(self.spawn_monitor<Mortal>(number).ref);
   auto sleeping = self.sleep(std::chrono::seconds(1));
   co_await sleeping;

@@ -3,8 +3,6 @@
 
 namespace skein::inline v0::testing {
 
-using ::testing::ElementsAre;
-
 class Bitten : public SupervisorTest {
  protected:
   // How many processes of type Worker live.
@@ -142,6 +140,7 @@ TEST_F(Bitten, child_that_ignores_shutdown_is_killed) {
 TEST_F(Bitten, ten_thousand_children_dying_at_once_come_back) {
   const Pid sup = start(pool(plan(), Restart::permanent, 10'000, 60s));
   std::vector<Pid> pids;
+  pids.reserve(10'000);
   for (int n = 0; n < 10'000; ++n) pids.push_back(add_to_pool(sup));
   for (const Pid pid : pids) rt.exit(pid, ExitReason::kill());
   settle();

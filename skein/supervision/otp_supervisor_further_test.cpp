@@ -19,6 +19,7 @@ constexpr Restart k_temporary = Restart::temporary;
 TEST_F(OtpSupervisor, count_children) {
   const Pid sup = start(pool(plan(), k_temporary));
   std::vector<Pid> pids;
+  pids.reserve(2000);
   for (int n = 0; n < 1000; ++n) pids.push_back(add_to_pool(sup));
   EXPECT_EQ(counts(sup), (Counts{1, 1000, 0, 1000}));
   for (int n = 0; n < 1000; ++n) pids.push_back(add_to_pool(sup));
@@ -32,6 +33,7 @@ TEST_F(OtpSupervisor, count_children_supervisor) {
   spec.children.front().type = ChildType::supervisor;
   const Pid sup = start(spec);
   std::vector<Pid> pids;
+  pids.reserve(2000);
   for (int n = 0; n < 1000; ++n) pids.push_back(add_to_pool(sup));
   EXPECT_EQ(counts(sup), (Counts{1, 1000, 1000, 0}));
   for (int n = 0; n < 1000; ++n) pids.push_back(add_to_pool(sup));
@@ -111,6 +113,7 @@ TEST_F(OtpSupervisor, simple_one_for_one_scale_many_temporary_children) {
   const auto time_for = [&](int many) {
     const Pid sup = start(pool(plan(), k_temporary));
     std::vector<Pid> pids;
+    pids.reserve(static_cast<std::size_t>(many));
     for (int n = 0; n < many; ++n) pids.push_back(add_to_pool(sup));
     const Duration before = cpu_time();
     for (const Pid pid : pids) EXPECT_TRUE(terminate_child(rt, sup, pid));

@@ -80,6 +80,7 @@ TEST_F(OtpSupervisor, sup_stop_brutal_kill_dynamic) {
   const Pid sup =
       start(tree(Strategy::simple_one_for_one, 1, 5s, {worker("c", slow(1h)).with(Shutdown::brutal_kill())}));
   std::vector<Pid> pids;
+  pids.reserve(10);
   for (int n = 0; n < 10; ++n) pids.push_back(add_to_pool(sup));
   for (const Pid pid : pids) watch(pid);
   shut_down(sup);
