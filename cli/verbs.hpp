@@ -11,5 +11,8 @@ namespace skein::cli {
 void add_verbs(CLI::App& app);
 
 void add_demo(CLI::App& app);
+void add_log(CLI::App& app);
+void add_backup(CLI::App& app);
+void add_restore(CLI::App& app);
 
 }  // namespace skein::cli

@@ -38,6 +38,7 @@ struct Turn {
   std::uint32_t turns = 0;
   std::int32_t budget = 0;  // left of this turn; sending to the busy costs more
   SlotTable::Cache* slots = nullptr;
+  bool leaves_mail = false;  // first handles what it took before, as if its last turn were still going on
 };
 inline constinit thread_local Turn t_turn{};
 

@@ -7,6 +7,7 @@ namespace {
 
 // Small turns interleave processes more finely than the threads ever do.
 constexpr std::uint64_t k_largest_budget = 8;
+constexpr double k_leaves_mail = 0.25;
 
 // What a thread was doing is put back: a runtime may be driven from inside another one's process.
 class TurnGuard {
@@ -43,6 +44,8 @@ bool Deterministic::step() {
   t_turn.slots = &slots_;
   t_turn.running = slot;
   t_turn.budget = static_cast<std::int32_t>(1 + random_.below(k_largest_budget));
+  // On threads two turns overlap, and signals of the two processes to one another cross; here that takes some help.
+  t_turn.leaves_mail = random_.chance(k_leaves_mail);
   fingerprint_ = (fingerprint_ ^ pid_of(core_, *slot).bits()) * 0x9e3779b97f4a7c15ULL +
                  static_cast<std::uint64_t>(now_.time_since_epoch().count());
   run_turn(core_, *slot);

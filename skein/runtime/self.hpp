@@ -67,7 +67,7 @@ Pid launch(Core& core, Slot& slot);
 SendResult deliver(Core& core, Pid to, MessageNode* node);
 [[nodiscard]] Pid find_name(Core& core, std::string_view name);
 [[nodiscard]] Instant clock_now(Core& core);
-// A deadline for a wait that begins now: exact on virtual time, else up to 4 ms late and never early.
+// A deadline for a wait that begins now: exact on virtual time and below a second, else up to 20 ms late, not early.
 [[nodiscard]] Instant wait_deadline(Core& core, Duration timeout);
 void arm_deadline(Core& core, Slot& slot);
 TimerRef add_timer(Core& core, Pid to, Duration after, Duration every, std::function<MessageNode*()> make);
@@ -93,10 +93,11 @@ struct Wait {
   Instant deadline;
 
   void suspend(std::coroutine_handle<> waiting) const {
-    slot->leaf = waiting;
-    slot->wait_ref = ref;
+    // First what may throw: a wait that did not begin must not meet its answer later.
     slot->deadline = deadline;
     if (deadline != Instant::max()) arm_deadline(*core, *slot);
+    slot->leaf = waiting;
+    slot->wait_ref = ref;
   }
   [[nodiscard]] MessageNode* arrived() const { return std::exchange(slot->arrived, nullptr); }
 };

@@ -340,6 +340,7 @@ TEST(Signals, words_then_exit_holds_under_load_on_threads) {
   for (int i = 0; i < k_listeners; ++i) runtime.spawn<Listener>(k_talkers, &finished, &wrong);
   EXPECT_TRUE(tests::eventually([&] { return finished == k_listeners; }, std::chrono::seconds(60)));
   EXPECT_EQ(wrong, 0);
+  runtime.shutdown(milliseconds(100));
 }
 
 }  // namespace

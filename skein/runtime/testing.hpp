@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "skein/runtime/core.hpp"
 #include "skein/runtime/futex.hpp"
 #include "skein/runtime/runtime.hpp"
 
@@ -59,6 +60,16 @@ template <class Condition>
     std::this_thread::sleep_for(std::chrono::microseconds(200));
   }
   return true;
+}
+
+[[nodiscard]] inline bool on_virtual_time(const Runtime& runtime) { return runtime.core().deterministic != nullptr; }
+
+// The same on either scheduler: on virtual time, whether it holds when nothing more can run at this moment.
+template <class Condition>
+[[nodiscard]] bool comes_true(Runtime& runtime, Condition condition) {
+  if (!on_virtual_time(runtime)) return eventually(condition);
+  runtime.run_ready();
+  return condition();
 }
 
 // The shortest of up to `tries` measurements; stops at the first that is within `good`. A machine busy with other

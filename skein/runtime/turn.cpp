@@ -44,10 +44,10 @@ void on_started(Core& core, Slot& slot) {
 
 // A handler returned, or its coroutine did.
 void handler_done(Core& core, Slot& slot) {
-  if (slot.phase.load(std::memory_order_relaxed) == Phase::starting) {
-    if (!slot.stop_requested) on_started(core, slot);
-  }
-  if (!slot.stop_requested) end_current(slot);
+  const Phase phase = slot.phase.load(std::memory_order_relaxed);
+  if (phase == Phase::starting && !slot.stop_requested) on_started(core, slot);
+  // The request a process crashed on is answered when it is dead, so it outlives the terminate handler.
+  if (phase != Phase::terminating && !slot.stop_requested) end_current(slot);
 }
 
 void destroy_frames(Slot& slot) {
@@ -276,8 +276,9 @@ void run_turn(Core& core, Slot& slot) {
   Stopwatch stopwatch(core);
   t_turn.budget -= std::exchange(slot.debt, std::uint16_t{0});
   if (slot.boot != nullptr && !slot.mailbox.has_new()) boot(core, slot);
+  bool leave_mail = t_turn.leaves_mail && slot.queue_head != nullptr;
   for (;;) {
-    take_mail(core, slot);
+    if (!std::exchange(leave_mail, false)) take_mail(core, slot);
     if (slot.boot != nullptr && !slot.stop_requested) boot(core, slot);
     if (slot.phase.load(std::memory_order_relaxed) == Phase::ending) {
       slot.stop_requested = false;

@@ -1,0 +1,285 @@
+// The journal's workloads: entries of 200 bytes on the real disk, synced before they are answered. The folder is
+// SKEIN_BENCH_DIR, or else a new one under the current directory, since /tmp is often memory.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <future>
+#include <memory>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "bench/workload.hpp"
+#include "skein/journal/journal.hpp"
+#include "skein/journal/kv_machine.hpp"
+
+namespace skein::bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using journal::Journal;
+
+constexpr std::size_t k_entry_bytes = 200;
+constexpr auto k_run_time = std::chrono::seconds(2);
+constexpr std::uint64_t k_recovered_entries = 1'000'000;
+constexpr std::uint64_t k_snapshot_keys = 200'000;
+constexpr std::uint64_t k_snapshots = 30;
+constexpr std::size_t k_syncs = 500;
+constexpr auto k_answer_limit = std::chrono::seconds(30);
+
+double us_since(Clock::time_point begin) {
+  return std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
+}
+
+double percentile(std::vector<double>& samples, double p) {
+  if (samples.empty()) throw std::runtime_error("nothing was measured");
+  const auto at = static_cast<std::size_t>(p * static_cast<double>(samples.size() - 1));
+  std::ranges::nth_element(samples, samples.begin() + static_cast<std::ptrdiff_t>(at));
+  return samples[at];
+}
+
+// A folder that is gone when the workload is done.
+class BenchDir {
+ public:
+  BenchDir() {
+    const char* set = std::getenv("SKEIN_BENCH_DIR");  // NOLINT(concurrency-mt-unsafe): before any thread
+    const std::filesystem::path above = set != nullptr ? set : ".";
+    path_ = above / ("journal-bench-" + std::to_string(::getpid()));
+    std::filesystem::create_directories(path_);
+  }
+  BenchDir(const BenchDir&) = delete;
+  BenchDir& operator=(const BenchDir&) = delete;
+  ~BenchDir() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  [[nodiscard]] std::string path() const { return path_.string(); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+// A machine that does next to nothing, so that the journal is what is measured.
+class CountMachine {
+ public:
+  std::string apply(journal::Position, std::string_view bytes) {
+    sum_ += bytes.size();
+    return {};
+  }
+  std::shared_ptr<const journal::Frozen> freeze() {
+    class Sum final : public journal::Frozen {
+     public:
+      explicit Sum(std::uint64_t sum) : text_(std::to_string(sum)) {}
+      void write(journal::SnapshotSink& sink) const override { sink.write(text_); }
+
+     private:
+      std::string text_;
+    };
+    return std::make_shared<Sum>(sum_);
+  }
+  bool restore(std::string_view bytes) {
+    sum_ = std::stoull(std::string(bytes));
+    return true;
+  }
+  [[nodiscard]] Digest digest() const { return sha256(std::to_string(sum_)); }
+
+ private:
+  std::uint64_t sum_ = 0;
+};
+
+std::unique_ptr<Journal> open_at(const std::string& dir, journal::MachineRef machine,
+                                 const journal::JournalLimits& limits = {}) {
+  auto opened = journal::open_journal(dir, machine, limits);
+  if (!opened) throw std::runtime_error(opened.error().describe());
+  return std::move(*opened);
+}
+
+// Keeps so many commands in flight: each answer appends the next.
+class Load {
+ public:
+  Load(Journal& journal, std::uint64_t in_flight) : journal_(journal), wanted_(in_flight) {}
+
+  // Commands per second over the run.
+  double run_for(Clock::duration time) {
+    const auto begin = Clock::now();
+    until_ = begin + time;
+    run();
+    return static_cast<double>(done_) / std::chrono::duration<double>(Clock::now() - begin).count();
+  }
+  void run_to(std::uint64_t count) {
+    until_ = Clock::time_point::max();
+    count_ = count;
+    run();
+  }
+  [[nodiscard]] std::vector<double>& latencies_us() { return latencies_us_; }
+
+ private:
+  void run() {
+    for (std::uint64_t i = 0; i < wanted_; ++i) append();
+    std::unique_lock lock(mutex_);
+    all_done_.wait(lock, [this] { return ended_ == wanted_; });
+    if (!failure_.empty()) throw std::runtime_error(failure_);
+  }
+  void append() {
+    journal::Batch batch;
+    batch.push_back({{3, ++next_id_}, std::string(k_entry_bytes, 'x')});
+    const auto begin = Clock::now();
+    journal_.append(std::move(batch), [this, begin](const journal::Answer& answer) { answered(begin, answer); });
+  }
+  void answered(Clock::time_point begin, const journal::Answer& answer) {
+    const bool good = answer.outcome == journal::Outcome::applied;
+    if (good) {
+      latencies_us_.push_back(us_since(begin));
+      ++done_;
+    }
+    if (good && Clock::now() < until_ && done_ + wanted_ <= count_) return append();
+    const std::lock_guard lock(mutex_);
+    if (!good) failure_ = answer.why;
+    ++ended_;
+    all_done_.notify_one();
+  }
+
+  Journal& journal_;
+  std::uint64_t wanted_;
+  Clock::time_point until_;
+  std::uint64_t count_ = ~std::uint64_t{0};
+  std::atomic<std::uint64_t> next_id_{0};
+  std::uint64_t done_ = 0;
+  std::vector<double> latencies_us_;
+  std::mutex mutex_;
+  std::condition_variable all_done_;
+  std::uint64_t ended_ = 0;
+  std::string failure_;
+};
+
+template <std::uint64_t InFlight>
+double append_durable() {
+  const BenchDir dir;
+  CountMachine machine;
+  const auto journal = open_at(dir.path(), machine);
+  return Load(*journal, InFlight).run_for(k_run_time);
+}
+
+template <int Percent>
+double commit_latency() {
+  const BenchDir dir;
+  CountMachine machine;
+  const auto journal = open_at(dir.path(), machine);
+  Load load(*journal, 1);
+  load.run_for(k_run_time);
+  journal->close();
+  return percentile(load.latencies_us(), Percent / 100.0);
+}
+
+// What the disk itself takes for what the journal does: overwriting written blocks and syncing them.
+double fdatasync_p50() {
+  const BenchDir dir;
+  const std::string path = dir.path() + "/file";
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (fd < 0) throw std::runtime_error("can't make " + path);
+  const std::string zeros(4U << 20U, '\0');
+  bool good = ::pwrite(fd, zeros.data(), zeros.size(), 0) == static_cast<ssize_t>(zeros.size()) && ::fsync(fd) == 0;
+  const std::string block(4096, 'x');
+  std::vector<double> samples;
+  for (std::size_t i = 0; i < k_syncs && good; ++i) {
+    const auto begin = Clock::now();
+    const auto at = static_cast<off_t>(i * block.size() % zeros.size());
+    good = ::pwrite(fd, block.data(), block.size(), at) == static_cast<ssize_t>(block.size()) && ::fdatasync(fd) == 0;
+    samples.push_back(us_since(begin));
+  }
+  ::close(fd);
+  if (!good) throw std::runtime_error("can't write and sync " + path);
+  return percentile(samples, 0.5);
+}
+
+double append_memory() {
+  CountMachine machine;
+  const auto journal = journal::open_memory_journal(machine);
+  return Load(*journal, 1000).run_for(k_run_time);
+}
+
+// How fast a start reads, checks and applies the log.
+double recovery() {
+  const BenchDir dir;
+  journal::JournalLimits limits;
+  limits.snapshot_bytes = 1ULL << 40U;
+  {
+    CountMachine machine;
+    const auto journal = open_at(dir.path(), machine, limits);
+    Load(*journal, 10'000).run_to(k_recovered_entries);
+    journal->close();
+  }
+  CountMachine machine;
+  const auto begin = Clock::now();
+  const auto journal = open_at(dir.path(), machine, limits);
+  const double took_us = us_since(begin);
+  return static_cast<double>(journal->status().applied) / took_us * 1e6;
+}
+
+void must(const journal::Answer& answer) {
+  if (answer.outcome != journal::Outcome::applied) throw std::runtime_error(answer.why);
+}
+
+void fill(Journal& journal) {
+  constexpr std::uint64_t k_fill_batch = 1000;
+  for (std::uint64_t key = 0; key < k_snapshot_keys; key += k_fill_batch) {
+    journal::Batch batch;
+    for (std::uint64_t i = key; i < key + k_fill_batch; ++i) {
+      batch.push_back({{4, i + 1}, journal::kv_put("key-" + std::to_string(i), std::string(k_entry_bytes, 'v'))});
+    }
+    must(append_and_wait(journal, std::move(batch), k_answer_limit));
+  }
+}
+
+// The longest that a read had to wait for the journal's thread while one snapshot was taken.
+double longest_wait_us(Journal& journal) {
+  std::atomic<bool> taken{false};
+  journal.snapshot([&](const journal::StoreResult<journal::SnapshotInfo>&) { taken = true; });
+  double longest = 0;
+  while (!taken) {
+    std::promise<void> served;
+    const auto begin = Clock::now();
+    journal.read(0, [&](const journal::ReadAnswer&) { served.set_value(); });
+    served.get_future().wait();
+    longest = std::max(longest, us_since(begin));
+  }
+  return longest;
+}
+
+// How long a snapshot of a large state keeps the journal's thread from applying: nothing else runs on it meanwhile.
+double snapshot_stall_p99() {
+  const BenchDir dir;
+  journal::KvMachine machine;
+  const auto journal = open_at(dir.path(), machine);
+  fill(*journal);
+  std::vector<double> stalls;
+  for (std::uint64_t i = 0; i < k_snapshots; ++i) {
+    journal::Batch touch;
+    touch.push_back({{5, i + 1}, journal::kv_put("key-" + std::to_string(i), "new")});
+    must(append_and_wait(*journal, std::move(touch), k_answer_limit));
+    stalls.push_back(longest_wait_us(*journal));
+  }
+  return percentile(stalls, 0.99);
+}
+
+const Registrar k_append_1{{.group = "journal", .name = "append_1", .unit = "entries/s", .run = append_durable<1>}};
+const Registrar k_append_32{{.group = "journal", .name = "append_32", .unit = "entries/s", .run = append_durable<32>}};
+const Registrar k_append_1000{
+    {.group = "journal", .name = "append_1000", .unit = "entries/s", .run = append_durable<1000>}};
+const Registrar k_commit_p50{{.group = "journal", .name = "commit_p50_1", .unit = "us", .run = commit_latency<50>}};
+const Registrar k_commit_p99{{.group = "journal", .name = "commit_p99_1", .unit = "us", .run = commit_latency<99>}};
+const Registrar k_fdatasync{{.group = "journal", .name = "fdatasync_p50", .unit = "us", .run = fdatasync_p50}};
+const Registrar k_memory{{.group = "journal", .name = "append_memory", .unit = "entries/s", .run = append_memory}};
+const Registrar k_recovery{{.group = "journal", .name = "recovery", .unit = "entries/s", .run = recovery}};
+const Registrar k_stall{{.group = "journal", .name = "snapshot_stall_p99", .unit = "us", .run = snapshot_stall_p99}};
+
+}  // namespace
+}  // namespace skein::bench

@@ -1,0 +1,229 @@
+#include "skein/dispatch/router.hpp"
+
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+
+namespace skein::inline v0 {
+
+Router::Router(RouterOptions options) : options_(options), learned_(options_.learning) {
+  if (const auto problem = options_.problem()) throw std::invalid_argument("router: " + *problem);
+  bulkheads_.push_back(nullptr);
+}
+
+RoutedAgent* Router::at(AgentHandle agent) {
+  if (agent.index >= agents_.size()) return nullptr;
+  RoutedAgent& found = agents_[agent.index];
+  return found.there && found.generation == agent.generation ? &found : nullptr;
+}
+
+Instant Router::advance(Instant now) {
+  latest_ = std::max(latest_, now);
+  if (!wakes_.empty() && wakes_.top().at <= latest_) wake(latest_);
+  return latest_;
+}
+
+// Breakers whose time is up, holds that have ended, poor health that is to be forgotten.
+void Router::wake(Instant now) {
+  while (!wakes_.empty() && wakes_.top().at <= now) {
+    const Wake due = wakes_.top();
+    wakes_.pop();
+    RoutedAgent& agent = agents_[due.agent];
+    if (!agent.there || agent.wake_at != due.at) continue;  // overtaken by an earlier one, or by its leaving
+    agent.wake_at = Instant::max();
+    refresh(due.agent, now);
+  }
+}
+
+void Router::wake_later(std::uint32_t index, Instant at) {
+  RoutedAgent& agent = agents_[index];
+  if (at >= agent.wake_at) return;
+  agent.wake_at = at;
+  wakes_.push({at, index});
+}
+
+void Router::look_at_breaker(RoutedAgent& agent, Instant now) {
+  if (!agent.breaker) return;
+  const BreakerState state = agent.breaker->state(now);
+  if (state == agent.breaker_state) return;
+  agent.breaker_state = state;
+  ++agent.breaker_epoch;
+  if (state == BreakerState::open) agent.broken_until = later(now, options_.breaker.reset_timeout);
+}
+
+Readiness Router::readiness(std::uint32_t index, Instant now) {
+  RoutedAgent& agent = agents_[index];
+  // A closed one has no call under way between two calls of ours, so time alone changes nothing in it.
+  if (agent.breaker_state != BreakerState::closed) look_at_breaker(agent, now);
+  if (agent.is_poorly && now >= agent.poorly_until) {
+    agent.is_poorly = false;
+    agent.health.forget();
+    agent.quality = q_state(0, agent.health.success(), agent.health.typical_ms());
+  }
+  // The earliest of what time alone will change.
+  if (agent.is_poorly) wake_later(index, agent.poorly_until);
+  if (agent.breaker_state == BreakerState::open) wake_later(index, agent.broken_until);
+  if (agent.held_until > now) wake_later(index, agent.held_until);
+
+  if (agent.paused || agent.load >= agent.capacity || agent.held_until > now) return Readiness::not_now;
+  if (agent.breaker_state == BreakerState::open) return Readiness::not_now;
+  if (agent.breaker_state == BreakerState::half_open &&
+      agent.breaker->under_way() >= options_.breaker.half_open_max_calls) {
+    // A probe that never reports is counted as failed then.
+    wake_later(index, later(now, options_.breaker.operation_timeout));
+    return Readiness::not_now;
+  }
+  return agent.is_poorly ? Readiness::poorly : Readiness::ready;
+}
+
+QState Router::state_of(const RoutedAgent& agent) const { return q_state_at_load(agent.quality, agent.load); }
+
+void Router::refresh(std::uint32_t index, Instant now) {
+  const Readiness ready = readiness(index, now);
+  RoutedAgent& agent = agents_[index];
+  const Pool::Standing standing{ready, agent.load, state_of(agent)};
+  if (standing == agent.told) return;
+  agent.told = standing;
+  agent.for_each_membership([&](RoutedAgent::Membership its) { pools_[its.pool].pool->update(its.slot, standing); });
+}
+
+Router::Result<Router::Choice> Router::decide(const Request& request, Random& random, Instant now) {
+  advance(now);
+  const auto number = pool_for(request);
+  if (!number) return std::unexpected(number.error());
+  Pool& pool = *pools_[*number].pool;
+
+  std::array<std::uint32_t, k_avoid_max> avoid{};
+  std::size_t avoided = 0;
+  const std::size_t skipped = request.avoid.size() - std::min(request.avoid.size(), k_avoid_max);
+  for (const AgentHandle& each : request.avoid.subspan(skipped)) {
+    const RoutedAgent* agent = at(each);
+    if (agent == nullptr) continue;
+    agent->for_each_membership([&](RoutedAgent::Membership its) {
+      if (its.pool == *number) avoid[avoided++] = its.slot;
+    });
+  }
+  const Pool::Question question{.strategy = request.strategy,
+                                .key = request.strategy == Strategy::consistent_hash ? stable_hash(request.key) : 0,
+                                .avoid = std::span(avoid).first(avoided),
+                                .learned = &learned_};
+  const std::uint32_t index = pool.choose(question, random);
+  if (index != Pool::k_none) return Choice{{index, agents_[index].generation}, agents_[index].pid};
+  if (pool.members() == 0) return std::unexpected(RouteError::nobody_has_them);
+  if (pool.ready() + pool.poorly() == 0) return std::unexpected(RouteError::nobody_ready);
+  return std::unexpected(avoided == 0 ? RouteError::bulkhead_full : RouteError::only_avoided);
+}
+
+Router::Result<void> Router::prepare(const Request& request, Instant now) {
+  advance(now);
+  const auto number = pool_for(request);
+  if (!number) return std::unexpected(number.error());
+  pools_[*number].pool->prepare(request.strategy);
+  return {};
+}
+
+void Router::take(std::uint32_t index, Assignment& assignment, Instant now) {
+  RoutedAgent& agent = agents_[index];
+  assignment.agent = {index, agent.generation};
+  assignment.state = state_of(agent);
+  assignment.breaker_epoch = agent.breaker_epoch;
+  ++agent.load;
+  refresh(index, now);
+}
+
+Router::Result<Assignment> Router::assigned(AgentHandle handle, Instant now) {
+  now = advance(now);
+  RoutedAgent* agent = at(handle);
+  if (agent == nullptr) return std::unexpected(RouteError::unknown_agent);
+  if (agent->paused) return std::unexpected(RouteError::agent_paused);
+  Assignment assignment;
+  if (Bulkhead* bulkhead = bulkheads_[agent->executor].get()) {
+    auto place = bulkhead->enter();
+    if (!place) return std::unexpected(RouteError::bulkhead_full);
+    assignment.place = std::move(*place);
+  }
+  if (agent->breaker_state != BreakerState::closed) {
+    look_at_breaker(*agent, now);
+    const auto permit = agent->breaker->ask(now);
+    if (!permit) return std::unexpected(RouteError::breaker_open);
+    assignment.probe = *permit;
+  }
+  take(handle.index, assignment, now);
+  return assignment;
+}
+
+Router::Result<Assignment> Router::adopted(AgentHandle handle, Instant now) {
+  now = advance(now);
+  RoutedAgent* agent = at(handle);
+  if (agent == nullptr) return std::unexpected(RouteError::unknown_agent);
+  Assignment assignment;
+  if (Bulkhead* bulkhead = bulkheads_[agent->executor].get()) {
+    if (auto place = bulkhead->enter()) assignment.place = std::move(*place);
+  }
+  take(handle.index, assignment, now);
+  return assignment;
+}
+
+// Answers to what was asked before the breaker last changed say nothing about now.
+void Router::tell_breaker(RoutedAgent& agent, const Assignment& assignment, const Outcome& outcome, Instant now) {
+  const bool says_nothing = outcome.error == ErrorClass::permanent || outcome.error == ErrorClass::rate_limited;
+  if (!agent.breaker) {
+    if (!outcome.error || says_nothing) return;
+    agent.breaker = std::make_unique<CircuitBreaker>(options_.breaker);
+  }
+  look_at_breaker(agent, now);
+  auto permit = assignment.probe;
+  if (!permit) {
+    if (agent.breaker_state != BreakerState::closed || assignment.breaker_epoch != agent.breaker_epoch) return;
+    const auto asked = agent.breaker->ask(now);
+    if (!asked) return;
+    permit = *asked;
+  }
+  if (says_nothing) {
+    agent.breaker->withdrawn(*permit, now);
+  } else if (outcome.error) {
+    agent.breaker->failed(*permit, now);
+  } else {
+    agent.breaker->succeeded(*permit, now);
+  }
+  look_at_breaker(agent, now);
+}
+
+bool Router::finished(Assignment assignment, const Outcome& outcome, Instant now) {
+  now = advance(now);
+  assignment.place = Bulkhead::Ticket();
+  RoutedAgent* agent = at(assignment.agent);
+  if (agent == nullptr) return false;
+  if (agent->load > 0) --agent->load;
+  if (outcome.error == ErrorClass::rate_limited && outcome.retry_after > Duration::zero()) {
+    const Instant until = later(now, std::min(*outcome.retry_after, options_.hold_max));
+    agent->held_until = std::max(agent->held_until, until);
+  }
+  tell_breaker(*agent, assignment, outcome, now);
+  if (outcome.error != ErrorClass::permanent) {
+    const bool ok = !outcome.error;
+    agent->health.record(outcome.latency, ok, now);
+    agent->quality = q_state(0, agent->health.success(), agent->health.typical_ms());
+    if (agent->health.outcomes() >= options_.health_minimum) {
+      const bool poorly = agent->health.score(now) < options_.health_floor;
+      if (poorly && !agent->is_poorly) agent->poorly_until = later(now, options_.health_reset);
+      agent->is_poorly = poorly;
+    }
+    learned_.learn(assignment.state, QLearning::reward(ok, outcome.latency), state_of(*agent));
+  }
+  refresh(assignment.agent.index, now);
+  return true;
+}
+
+bool Router::withdrawn(Assignment assignment, Instant now) {
+  now = advance(now);
+  assignment.place = Bulkhead::Ticket();
+  RoutedAgent* agent = at(assignment.agent);
+  if (agent == nullptr) return false;
+  if (agent->load > 0) --agent->load;
+  if (assignment.probe) agent->breaker->withdrawn(*assignment.probe, now);
+  refresh(assignment.agent.index, now);
+  return true;
+}
+
+}  // namespace skein::inline v0

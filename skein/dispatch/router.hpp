@@ -1,0 +1,201 @@
+// Who gets a task: agents by capability, health, breaker and bulkhead, then balanced by a strategy.
+//
+//   const auto choice = router.decide({.capabilities = needed}, random, now);
+//   auto assignment = router.assigned(choice->agent, now);
+//   ... the agent works ...
+//   router.finished(std::move(*assignment), {.latency = took}, now);
+//
+// A value: a decision is a function call that asks no clock and no other process. It costs the number of distinct
+// executors, not of agents, except the first for a set of capabilities, which arranges its pool, and the first by
+// consistent_hash, which builds the ring (prepare() does both ahead). One thread at a time. What holds:
+// 1. An agent is chosen only if it has the capabilities, is not paused, is below its capacity, is not held back after a
+//    rate limit, its breaker lets a call through and its executor's bulkhead has room.
+// 2. One whose health score is below health_floor is chosen only when no other can be; after health_reset its
+// statistics
+//    are forgotten and it is tried again. Nobody is judged on fewer than health_minimum outcomes.
+// 3. Time never goes back: an earlier `now` counts as the latest one seen.
+// 4. Handles of agents that left are refused or ignored, never taken for another's.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <queue>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "skein/base/random.hpp"
+#include "skein/base/time.hpp"
+#include "skein/dispatch/pool.hpp"
+#include "skein/dispatch/q_learning.hpp"
+#include "skein/dispatch/routed_agent.hpp"
+#include "skein/dispatch/strategy.hpp"
+
+namespace skein::inline v0 {
+
+enum class RouteError : std::uint8_t {
+  bad_agent_id,
+  agent_exists,
+  too_many_agents,
+  bad_capability,
+  too_many_capabilities,
+  bad_capacity,
+  bad_load,
+  unknown_executor,
+  too_many_executors,
+  executor_exists,
+  unknown_agent,
+  agent_paused,
+  breaker_open,
+  bulkhead_full,
+  unknown_capability,
+  nobody_has_them,
+  nobody_ready,
+  only_avoided,
+};
+// What happened and what to do about it.
+[[nodiscard]] std::string_view route_error_text(RouteError error);
+
+struct RouterOptions {
+  std::size_t agents_max = 1'000'000;
+  std::size_t capabilities_max = 65'536;  // distinct ones, ever
+  std::size_t pools_max = 1'024;          // sets of capabilities; the one not asked for longest makes room
+  std::size_t executors_max = 256;
+  double health_floor = 0.5;
+  std::size_t health_minimum = 10;
+  Duration health_reset = std::chrono::seconds(30);
+  Duration hold_max = std::chrono::minutes(10);  // however long a rate limit asks for
+  BreakerOptions breaker;
+  QOptions learning;
+
+  [[nodiscard]] std::optional<std::string> problem() const;
+};
+
+class Router {
+ public:
+  static constexpr std::size_t k_id_bytes_max = 256;
+  static constexpr std::size_t k_capability_bytes_max = 256;
+  static constexpr std::size_t k_agent_capabilities_max = 256;
+  static constexpr std::size_t k_required_max = 32;
+  static constexpr std::size_t k_avoid_max = 16;
+  static constexpr std::uint32_t k_capacity_max = Tier::k_loads - 1;
+
+  struct Request {
+    std::span<const std::string_view> capabilities = {};  // all are required; none: everybody will do
+    Strategy strategy = Strategy::round_robin;
+    std::string_view key = {};                // of consistent_hash
+    std::span<const AgentHandle> avoid = {};  // those who failed it; the last k_avoid_max are heeded
+  };
+  struct Choice {
+    AgentHandle agent;
+    Pid pid;
+  };
+  template <class T>
+  using Result = std::expected<T, RouteError>;
+
+  // Throws std::invalid_argument with what problem() says.
+  explicit Router(RouterOptions options = {});
+
+  // An executor that agents share, with room for `limit` calls at once. Before the agents that name it.
+  Result<void> add_executor(std::string name, std::uint32_t limit = Bulkhead::k_limit);
+
+  Result<AgentHandle> join(AgentSpec spec, Instant now);
+  // False: it was not there.
+  bool leave(AgentHandle agent);
+  Result<void> set_capabilities(AgentHandle agent, const std::vector<std::string>& capabilities, Instant now);
+  Result<void> set_capacity(AgentHandle agent, std::uint32_t capacity, Instant now);
+  Result<void> set_paused(AgentHandle agent, bool paused, Instant now);
+  Result<void> set_pid(AgentHandle agent, Pid pid);
+  // What the agent itself says it holds; the router's own count was wrong or is not known yet.
+  Result<void> set_load(AgentHandle agent, std::int64_t load, Instant now);
+
+  [[nodiscard]] std::optional<AgentHandle> find(std::string_view id) const;
+  [[nodiscard]] std::optional<AgentView> view(AgentHandle agent, Instant now);
+  [[nodiscard]] std::size_t agents() const { return ids_.size(); }
+  [[nodiscard]] std::size_t pools() const { return pool_numbers_.size(); }
+
+  [[nodiscard]] Result<Choice> decide(const Request& request, Random& random, Instant now);
+  // Arranges ahead what a decision like this will need.
+  Result<void> prepare(const Request& request, Instant now);
+
+  // The task is given to the agent. Refused: it left, was paused, its breaker or its executor's bulkhead has closed.
+  [[nodiscard]] Result<Assignment> assigned(AgentHandle agent, Instant now);
+  // The agent runs this task already (the dispatcher is new): counted, with no question asked.
+  [[nodiscard]] Result<Assignment> adopted(AgentHandle agent, Instant now);
+  // False: the agent left meanwhile; nothing is learned.
+  bool finished(Assignment assignment, const Outcome& outcome, Instant now);
+  // It was not done after all, or its outcome says nothing: only the load changes.
+  bool withdrawn(Assignment assignment, Instant now);
+
+  [[nodiscard]] QLearning& learned() { return learned_; }
+  [[nodiscard]] const QLearning& learned() const { return learned_; }
+  [[nodiscard]] const RouterOptions& options() const { return options_; }
+
+ private:
+  struct TextHash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
+  };
+  struct NumbersHash {
+    using is_transparent = void;
+    std::size_t operator()(std::span<const std::uint32_t> numbers) const;
+  };
+  struct NumbersEqual {
+    using is_transparent = void;
+    bool operator()(std::span<const std::uint32_t> one, std::span<const std::uint32_t> other) const;
+  };
+  using Numbers = std::vector<std::uint32_t>;
+  template <class T>
+  using Named = std::unordered_map<std::string, T, TextHash, std::equal_to<>>;
+
+  struct PoolRecord {
+    std::unique_ptr<Pool> pool;  // nullptr: a free place
+    std::uint64_t used = 0;
+  };
+  struct Wake {
+    Instant at;
+    std::uint32_t agent = 0;
+    friend constexpr bool operator>(const Wake& one, const Wake& other) { return one.at > other.at; }
+  };
+
+  RoutedAgent* at(AgentHandle agent);
+  Instant advance(Instant now);
+  void wake(Instant now);
+  void wake_later(std::uint32_t index, Instant at);
+  void refresh(std::uint32_t index, Instant now);
+  [[nodiscard]] Readiness readiness(std::uint32_t index, Instant now);
+  void look_at_breaker(RoutedAgent& agent, Instant now);
+  void tell_breaker(RoutedAgent& agent, const Assignment& assignment, const Outcome& outcome, Instant now);
+  [[nodiscard]] QState state_of(const RoutedAgent& agent) const;
+  void take(std::uint32_t index, Assignment& assignment, Instant now);
+
+  Result<Numbers> intern(const std::vector<std::string>& capabilities);
+  Result<std::uint32_t> pool_for(const Request& request);
+  std::uint32_t make_pool(Numbers capabilities);
+  void drop_pool(std::uint32_t number);
+  void enter_pools(std::uint32_t index);
+  void leave_pools(std::uint32_t index);
+  void enter(std::uint32_t index, std::uint32_t pool);
+
+  RouterOptions options_;
+  Instant latest_ = Instant::min();
+  std::vector<RoutedAgent> agents_;
+  std::vector<std::uint32_t> free_;
+  Named<std::uint32_t> ids_;
+  Named<std::uint32_t> capability_numbers_;
+  Named<std::uint32_t> executor_numbers_;             // from 1; 0 is none
+  std::vector<std::unique_ptr<Bulkhead>> bulkheads_;  // by executor number
+  std::vector<PoolRecord> pools_;
+  std::unordered_map<Numbers, std::uint32_t, NumbersHash, NumbersEqual> pool_numbers_;
+  std::uint64_t uses_ = 0;
+  std::priority_queue<Wake, std::vector<Wake>, std::greater<>> wakes_;
+  QLearning learned_;
+};
+
+}  // namespace skein::inline v0

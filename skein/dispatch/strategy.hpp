@@ -1,0 +1,48 @@
+// The ways to choose one of several agents that could all do a task. Pure functions.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace skein::inline v0 {
+
+enum class Strategy : std::uint8_t {
+  round_robin,        // whoever was chosen longest ago
+  least_connections,  // one of the least loaded, in turn
+  weighted,           // at random, with weights exp(Q / T)
+  consistent_hash,    // the same key goes to the same agent while that is there
+  two_choices,        // two at random, the less loaded of them
+  q_learning,         // the best by Q, now and then one at random
+};
+inline constexpr std::size_t k_strategies = 6;
+
+[[nodiscard]] constexpr std::string_view strategy_name(Strategy strategy) {
+  switch (strategy) {
+    case Strategy::round_robin:
+      return "round_robin";
+    case Strategy::least_connections:
+      return "least_connections";
+    case Strategy::weighted:
+      return "weighted";
+    case Strategy::consistent_hash:
+      return "consistent_hash";
+    case Strategy::two_choices:
+      return "two_choices";
+    case Strategy::q_learning:
+      return "q_learning";
+  }
+  return "unknown";
+}
+
+// Nothing for a name that is none.
+[[nodiscard]] constexpr std::optional<Strategy> strategy_named(std::string_view name) {
+  for (std::size_t i = 0; i < k_strategies; ++i) {
+    const auto strategy = static_cast<Strategy>(i);
+    if (strategy_name(strategy) == name) return strategy;
+  }
+  return std::nullopt;
+}
+
+}  // namespace skein::inline v0

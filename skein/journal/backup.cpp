@@ -1,0 +1,109 @@
+#include "skein/journal/backup.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+#include <vector>
+
+#include "skein/journal/segment_file.hpp"
+
+namespace skein::inline v0::journal {
+namespace {
+
+constexpr int k_tries_while_running = 10;
+
+std::string parent_of(const std::string& path) {
+  const auto slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+StoreResult<void> copy_file(Disk& disk, const std::string& from, const std::string& to) {
+  std::string bytes;
+  if (auto ok = read_file(disk, from, bytes); !ok) return ok;
+  auto file = disk.open(to, Disk::Mode::create);
+  if (!file) return disk_failed(file.error(), to);
+  if (auto ok = (*file)->write_at(0, bytes); !ok) return disk_failed(ok.error(), to);
+  if (auto ok = (*file)->sync(); !ok) return disk_failed(ok.error(), to);
+  return {};
+}
+
+StoreResult<void> clear_folder(Disk& disk, const std::string& dir) {
+  const auto names = disk.list(dir);
+  if (!names) return {};
+  for (const auto& name : *names) {
+    if (auto ok = disk.remove(path_in(dir, name)); !ok) return disk_failed(ok.error(), dir);
+  }
+  return {};
+}
+
+// The order matters while a node writes: what is decided is read before the log that must hold it, and a snapshot
+// before the segments that must go on from it.
+StoreResult<void> copy_once(Disk& disk, const std::string& dir, const std::string& to) {
+  if (auto ok = clear_folder(disk, to); !ok) return ok;
+  if (auto ok = disk.make_dir(to); !ok) return disk_failed(ok.error(), to);
+  const auto names = disk.list(dir);
+  if (!names) return disk_failed(names.error(), dir);
+  std::vector<std::string> wanted;
+  for (const auto& name : *names) {
+    if (name == k_hard_state_name) wanted.push_back(name);
+  }
+  for (const auto& name : *names) {
+    if (parse_snapshot_name(name)) wanted.push_back(name);
+  }
+  for (const auto& name : *names) {
+    if (parse_segment_name(name)) wanted.push_back(name);
+  }
+  for (const auto& name : wanted) {
+    if (auto ok = copy_file(disk, path_in(dir, name), path_in(to, name)); !ok) return ok;
+  }
+  return sync_folder(disk, to);
+}
+
+void remove_folder(Disk& disk, const std::string& dir) {
+  if (clear_folder(disk, dir)) try_remove(disk, dir);
+}
+
+StoreResult<JournalImage> copy_checked(Disk& disk, const std::string& dir, const std::string& to) {
+  // While nobody writes, the lock keeps it so, and the first try tells the truth.
+  const auto lock = disk.lock(dir);
+  const bool running = !lock && lock.error().code == DiskError::Code::busy;
+  StoreResult<JournalImage> image;
+  for (int i = 0; i < (running ? k_tries_while_running : 1); ++i) {
+    const auto copied = copy_once(disk, dir, to);
+    image = copied ? verify_journal(disk, to) : std::unexpected(copied.error());
+    if (image) return image;
+  }
+  return image;
+}
+
+StoreResult<JournalImage> copy_journal(Disk& disk, const std::string& dir, const std::string& dest) {
+  if (!is_journal(disk, dir)) return std::unexpected(not_a_journal(dir));
+  if (const auto there = disk.list(dest); there && !there->empty()) {
+    return std::unexpected(
+        StoreError{StoreError::Kind::stopped, dest, 0, fmt::format("{} is there already: name a new folder", dest)});
+  }
+  const std::string unfinished = dest + ".unfinished";
+  auto image = copy_checked(disk, dir, unfinished);
+  if (!image) {
+    remove_folder(disk, unfinished);
+    return image;
+  }
+  // Checking the copy has locked it, which left a file; a backup has none.
+  try_remove(disk, unfinished + "/lock");
+  if (auto ok = disk.rename(unfinished, dest); !ok) return disk_failed(ok.error(), dest);
+  if (auto ok = sync_folder(disk, parent_of(dest)); !ok) return std::unexpected(ok.error());
+  return image;
+}
+
+}  // namespace
+
+StoreResult<JournalImage> back_up_journal(Disk& disk, const std::string& dir, const std::string& dest) {
+  return copy_journal(disk, dir, dest);
+}
+
+StoreResult<JournalImage> restore_journal(Disk& disk, const std::string& backup, const std::string& dest) {
+  return copy_journal(disk, backup, dest);
+}
+
+}  // namespace skein::inline v0::journal

@@ -1,0 +1,181 @@
+#include "skein/journal/embedded_core.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <exception>
+#include <set>
+#include <utility>
+
+namespace skein::inline v0::journal {
+namespace {
+
+constexpr std::uint64_t k_check_disk_every_bytes = 1U << 20U;
+
+StoreOptions options_from(const JournalLimits& limits, IdLimits ids) {
+  StoreOptions options;
+  options.segment_bytes = limits.segment_bytes;
+  options.first_segment_bytes = limits.first_segment_bytes;
+  options.spares_kept = limits.spares_kept;
+  options.ids = ids;
+  return options;
+}
+
+}  // namespace
+
+EmbeddedCore::EmbeddedCore(Disk& disk, std::string dir, MachineRef machine, const JournalLimits& limits)
+    : JournalCore(machine, limits), disk_(disk), dir_(std::move(dir)) {}
+
+StoreResult<std::unique_ptr<EmbeddedCore>> EmbeddedCore::open(Disk& disk, const std::string& dir, MachineRef machine,
+                                                              const JournalLimits& limits) {
+  if (auto ok = disk.make_dir(dir); !ok) return disk_failed(ok.error(), dir);
+  auto lock = disk.lock(dir);
+  if (!lock) return disk_failed(lock.error(), dir);
+  std::unique_ptr<EmbeddedCore> core(new EmbeddedCore(disk, dir, machine, limits));
+  core->lock_ = std::move(*lock);
+  if (auto ok = core->recover(); !ok) return std::unexpected(ok.error());
+  return core;
+}
+
+StoreResult<void> EmbeddedCore::recover() {
+  const auto hard = load_hard_state(disk_, dir_);
+  if (!hard) return std::unexpected(hard.error());
+  auto snapshot = newest_snapshot(disk_, dir_);
+  if (!snapshot) return std::unexpected(snapshot.error());
+  IdLimits ids = limits_.ids;
+  if (*snapshot) {
+    ids = (*snapshot)->meta.ids;
+    snapshot_ = {(*snapshot)->meta.position, (*snapshot)->file.size(),
+                 path_in(dir_, snapshot_name((*snapshot)->meta.position))};
+    bool restored = false;
+    try {
+      restored = replica_.restore((*snapshot)->meta, (*snapshot)->body());
+    } catch (const std::exception& error) {
+      return std::unexpected(corrupt(snapshot_.path, 0, fmt::format("the machine can't restore it: {}", error.what())));
+    }
+    if (!restored) return std::unexpected(corrupt(snapshot_.path, 0, "the machine does not know this snapshot"));
+    snapshot->reset();
+  }
+  auto image = scan_log(disk_, dir_, snapshot_.position);
+  if (!image) return std::unexpected(image.error());
+  // Before anything is changed: what is left of a damaged log stays as it is.
+  if (auto ok = check_decided(dir_, *hard, *image); !ok) return ok;
+  auto store = LogStore::open(disk_, dir_, options_from(limits_, ids), std::move(*image));
+  if (!store) return std::unexpected(store.error());
+  store_ = std::move(*store);
+  if (snapshot_.position == 0) replica_.use_limits(store_->ids());
+  hard_ = hard->value_or(HardState{});
+  term_ = std::max({hard_.term, store_->last_term(), Term{1}});
+  if (!*hard) {
+    if (auto ok = save_hard_state(disk_, dir_, {term_, 0, 0}); !ok) return ok;
+  }
+  remove_old_snapshots(disk_, dir_, snapshot_.position);
+  log_bytes_ = store_->bytes_after(snapshot_.position);
+  check_disk();
+  return replay();
+}
+
+StoreResult<void> EmbeddedCore::replay() {
+  replica_.set_skips(std::set<Position>(store_->skips().begin(), store_->skips().end()));
+  std::optional<ApplyFailure> failure;
+  const auto ok = store_->read(replica_.position() + 1, [&](const EntryView& entry) {
+    if (const auto applied = replica_.apply(entry); !applied) failure = applied.error();
+    return !failure;
+  });
+  if (failure) return std::unexpected(StoreError{StoreError::Kind::stopped, dir_, 0, failure->describe()});
+  return ok;
+}
+
+StoreResult<void> EmbeddedCore::log_write(std::span<const EntryView> entries) {
+  const auto ok = store_->append(entries);
+  if (!ok) {
+    check_disk();
+    return ok;
+  }
+  const std::uint64_t bytes = batch_bytes(entries);
+  log_bytes_ += bytes;
+  unchecked_bytes_ += bytes;
+  if (unchecked_bytes_ >= k_check_disk_every_bytes) check_disk();
+  return ok;
+}
+
+void EmbeddedCore::check_disk() {
+  unchecked_bytes_ = 0;
+  const auto room = disk_.free_bytes(dir_);
+  const bool low = room && *room < limits_.disk_low_water_bytes;
+  if (low == admission_.disk_low()) return;
+  admission_.set_disk_low(low);
+  if (!low) store_->retry_spares();
+  emit(low ? JournalEvent::Kind::disk_low : JournalEvent::Kind::disk_ok, replica_.position(),
+       fmt::format("{} bytes left on the disk", room.value_or(0)));
+}
+
+void EmbeddedCore::idle() {
+  if (stopped_) return;
+  if (auto ok = store_->mark_idle(); !ok) stop(ok.error().describe());
+  check_disk();
+}
+
+void EmbeddedCore::close() {
+  run_queued();
+  if (!stopped_) {
+    idle();
+    hard_ = {term_, hard_.voted_for, replica_.position()};
+    if (!stopped_) {
+      if (auto ok = save_hard_state(disk_, dir_, hard_); !ok) stop(ok.error().describe());
+    }
+  }
+  JournalCore::close();
+}
+
+bool EmbeddedCore::snapshot_due() const {
+  if (snapshot_wanted_) return true;
+  return log_bytes_ >= std::max({limits_.snapshot_bytes, 2 * snapshot_.bytes, retry_at_bytes_});
+}
+
+std::optional<AsideJob> EmbeddedCore::take_job() {
+  if (stopped_) return std::nullopt;
+  if (auto job = store_->take_spare_job()) return *job;
+  if (std::exchange(trim_wanted_, false)) {
+    if (auto job = store_->trim(snapshot_.position)) return *job;
+  }
+  if (snapshot_under_way_ || !snapshot_due()) return std::nullopt;
+  snapshot_wanted_ = false;
+  if (replica_.position() == snapshot_.position && snapshot_.position > 0) {
+    answer_snapshots(snapshot_);
+    return std::nullopt;
+  }
+  try {
+    SnapshotJob job{dir_, replica_.freeze()};
+    snapshot_under_way_ = true;
+    snapshot_from_ = log_bytes_;
+    return job;
+  } catch (const std::exception& error) {
+    snapshot_done(std::unexpected(StoreError{StoreError::Kind::io, {}, 0, error.what()}));
+    return std::nullopt;
+  }
+}
+
+void EmbeddedCore::job_done(const AsideResult& result) {
+  if (const auto* spare = std::get_if<StoreResult<Spare>>(&result)) store_->spare_done(*spare);
+  if (const auto* spares = std::get_if<StoreResult<std::vector<Spare>>>(&result)) store_->discard_done(*spares);
+  if (const auto* snapshot = std::get_if<StoreResult<SnapshotInfo>>(&result)) snapshot_done(*snapshot);
+  check_disk();
+}
+
+void EmbeddedCore::snapshot_done(const StoreResult<SnapshotInfo>& result) {
+  snapshot_under_way_ = false;
+  if (result) {
+    snapshot_ = *result;
+    log_bytes_ -= snapshot_from_;
+    retry_at_bytes_ = 0;
+    trim_wanted_ = true;
+    emit(JournalEvent::Kind::snapshot_taken, snapshot_.position, fmt::format("{} bytes", snapshot_.bytes));
+  } else {
+    retry_at_bytes_ = log_bytes_ + limits_.snapshot_bytes / 4;
+    emit(JournalEvent::Kind::snapshot_failed, replica_.position(), result.error().describe());
+  }
+  answer_snapshots(result);
+}
+
+}  // namespace skein::inline v0::journal

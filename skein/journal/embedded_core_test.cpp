@@ -1,0 +1,332 @@
+#include "skein/journal/embedded_core.hpp"
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+#include "skein/journal/kv_machine.hpp"
+#include "skein/journal/test_disk.hpp"
+
+namespace skein::journal {
+namespace {
+
+struct TestMachine : KvMachine {
+  std::string apply(Position position, std::string_view bytes) {
+    if (bytes == "throw") throw std::runtime_error("on purpose");
+    return KvMachine::apply(position, bytes);
+  }
+};
+
+class EmbeddedCoreTest : public testing::Test {
+ protected:
+  EmbeddedCoreTest() {
+    limits_.segment_bytes = 8192;
+    limits_.first_segment_bytes = 8192;
+    limits_.disk_low_water_bytes = 1000;
+    limits_.snapshot_bytes = 1U << 30U;
+  }
+  // A new machine and core on the same disk, as after a restart.
+  void open() {
+    core_.reset();
+    machine_ = std::make_unique<TestMachine>();
+    auto core = EmbeddedCore::open(disk_, "d", *machine_, limits_);
+    ASSERT_TRUE(core) << core.error().describe();
+    core_ = std::move(*core);
+  }
+  StoreError open_error() {
+    core_.reset();
+    machine_ = std::make_unique<TestMachine>();
+    auto core = EmbeddedCore::open(disk_, "d", *machine_, limits_);
+    EXPECT_FALSE(core);
+    return core ? StoreError{} : core.error();
+  }
+  void submit(std::string bytes, Urgency urgency = Urgency::ordinary) {
+    answers_.emplace_back();
+    core_->append(
+        {{CommandId{1, ++last_id_}, std::move(bytes)}},
+        [this, i = answers_.size() - 1](Answer a) { answers_[i] = std::move(a); }, urgency);
+  }
+  void add(int n) {
+    for (int i = 0; i < n; ++i) {
+      submit(kv_add("n", 1));
+      core_->run_queued();
+      run_jobs();
+    }
+  }
+  void run_jobs() {
+    while (auto job = core_->take_job()) core_->job_done(run_aside(disk_, *job));
+  }
+  Position snapshot() {
+    Position at = 0;
+    core_->request_snapshot([&](StoreResult<SnapshotInfo> info) { at = info ? info->position : 0; });
+    run_jobs();
+    return at;
+  }
+  void fail(TestDisk::Op op, DiskError::Code code) {
+    disk_.fault = [=](TestDisk::Op asked, const std::string&) -> std::optional<DiskError::Code> {
+      if (asked == op) return code;
+      return std::nullopt;
+    };
+  }
+
+  TestDisk disk_;
+  JournalLimits limits_;
+  std::unique_ptr<TestMachine> machine_;
+  std::unique_ptr<EmbeddedCore> core_;
+  std::deque<std::optional<Answer>> answers_;
+  std::uint64_t last_id_ = 0;
+};
+
+TEST_F(EmbeddedCoreTest, applies_and_answers_nothing_before_it_is_synced) {
+  open();
+  submit(kv_add("n", 1));
+  ASSERT_TRUE(core_->write());
+  core_->apply();
+  EXPECT_EQ(machine_->get("n"), std::nullopt);
+  EXPECT_FALSE(answers_[0]);
+  core_->sync();
+  EXPECT_FALSE(answers_[0]);
+  core_->apply();
+  ASSERT_TRUE(answers_[0]);
+  EXPECT_EQ(answers_[0]->outcome, Outcome::applied);
+  EXPECT_EQ(machine_->get("n"), "1");
+}
+
+TEST_F(EmbeddedCoreTest, many_appends_are_one_write_and_one_sync) {
+  open();
+  for (int i = 0; i < 50; ++i) submit(kv_add("n", 1));
+  disk_.done.clear();
+  core_->run_queued();
+  EXPECT_EQ(disk_.done.size(), 2U) << testing::PrintToString(disk_.done);
+  EXPECT_EQ(machine_->get("n"), "50");
+}
+
+TEST_F(EmbeddedCoreTest, comes_back_with_the_same_state_after_a_crash_and_after_a_close) {
+  open();
+  add(100);
+  const auto digest = machine_->digest();
+  const auto hash = core_->replica().hash();
+  open();
+  EXPECT_EQ(machine_->digest(), digest);
+  EXPECT_EQ(core_->replica().hash(), hash);
+  core_->close();
+  open();
+  EXPECT_EQ(core_->replica().hash(), hash);
+  EXPECT_EQ(core_->replica().position(), 100U);
+}
+
+TEST_F(EmbeddedCoreTest, remembers_ids_across_a_restart) {
+  open();
+  add(3);
+  open();
+  last_id_ = 0;
+  add(3);
+  EXPECT_EQ(machine_->get("n"), "3");
+  EXPECT_TRUE(answers_.back()->results[0].repeated);
+}
+
+TEST_F(EmbeddedCoreTest, comes_back_from_a_snapshot_and_the_log_after_it) {
+  open();
+  add(100);
+  EXPECT_EQ(snapshot(), 100U);
+  const auto segments = core_->store().segment_count();
+  add(30);
+  const auto hash = core_->replica().hash();
+  EXPECT_LE(segments, 2U) << "the log before the snapshot is trimmed";
+  open();
+  EXPECT_EQ(core_->snapshot_position(), 100U);
+  EXPECT_EQ(machine_->get("n"), "130");
+  EXPECT_EQ(core_->replica().hash(), hash);
+}
+
+TEST_F(EmbeddedCoreTest, takes_snapshots_by_itself_when_the_log_has_grown) {
+  limits_.snapshot_bytes = 5000;
+  open();
+  add(300);
+  EXPECT_GT(core_->snapshot_position(), 0U);
+  EXPECT_LT(core_->store().segment_count(), 6U);
+  open();
+  EXPECT_EQ(machine_->get("n"), "300");
+}
+
+TEST_F(EmbeddedCoreTest, a_snapshot_does_not_see_what_is_applied_while_it_is_written) {
+  open();
+  add(10);
+  core_->request_snapshot([](StoreResult<SnapshotInfo>) {});
+  const auto job = core_->take_job();
+  ASSERT_TRUE(job && std::holds_alternative<SnapshotJob>(*job));
+  submit(kv_add("n", 1));
+  core_->run_queued();
+  core_->job_done(run_aside(disk_, *job));
+  EXPECT_EQ(core_->snapshot_position(), 10U);
+  open();
+  EXPECT_EQ(machine_->get("n"), "11");
+}
+
+TEST_F(EmbeddedCoreTest, a_failed_snapshot_is_told_and_harms_nothing) {
+  open();
+  add(10);
+  int failed = 0;
+  core_->on_event([&](const JournalEvent& e) { failed += e.kind == JournalEvent::Kind::snapshot_failed ? 1 : 0; });
+  fail(TestDisk::Op::create, DiskError::Code::no_space);
+  EXPECT_EQ(snapshot(), 0U);
+  EXPECT_EQ(failed, 1);
+  disk_.fault = nullptr;
+  add(1);
+  EXPECT_EQ(snapshot(), 11U);
+}
+
+TEST_F(EmbeddedCoreTest, a_failed_sync_makes_what_was_written_unknown_and_stops) {
+  open();
+  add(1);
+  fail(TestDisk::Op::sync, DiskError::Code::io);
+  submit(kv_add("n", 1));
+  core_->run_queued();
+  ASSERT_TRUE(answers_.back());
+  EXPECT_EQ(answers_.back()->outcome, Outcome::unknown);
+  EXPECT_EQ(machine_->get("n"), "1");
+  disk_.fault = nullptr;
+  submit(kv_add("n", 1));
+  EXPECT_EQ(answers_.back()->outcome, Outcome::stopped);
+  EXPECT_NE(answers_.back()->why.find("check the disk"), std::string::npos) << answers_.back()->why;
+}
+
+TEST_F(EmbeddedCoreTest, no_room_for_a_segment_is_overload_and_passes_when_there_is_room) {
+  open();
+  fail(TestDisk::Op::create, DiskError::Code::no_space);
+  do {
+    submit(kv_put("k", std::string(500, 'x')));
+    core_->run_queued();
+  } while (answers_.back()->outcome == Outcome::applied);
+  EXPECT_EQ(answers_.back()->outcome, Outcome::overloaded);
+  disk_.fault = nullptr;
+  add(1);
+  EXPECT_EQ(answers_.back()->outcome, Outcome::applied);
+}
+
+TEST_F(EmbeddedCoreTest, under_the_low_water_mark_only_completions_are_taken) {
+  open();
+  disk_.room = 999;
+  core_->check_disk();
+  submit(kv_add("n", 1));
+  EXPECT_EQ(answers_.back()->outcome, Outcome::overloaded);
+  submit(kv_add("n", 1), Urgency::completion);
+  core_->run_queued();
+  EXPECT_EQ(answers_.back()->outcome, Outcome::applied);
+  disk_.room = 5000;
+  core_->idle();
+  add(1);
+  EXPECT_EQ(answers_.back()->outcome, Outcome::applied);
+}
+
+TEST_F(EmbeddedCoreTest, a_throwing_entry_stops_every_start_until_it_is_skipped) {
+  open();
+  add(2);
+  submit("throw");
+  core_->run_queued();
+  EXPECT_EQ(answers_.back()->outcome, Outcome::unknown);
+  const auto error = open_error();
+  EXPECT_EQ(error.kind, StoreError::Kind::stopped);
+  EXPECT_NE(error.describe().find("position 3"), std::string::npos);
+  {
+    auto store = LogStore::open(disk_, "d", {}, 0);
+    ASSERT_TRUE(store);
+    const auto bytes = encode_skip(3);
+    const EntryView skip{(*store)->next_position(), 1, EntryKind::skip, {}, bytes};
+    ASSERT_TRUE((*store)->append({&skip, 1}));
+    ASSERT_TRUE((*store)->sync());
+  }
+  open();
+  EXPECT_EQ(core_->replica().position(), 4U);
+  add(1);
+  EXPECT_EQ(machine_->get("n"), "3");
+}
+
+TEST_F(EmbeddedCoreTest, the_folders_id_limits_win_over_the_callers) {
+  limits_.ids = {2, 50};
+  open();
+  add(5);
+  limits_.ids = {1000, 1000};
+  open();
+  EXPECT_EQ(core_->replica().limits(), (IdLimits{2, 50}));
+  add(1);
+  EXPECT_EQ(snapshot(), 6U);
+  open();
+  EXPECT_EQ(core_->replica().limits(), (IdLimits{2, 50}));
+}
+
+TEST_F(EmbeddedCoreTest, a_log_that_ends_before_what_was_decided_is_corruption) {
+  open();
+  add(200);
+  core_->close();
+  core_.reset();
+  std::string last;
+  for (const auto& [path, bytes] : disk_.files) {
+    if (path.starts_with("d/seg-")) last = path;
+  }
+  disk_.files.erase(last);
+  EXPECT_EQ(open_error().kind, StoreError::Kind::corrupt);
+}
+
+TEST_F(EmbeddedCoreTest, close_records_what_was_written_and_not_yet_synced) {
+  open();
+  submit(kv_add("n", 1));
+  ASSERT_TRUE(core_->write());
+  core_->close();
+  ASSERT_TRUE(answers_[0]);
+  EXPECT_EQ(answers_[0]->outcome, Outcome::applied);
+  const auto hard = load_hard_state(disk_, "d");
+  ASSERT_TRUE(hard && *hard);
+  EXPECT_EQ((*hard)->commit, 1U);
+}
+
+TEST_F(EmbeddedCoreTest, a_missing_hard_state_or_log_is_corruption_and_nothing_is_touched) {
+  open();
+  add(3);
+  core_->close();
+  core_.reset();
+  for (const std::string lost : {"d/hard-state", "d/seg-0000000000000001.log"}) {
+    const auto kept = disk_.files.extract(lost);
+    ASSERT_FALSE(kept.empty()) << lost;
+    const auto before = disk_.files;
+    EXPECT_EQ(open_error().kind, StoreError::Kind::corrupt) << lost;
+    EXPECT_EQ(disk_.files, before) << lost;
+    disk_.files[lost] = kept.mapped();
+  }
+  open();
+  EXPECT_EQ(machine_->get("n"), "3");
+}
+
+TEST_F(EmbeddedCoreTest, does_not_start_on_names_that_can_not_be_synced) {
+  open();
+  add(3);
+  core_->close();
+  fail(TestDisk::Op::sync_dir, DiskError::Code::io);
+  EXPECT_EQ(open_error().kind, StoreError::Kind::io);
+}
+
+TEST_F(EmbeddedCoreTest, a_second_opener_is_told_that_the_folder_is_taken) {
+  open();
+  TestMachine other;
+  auto second = EmbeddedCore::open(disk_, "d", other, limits_);
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().kind, StoreError::Kind::busy);
+}
+
+TEST_F(EmbeddedCoreTest, a_rotten_byte_in_a_closed_log_is_never_silently_dropped) {
+  open();
+  add(20);
+  core_->close();
+  core_.reset();
+  const std::string path = "d/" + segment_name(1);
+  const std::string good = disk_.bytes_of(path);
+  const auto used = good.find_last_not_of('\0') + 1;
+  for (std::size_t byte = k_header_bytes; byte < used; byte += 13) {
+    disk_.bytes_of(path) = good;
+    disk_.bytes_of(path)[byte] ^= 0x20;
+    EXPECT_EQ(open_error().kind, StoreError::Kind::corrupt) << "byte " << byte;
+  }
+}
+
+}  // namespace
+}  // namespace skein::journal

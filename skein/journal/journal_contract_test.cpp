@@ -1,0 +1,275 @@
+// What every engine of the journal owes its callers. An engine to come joins by one more line in the instantiation.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <filesystem>
+#include <future>
+#include <latch>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+#include "skein/journal/journal.hpp"
+#include "skein/journal/kv_machine.hpp"
+
+namespace skein::journal {
+namespace {
+
+constexpr std::chrono::milliseconds k_long{60'000};
+
+// A key-value machine with one command that throws.
+struct TestMachine : KvMachine {
+  std::string apply(Position position, std::string_view bytes) {
+    if (bytes == "throw") throw std::runtime_error("on purpose");
+    return KvMachine::apply(position, bytes);
+  }
+};
+
+enum class Engine { memory, embedded };
+
+class JournalContract : public testing::TestWithParam<Engine> {
+ protected:
+  JournalContract() {
+    static std::atomic<int> number{0};
+    dir_ = std::filesystem::temp_directory_path() /
+           ("skein-contract-" + std::to_string(::getpid()) + "-" + std::to_string(number++));
+    limits_.segment_bytes = 1U << 18U;
+    limits_.first_segment_bytes = 1U << 16U;
+    limits_.disk_low_water_bytes = 0;
+  }
+  ~JournalContract() override {
+    journal_.reset();
+    std::filesystem::remove_all(dir_);
+  }
+
+  Journal& open() {
+    journal_.reset();
+    if (GetParam() == Engine::memory) {
+      journal_ = open_memory_journal(machine_, limits_);
+    } else {
+      auto journal = open_journal(dir_.string(), machine_, limits_);
+      EXPECT_TRUE(journal) << journal.error().describe();
+      journal_ = std::move(*journal);
+    }
+    return *journal_;
+  }
+  CommandId next_id() { return {42, ++last_id_}; }
+  Answer append(Batch batch, Urgency urgency = Urgency::ordinary) {
+    return append_and_wait(*journal_, std::move(batch), k_long, urgency);
+  }
+  Answer append(std::string bytes) { return append(Batch{{next_id(), std::move(bytes)}}); }
+
+  // Keeps the journal's thread busy until the latch is released.
+  std::shared_ptr<std::latch> hold() {
+    auto busy = std::make_shared<std::latch>(1);
+    auto release = std::make_shared<std::latch>(1);
+    journal_->read(0, [busy, release](ReadAnswer) {
+      busy->count_down();
+      release->wait();
+    });
+    busy->wait();
+    return release;
+  }
+
+  std::filesystem::path dir_;
+  JournalLimits limits_;
+  TestMachine machine_;
+  std::uint64_t last_id_ = 0;
+  std::unique_ptr<Journal> journal_;
+};
+
+TEST_P(JournalContract, answers_with_what_apply_said) {
+  open();
+  const auto answer = append({{next_id(), kv_add("n", 2)}, {next_id(), kv_add("n", 3)}, {next_id(), "junk"}});
+  ASSERT_EQ(answer.outcome, Outcome::applied) << answer.why;
+  ASSERT_EQ(answer.results.size(), 3U);
+  EXPECT_EQ(answer.results[0].result, "2");
+  EXPECT_EQ(answer.results[1].result, "5");
+  EXPECT_EQ(answer.results[2].result, "bad command");
+}
+
+TEST_P(JournalContract, commands_of_a_batch_are_neighbours_and_positions_grow_by_one) {
+  open();
+  Position expected = 1;
+  for (int i = 0; i < 5; ++i) {
+    const auto answer = append({{next_id(), kv_add("n", 1)}, {next_id(), kv_add("n", 1)}});
+    ASSERT_EQ(answer.outcome, Outcome::applied);
+    for (const auto& applied : answer.results) EXPECT_EQ(applied.position, expected++);
+  }
+}
+
+TEST_P(JournalContract, applies_an_id_once) {
+  open();
+  const auto id = next_id();
+  const auto first = append(Batch{{id, kv_add("n", 1)}});
+  const auto again = append(Batch{{id, kv_add("n", 1)}});
+  ASSERT_EQ(again.outcome, Outcome::applied);
+  EXPECT_TRUE(again.results[0].repeated);
+  EXPECT_EQ(again.results[0].result, "1");
+  EXPECT_EQ(again.results[0].position, first.results[0].position);
+  const auto twice = next_id();
+  const auto both = append({{twice, kv_add("n", 1)}, {twice, kv_add("n", 1)}});
+  EXPECT_EQ(both.results[1].result, "2");
+  EXPECT_TRUE(both.results[1].repeated);
+  EXPECT_EQ(append(kv_add("n", 1)).results[0].result, "3");
+}
+
+TEST_P(JournalContract, refuses_what_can_never_be_accepted) {
+  limits_.entry_bytes = 100;
+  limits_.batch_bytes = 400;
+  open();
+  EXPECT_EQ(append(Batch{}).outcome, Outcome::refused);
+  EXPECT_EQ(append(Batch{{CommandId{}, kv_add("n", 1)}}).outcome, Outcome::refused);
+  const auto large = append(std::string(101, 'x'));
+  EXPECT_EQ(large.outcome, Outcome::refused);
+  EXPECT_NE(large.why.find("entry_bytes"), std::string::npos);
+  Batch many;
+  for (int i = 0; i < 4; ++i) many.push_back({next_id(), std::string(90, 'x')});
+  EXPECT_EQ(append(std::move(many)).outcome, Outcome::refused);
+  EXPECT_EQ(append(kv_add("n", 1)).outcome, Outcome::applied);
+}
+
+TEST_P(JournalContract, is_overloaded_when_too_much_is_in_flight_and_completions_use_the_reserve) {
+  limits_.in_flight_bytes = 1000;
+  limits_.in_flight_reserve_bytes = 1000;
+  open();
+  const auto release = hold();
+  std::atomic<int> applied{0};
+  const auto count = [&](Answer answer) { applied += answer.outcome == Outcome::applied ? 1 : 0; };
+  journal_->append({{next_id(), kv_put("a", std::string(800, 'x'))}}, count);
+  const auto full = append(kv_put("b", std::string(800, 'x')));
+  EXPECT_EQ(full.outcome, Outcome::overloaded);
+  EXPECT_NE(full.why.find("in_flight_bytes"), std::string::npos);
+  journal_->append({{next_id(), kv_put("c", std::string(800, 'x'))}}, count, Urgency::completion);
+  EXPECT_GT(journal_->status().in_flight_bytes, 1600U);
+  release->count_down();
+  EXPECT_EQ(append(kv_put("b", "x")).outcome == Outcome::stopped, false);
+  journal_->close();
+  EXPECT_EQ(applied, 2);
+  EXPECT_EQ(journal_->status().in_flight_bytes, 0U);
+}
+
+TEST_P(JournalContract, a_read_waits_for_its_position) {
+  open();
+  std::promise<ReadAnswer> seen;
+  std::atomic<bool> called{false};
+  journal_->read(2, [&](ReadAnswer answer) {
+    called = true;
+    seen.set_value(std::move(answer));
+  });
+  ASSERT_EQ(append(kv_add("n", 1)).outcome, Outcome::applied);
+  hold()->count_down();
+  EXPECT_FALSE(called);
+  ASSERT_EQ(append(kv_add("n", 1)).outcome, Outcome::applied);
+  const auto answer = seen.get_future().get();
+  EXPECT_EQ(answer.outcome, Outcome::applied);
+  EXPECT_EQ(answer.position, 2U);
+}
+
+TEST_P(JournalContract, a_read_sees_every_append_answered_before_it) {
+  open();
+  for (int i = 1; i <= 20; ++i) {
+    ASSERT_EQ(append(kv_add("n", 1)).outcome, Outcome::applied);
+    std::promise<std::optional<std::string>> seen;
+    journal_->read(0, [&](ReadAnswer) { seen.set_value(machine_.get("n")); });
+    EXPECT_EQ(seen.get_future().get(), std::to_string(i));
+  }
+}
+
+TEST_P(JournalContract, too_many_waiting_reads_are_overloaded) {
+  limits_.reads_waiting = 3;
+  open();
+  int overloaded = 0;
+  for (int i = 0; i < 5; ++i) {
+    journal_->read(100, [&](ReadAnswer answer) { overloaded += answer.outcome == Outcome::overloaded ? 1 : 0; });
+  }
+  EXPECT_EQ(overloaded, 2);
+  journal_->close();
+}
+
+TEST_P(JournalContract, takes_a_snapshot_and_goes_on) {
+  open();
+  for (int i = 0; i < 10; ++i) ASSERT_EQ(append(kv_add("n", 1)).outcome, Outcome::applied);
+  std::promise<StoreResult<SnapshotInfo>> taken;
+  journal_->snapshot([&](StoreResult<SnapshotInfo> info) { taken.set_value(std::move(info)); });
+  const auto info = taken.get_future().get();
+  ASSERT_TRUE(info) << info.error().describe();
+  EXPECT_EQ(info->position, 10U);
+  journal_->trim();
+  EXPECT_EQ(append(kv_add("n", 1)).results[0].result, "11");
+}
+
+TEST_P(JournalContract, has_a_leader_and_a_quorum_until_it_is_closed) {
+  open();
+  EXPECT_TRUE(journal_->wait_leader(k_long));
+  EXPECT_TRUE(journal_->leader().has_value());
+  EXPECT_TRUE(journal_->has_quorum());
+  std::atomic<int> stopped{0};
+  journal_->subscribe([&](const JournalEvent& e) { stopped += e.kind == JournalEvent::Kind::stopped ? 1 : 0; });
+  const auto dropped = journal_->subscribe([&](const JournalEvent&) { stopped += 100; });
+  journal_->unsubscribe(dropped);
+  journal_->close();
+  EXPECT_EQ(stopped, 1);
+  EXPECT_FALSE(journal_->leader().has_value());
+  EXPECT_FALSE(journal_->has_quorum());
+}
+
+TEST_P(JournalContract, close_answers_everything_and_then_nothing_is_taken) {
+  open();
+  std::atomic<int> applied{0};
+  for (int i = 0; i < 500; ++i) {
+    journal_->append({{next_id(), kv_add("n", 1)}},
+                     [&](Answer answer) { applied += answer.outcome == Outcome::applied ? 1 : 0; });
+  }
+  std::atomic<int> reads_stopped{0};
+  journal_->read(9999, [&](ReadAnswer answer) { reads_stopped += answer.outcome == Outcome::stopped ? 1 : 0; });
+  journal_->close();
+  journal_->close();
+  EXPECT_EQ(applied, 500);
+  EXPECT_EQ(reads_stopped, 1);
+  EXPECT_EQ(append(kv_add("n", 1)).outcome, Outcome::stopped);
+  EXPECT_EQ(machine_.get("n"), "500");
+}
+
+TEST_P(JournalContract, stops_where_the_machine_throws) {
+  open();
+  ASSERT_EQ(append(kv_add("n", 1)).outcome, Outcome::applied);
+  const auto thrown = append("throw");
+  EXPECT_EQ(thrown.outcome, Outcome::unknown);
+  EXPECT_NE(thrown.why.find("position 2"), std::string::npos) << thrown.why;
+  const auto after = append(kv_add("n", 1));
+  EXPECT_EQ(after.outcome, Outcome::stopped);
+  EXPECT_NE(after.why.find("on purpose"), std::string::npos);
+  EXPECT_FALSE(journal_->has_quorum());
+}
+
+TEST_P(JournalContract, many_threads_append_and_each_gets_its_own_answers) {
+  open();
+  constexpr int k_threads = 4;
+  constexpr int k_each = 300;
+  std::vector<std::thread> threads;
+  std::atomic<int> right{0};
+  for (int t = 0; t < k_threads; ++t) {
+    threads.emplace_back([&, t] {
+      const std::string key = "t" + std::to_string(t);
+      std::latch all(k_each);
+      for (int i = 1; i <= k_each; ++i) {
+        journal_->append({{CommandId{7, static_cast<std::uint64_t>(t * 1000 + i)}, kv_add(key, 1)}}, [&, i](Answer a) {
+          right += a.outcome == Outcome::applied && a.results[0].result == std::to_string(i) ? 1 : 0;
+          all.count_down();
+        });
+      }
+      all.wait();
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(right, k_threads * k_each);
+  EXPECT_EQ(journal_->status().in_flight_bytes, 0U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Engines, JournalContract, testing::Values(Engine::memory, Engine::embedded),
+                         [](const auto& engine) { return engine.param == Engine::memory ? "memory" : "embedded"; });
+
+}  // namespace
+}  // namespace skein::journal

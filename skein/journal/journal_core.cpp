@@ -1,0 +1,232 @@
+#include "skein/journal/journal_core.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <iterator>
+#include <type_traits>
+#include <utility>
+
+#include "skein/journal/planted.hpp"
+
+namespace skein::inline v0::journal {
+
+std::string_view name_of(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::applied:
+      return "applied";
+    case Outcome::not_leader:
+      return "not_leader";
+    case Outcome::overloaded:
+      return "overloaded";
+    case Outcome::unknown:
+      return "unknown";
+    case Outcome::refused:
+      return "refused";
+    case Outcome::stopped:
+      return "stopped";
+  }
+  return "unknown";
+}
+
+namespace {
+
+// A machine that can't write its frozen state costs this snapshot and nothing else.
+StoreResult<SnapshotInfo> run_snapshot(Disk& disk, const SnapshotJob& job) {
+  StoreResult<SnapshotInfo> info;
+  try {
+    info = write_snapshot(disk, job.dir, job.state);
+  } catch (const std::exception& error) {
+    info = std::unexpected(StoreError{StoreError::Kind::io, {}, 0, error.what()});
+  }
+  if (info) remove_old_snapshots(disk, job.dir, info->position);
+  return info;
+}
+
+}  // namespace
+
+AsideResult run_aside(Disk& disk, const AsideJob& job) {
+  return std::visit(
+      [&](const auto& one) -> AsideResult {
+        if constexpr (std::is_same_v<std::decay_t<decltype(one)>, SnapshotJob>) {
+          return run_snapshot(disk, one);
+        } else {
+          return run(disk, one);
+        }
+      },
+      job);
+}
+
+JournalCore::JournalCore(MachineRef machine, const JournalLimits& limits)
+    : limits_(limits), admission_(limits), replica_(machine, limits.ids) {}
+
+void JournalCore::append(Batch batch, AnswerFn done, Urgency urgency) {
+  if (auto refusal = admission_.admit(batch, urgency)) {
+    done(std::move(*refusal));
+    return;
+  }
+  submit(std::move(batch), std::move(done));
+}
+
+void JournalCore::submit(Batch batch, AnswerFn done) {
+  Pending pending;
+  pending.charged = Admission::charge(batch);
+  pending.batch = std::move(batch);
+  pending.done = std::move(done);
+  if (stopped_) {
+    answer(pending, Outcome::stopped, *stopped_);
+    return;
+  }
+  queued_.push_back(std::move(pending));
+}
+
+void JournalCore::read(Position min_position, ReadFn fn) {
+  reads_.push_back({min_position, std::move(fn)});
+  if (stopped_ || min_position <= replica_.position()) serve_reads();
+}
+
+void JournalCore::request_snapshot(SnapshotFn done) {
+  if (stopped_) {
+    done(std::unexpected(StoreError{StoreError::Kind::stopped, {}, 0, *stopped_}));
+    return;
+  }
+  snapshot_waiters_.push_back(std::move(done));
+  if (snapshot_waiters_.size() == 1) start_snapshot();
+}
+
+void JournalCore::take_batch(std::vector<EntryView>& entries) {
+  std::uint64_t bytes = 0;
+  Position next = log_last() + 1;
+  while (!queued_.empty()) {
+    auto& pending = queued_.front();
+    if (bytes > 0 && bytes + pending.charged > limits_.batch_bytes) break;
+    bytes += pending.charged;
+    pending.first = next;
+    for (const auto& command : pending.batch) {
+      entries.push_back({next++, term_, EntryKind::command, command.id, command.bytes});
+    }
+    written_.push_back(std::move(pending));
+    queued_.pop_front();
+  }
+}
+
+bool JournalCore::write() {
+  if (stopped_ || queued_.empty()) return false;
+  entries_.clear();
+  const std::size_t before = written_.size();
+  take_batch(entries_);
+  const auto ok = log_write(entries_);
+  if (ok) return true;
+  if (ok.error().kind != StoreError::Kind::no_space) {
+    stop(ok.error().describe());
+    return false;
+  }
+  // Nothing reached the log, so these are refused and the journal lives on.
+  while (written_.size() > before) {
+    answer(written_.back(), Outcome::overloaded, ok.error().describe());
+    written_.pop_back();
+  }
+  return false;
+}
+
+void JournalCore::sync() {
+  if (stopped_) return;
+  if (auto ok = log_sync(); !ok) stop(ok.error().describe());
+}
+
+void JournalCore::apply() {
+  if (stopped_) return;
+  const bool early = planted(Bug::reply_before_sync) || planted(Bug::apply_before_commit);
+  const Position limit = early ? log_last() : log_durable();
+  const Position answerable = planted(Bug::reply_before_sync) ? limit : log_durable();
+  for (auto& pending : written_) {
+    if (pending.first > limit) break;
+    if (pending.results.empty() && !apply_one(pending)) return;
+  }
+  while (!written_.empty() && !written_.front().results.empty() && written_.front().first <= answerable) {
+    Pending pending = std::move(written_.front());
+    written_.pop_front();
+    answer(pending, Outcome::applied, {});
+  }
+  serve_reads();
+}
+
+bool JournalCore::apply_one(Pending& pending) {
+  pending.results.reserve(pending.batch.size());
+  Position position = pending.first;
+  for (const auto& command : pending.batch) {
+    auto applied = replica_.apply({position++, term_, EntryKind::command, command.id, command.bytes});
+    if (!applied) {
+      stop(applied.error().describe());
+      return false;
+    }
+    pending.results.push_back(std::move(*applied));
+  }
+  return true;
+}
+
+void JournalCore::run_queued() {
+  while (write()) {
+    if (planted(Bug::reply_before_sync) || planted(Bug::apply_before_commit)) apply();
+    sync();
+    apply();
+  }
+  // Something may have been written before, and not synced.
+  sync();
+  apply();
+}
+
+void JournalCore::close() {
+  run_queued();
+  if (!stopped_) stop("the journal is closed");
+}
+
+void JournalCore::answer(Pending& pending, Outcome outcome, const std::string& why) {
+  Answer a;
+  a.outcome = outcome;
+  a.why = why;
+  if (outcome == Outcome::applied) a.results = std::move(pending.results);
+  admission_.release(pending.charged);
+  pending.done(std::move(a));
+}
+
+void JournalCore::serve_reads() {
+  if (reads_.empty()) return;
+  std::vector<WaitingRead> ready;
+  const Position reached = replica_.position();
+  const auto still = std::partition(reads_.begin(), reads_.end(),
+                                    [&](const WaitingRead& r) { return !stopped_ && r.min_position > reached; });
+  ready.assign(std::make_move_iterator(still), std::make_move_iterator(reads_.end()));
+  reads_.erase(still, reads_.end());
+  for (auto& waiting : ready) {
+    admission_.release_read();
+    const bool served = waiting.min_position <= reached && !stopped_;
+    waiting.fn(served ? ReadAnswer{Outcome::applied, reached, {}}
+                      : ReadAnswer{Outcome::stopped, reached, stopped_.value_or("")});
+  }
+}
+
+void JournalCore::stop(const std::string& why) {
+  if (stopped_) return;
+  stopped_ = why;
+  // What was handed to the log may be in it; what was not, is not.
+  auto written = std::exchange(written_, {});
+  auto queued = std::exchange(queued_, {});
+  const Outcome doubtful = planted(Bug::doubt_answered_as_refusal) ? Outcome::stopped : Outcome::unknown;
+  for (auto& pending : written) answer(pending, doubtful, why);
+  for (auto& pending : queued) answer(pending, Outcome::stopped, why);
+  serve_reads();
+  answer_snapshots(std::unexpected(StoreError{StoreError::Kind::stopped, {}, 0, why}));
+  emit(JournalEvent::Kind::leader_lost, replica_.position(), why);
+  emit(JournalEvent::Kind::stopped, replica_.position(), why);
+}
+
+void JournalCore::emit(JournalEvent::Kind kind, Position position, std::string detail) {
+  if (event_) event_({kind, position, std::move(detail)});
+}
+
+void JournalCore::answer_snapshots(const StoreResult<SnapshotInfo>& result) {
+  auto waiters = std::exchange(snapshot_waiters_, {});
+  for (auto& done : waiters) done(result);
+}
+
+}  // namespace skein::inline v0::journal

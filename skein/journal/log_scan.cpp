@@ -1,0 +1,259 @@
+#include "skein/journal/log_scan.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "skein/journal/planted.hpp"
+
+namespace skein::inline v0::journal {
+namespace {
+
+struct Found {
+  std::uint64_t id = 0;
+  std::string path;
+  std::expected<SegmentHeader, HeaderFault> header = std::unexpected(HeaderFault::damaged);
+};
+
+StoreResult<std::vector<Found>> find_segments(Disk& disk, const std::string& dir) {
+  std::vector<Found> found;
+  const auto names = disk.list(dir);
+  if (!names) return disk_failed(names.error(), dir);
+  for (const auto& name : *names) {
+    const auto id = parse_segment_name(name);
+    if (!id) continue;
+    Found segment{*id, path_in(dir, name)};
+    auto file = disk.open(segment.path, Disk::Mode::read);
+    if (!file) return disk_failed(file.error(), segment.path);
+    std::array<char, k_header_bytes> block{};
+    const auto got = (*file)->read_at(0, block);
+    if (!got) return disk_failed(got.error(), segment.path);
+    segment.header = decode_header({block.data(), *got});
+    if (segment.header && segment.header->id != *id) segment.header = std::unexpected(HeaderFault::damaged);
+    found.push_back(std::move(segment));
+  }
+  return found;  // names are sorted, and so are fixed-width ids
+}
+
+// Moves to `obsolete` what the tail of the list makes superfluous.
+void drop_obsolete(std::vector<Found>& found, Position snapshot, LogImage& image) {
+  std::size_t keep_from = 0;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    if (found[i].header && found[i].header->first_position <= snapshot + 1) keep_from = i;
+  }
+  std::vector<Found> kept;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    bool replaced = i < keep_from;
+    for (std::size_t j = i + 1; j < found.size() && !replaced && found[i].header; ++j) {
+      replaced = found[j].header && found[j].header->first_position <= found[i].header->first_position;
+    }
+    if (replaced) {
+      image.obsolete.push_back(found[i].path);
+    } else {
+      kept.push_back(std::move(found[i]));
+    }
+  }
+  found = std::move(kept);
+}
+
+class SegmentScan {
+ public:
+  SegmentScan(SegmentImage& image, std::string_view bytes, LogImage& log)
+      : image_(image), bytes_(bytes), log_(log), next_(image.header.first_position) {}
+
+  // Takes in batches until one does not pass.
+  StoreResult<void> take_batches() {
+    image_.mark = decode_marks(image_.header.id, bytes_);
+    while (true) {
+      const auto batch = decode_batch(image_.header.id, image_.end_offset, bytes_.substr(image_.end_offset));
+      if (!batch) return {};
+      if (auto ok = take(*batch); !ok) return ok;
+    }
+  }
+
+  // The tail rule, for the last segment.
+  StoreResult<void> judge_tail() {
+    const auto& path = image_.path;
+    const std::uint64_t end = image_.end_offset;
+    if (image_.mark && image_.mark->end_offset > end) {
+      return std::unexpected(corrupt(path, end,
+                                     fmt::format("synced up to byte {} (position {}), but whole only up to position {}",
+                                                 image_.mark->end_offset, image_.mark->position, next_ - 1)));
+    }
+    const auto later = find_batch(image_.header.id, bytes_, end + k_batch_align);
+    if (later && !planted(Bug::tail_cut_at_mark)) {
+      return std::unexpected(
+          corrupt(path, end, fmt::format("a batch is damaged although a later one, at byte {}, is whole", *later)));
+    }
+    log_.clean = image_.mark && image_.mark->end_offset == end;
+    const auto last_used = bytes_.find_last_not_of('\0');
+    if (last_used != std::string_view::npos && last_used >= end && looks_like_batch(bytes_.substr(end))) {
+      log_.cut_bytes = last_used + 1 - end;
+    }
+    return {};
+  }
+
+ private:
+  StoreResult<void> take(const BatchView& batch) {
+    if (batch.first_position > next_ || batch.first_position < image_.header.first_position || batch.count == 0) {
+      return std::unexpected(corrupt(image_.path, image_.end_offset,
+                                     fmt::format("a batch of {} entries from position {} where position {} should be",
+                                                 batch.count, batch.first_position, next_)));
+    }
+    bool terms_grow = true;
+    Term term = log_.last_term;
+    const bool whole = for_each_entry(batch, [&](const EntryView& entry) {
+      terms_grow = terms_grow && entry.term >= term;
+      term = entry.term;
+      if (entry.kind != EntryKind::skip) return;
+      if (const auto position = decode_skip(entry.bytes)) log_.skips.push_back(*position);
+    });
+    if (!whole || !terms_grow) {
+      return std::unexpected(
+          corrupt(image_.path, image_.end_offset,
+                  whole ? "a term goes back" : "a batch holds an entry of a kind or length unknown to this version"));
+    }
+    log_.last_term = term;
+    if (batch.first_position < next_) image_.forget_from(batch.first_position);
+    image_.batches.push_back(
+        {image_.end_offset, batch.first_position, batch.count, static_cast<std::uint32_t>(batch.size)});
+    image_.end_offset += batch.size;
+    next_ = batch.first_position + batch.count;
+    log_.durable = std::min(std::max(log_.durable, batch.mark), next_ - 1);
+    return {};
+  }
+
+  SegmentImage& image_;
+  std::string_view bytes_;
+  LogImage& log_;
+  Position next_;
+};
+
+StoreResult<SegmentImage> scan_segment(Found& found, const std::string& bytes, bool last, LogImage& log) {
+  if (!found.header) {
+    if (found.header.error() == HeaderFault::later_version) {
+      return std::unexpected(
+          StoreError{StoreError::Kind::version, found.path, 0, "the segment has a later format than this program"});
+    }
+    return std::unexpected(corrupt(found.path, 0, "the header of the segment is damaged"));
+  }
+  SegmentImage image;
+  image.header = *found.header;
+  image.path = found.path;
+  if (bytes.size() < image.header.nominal_bytes && !planted(Bug::short_segment_accepted)) {
+    return std::unexpected(
+        corrupt(found.path, bytes.size(),
+                fmt::format("the segment ends here, but was made {} bytes long", image.header.nominal_bytes)));
+  }
+  SegmentScan scan(image, bytes, log);
+  if (auto ok = scan.take_batches(); !ok) return std::unexpected(ok.error());
+  if (last) {
+    if (auto ok = scan.judge_tail(); !ok) return std::unexpected(ok.error());
+  }
+  return image;
+}
+
+}  // namespace
+
+Position SegmentImage::last_position() const {
+  if (batches.empty()) return header.first_position - 1;
+  return batches.back().first_position + batches.back().count - 1;
+}
+
+void SegmentImage::forget_from(Position position) {
+  while (!batches.empty() && batches.back().first_position >= position) batches.pop_back();
+  if (batches.empty()) return;
+  auto& batch = batches.back();
+  if (batch.first_position + batch.count > position) {
+    batch.count = static_cast<std::uint32_t>(position - batch.first_position);
+  }
+}
+
+StoreResult<void> read_file(Disk& disk, const std::string& path, std::string& buffer) {
+  auto file = disk.open(path, Disk::Mode::read);
+  if (!file) return disk_failed(file.error(), path);
+  const auto size = (*file)->size();
+  if (!size) return disk_failed(size.error(), path);
+  buffer.resize(*size);
+  const auto got = (*file)->read_at(0, buffer);
+  if (!got) return disk_failed(got.error(), path);
+  buffer.resize(*got);
+  return {};
+}
+
+StoreResult<void> read_entries(Disk& disk, std::span<const SegmentImage> segments, Position from,
+                               const std::function<bool(const EntryView&)>& fn) {
+  std::string bytes;
+  for (const auto& segment : segments) {
+    if (segment.batches.empty() || segment.last_position() < from) continue;
+    if (auto ok = read_file(disk, segment.path, bytes); !ok) return ok;
+    for (const auto& ref : segment.batches) {
+      if (ref.first_position + ref.count <= from) continue;
+      const auto rest = ref.offset < bytes.size() ? std::string_view(bytes).substr(ref.offset) : std::string_view();
+      const auto batch = decode_batch(segment.header.id, ref.offset, rest);
+      if (!batch) return std::unexpected(corrupt(segment.path, ref.offset, "a batch can no longer be read"));
+      bool go_on = true;
+      const bool whole = for_each_entry(*batch, [&](const EntryView& entry) {
+        const bool counts = entry.position >= from && entry.position < ref.first_position + ref.count;
+        if (counts && go_on) go_on = fn(entry);
+      });
+      if (!whole) return std::unexpected(corrupt(segment.path, ref.offset, "a batch holds an unknown entry"));
+      if (!go_on) return {};
+    }
+  }
+  return {};
+}
+
+std::optional<std::uint64_t> find_batch(std::uint64_t segment_id, std::string_view segment, std::uint64_t offset) {
+  for (; offset + k_batch_head_bytes <= segment.size(); offset += k_batch_align) {
+    const auto rest = segment.substr(offset);
+    if (looks_like_batch(rest) && decode_batch(segment_id, offset, rest)) return offset;
+  }
+  return std::nullopt;
+}
+
+StoreResult<LogImage> scan_log(Disk& disk, const std::string& dir, Position snapshot) {
+  LogImage log;
+  log.durable = snapshot;
+  log.last = snapshot;
+  auto found = find_segments(disk, dir);
+  if (!found) return std::unexpected(found.error());
+  if (!found->empty()) log.highest_id = found->back().id;
+  drop_obsolete(*found, snapshot, log);
+  if (found->empty()) {
+    if (snapshot == 0) return log;
+    return std::unexpected(corrupt(dir, 0, fmt::format("no segment goes on from the snapshot at {}", snapshot)));
+  }
+  std::string bytes;
+  for (std::size_t i = 0; i < found->size(); ++i) {
+    const bool last = i + 1 == found->size();
+    if (auto ok = read_file(disk, (*found)[i].path, bytes); !ok) return std::unexpected(ok.error());
+    auto image = scan_segment((*found)[i], bytes, last, log);
+    if (!image) return std::unexpected(image.error());
+    const Position first = image->header.first_position;
+    const Position reached = log.segments.empty() ? snapshot : log.segments.back().last_position();
+    if (first > reached + 1) {
+      const auto& where = log.segments.empty() ? *image : log.segments.back();
+      return std::unexpected(corrupt(where.path, log.segments.empty() ? 0 : where.end_offset,
+                                     fmt::format("positions {} to {} are missing", reached + 1, first - 1)));
+    }
+    for (auto& earlier : log.segments) earlier.forget_from(first);
+    // A segment is only begun when everything before its first position is synced.
+    log.durable = std::max(std::min(log.durable, image->last_position()), first - 1);
+    if (image->mark) log.durable = std::max(log.durable, std::min(image->mark->position, image->last_position()));
+    log.segments.push_back(std::move(*image));
+  }
+  log.last = log.segments.back().last_position();
+  if (log.last < snapshot) {
+    const auto& where = log.segments.back();
+    return std::unexpected(
+        corrupt(where.path, where.end_offset,
+                fmt::format("the log ends at position {}, before its snapshot at {}", log.last, snapshot)));
+  }
+  log.durable = std::max(log.durable, std::min(snapshot, log.last));
+  return log;
+}
+
+}  // namespace skein::inline v0::journal

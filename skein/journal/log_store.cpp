@@ -1,0 +1,287 @@
+#include "skein/journal/log_store.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "skein/journal/planted.hpp"
+
+namespace skein::inline v0::journal {
+namespace {
+
+constexpr std::uint64_t k_block_bytes = 4096;
+
+std::uint64_t whole_blocks(std::uint64_t bytes) { return (bytes + k_block_bytes - 1) / k_block_bytes * k_block_bytes; }
+
+}  // namespace
+
+LogStore::LogStore(Disk& disk, std::string dir, const StoreOptions& options)
+    : disk_(disk), dir_(std::move(dir)), options_(options), ids_(options.ids) {}
+
+StoreResult<std::unique_ptr<LogStore>> LogStore::open(Disk& disk, const std::string& dir, const StoreOptions& options,
+                                                      Position snapshot) {
+  auto image = scan_log(disk, dir, snapshot);
+  if (!image) return std::unexpected(image.error());
+  return open(disk, dir, options, std::move(*image));
+}
+
+StoreResult<std::unique_ptr<LogStore>> LogStore::open(Disk& disk, const std::string& dir, const StoreOptions& options,
+                                                      LogImage image) {
+  std::unique_ptr<LogStore> store(new LogStore(disk, dir, options));
+  if (auto ok = store->start(std::move(image)); !ok) return std::unexpected(ok.error());
+  return store;
+}
+
+StoreResult<void> LogStore::start(LogImage image) {
+  // An earlier program may have died between giving a file its name and syncing the folder. What is built on now, and
+  // what is removed because of it, must not outlive the name.
+  if (!planted(Bug::found_names_not_synced)) {
+    if (auto ok = sync_folder(disk_, dir_); !ok) return ok;
+  }
+  last_ = image.last;
+  durable_ = image.durable;
+  last_term_ = image.last_term;
+  highest_id_ = image.highest_id;
+  cut_bytes_ = image.cut_bytes;
+  skips_ = std::move(image.skips);
+  segments_ = std::move(image.segments);
+  if (!segments_.empty() && !planted(Bug::configured_ids_win)) ids_ = segments_.back().header.ids;
+  const bool in_place = image.clean || (planted(Bug::tail_not_copied) && !segments_.empty());
+  if (auto ok = in_place ? go_on_in_place() : copy_tail(highest_id_ + 1); !ok) return ok;
+  collect_leftovers(image.obsolete);
+  return {};
+}
+
+StoreResult<void> LogStore::go_on_in_place() {
+  const auto& active = segments_.back();
+  auto file = disk_.open(active.path, Disk::Mode::write);
+  if (!file) return disk_failed(file.error(), active.path);
+  file_ = std::move(*file);
+  mark_sequence_ = active.mark ? active.mark->sequence : 0;
+  marked_end_ = active.mark ? active.mark->end_offset : 0;
+  durable_ = last_;
+  return {};
+}
+
+// Whether the tail is on the disk or only in the page cache of an earlier program nobody can tell; a copy that was
+// synced is.
+StoreResult<void> LogStore::copy_tail(std::uint64_t id) {
+  SegmentHeader header{id, durable_ + 1, 0, last_term_, ids_};
+  header.nominal_bytes =
+      whole_blocks(std::max<std::uint64_t>(options_.first_segment_bytes, k_header_bytes + 2 * bytes_after(durable_)));
+  std::vector<std::pair<EntryView, std::string>> tail;
+  auto ok = read(durable_ + 1, [&](const EntryView& entry) {
+    tail.emplace_back(entry, std::string(entry.bytes));
+    return true;
+  });
+  if (!ok) return ok;
+  std::vector<EntryView> views;
+  for (auto& [entry, bytes] : tail) {
+    entry.bytes = bytes;
+    views.push_back(entry);
+  }
+  bool handed_out = false;
+  auto built = build_segment(disk_, dir_, header, [&]() -> StoreResult<std::span<const EntryView>> {
+    if (std::exchange(handed_out, true)) return std::span<const EntryView>();
+    return std::span<const EntryView>(views);
+  });
+  if (!built) return std::unexpected(built.error());
+  for (auto& segment : segments_) segment.forget_from(header.first_position);
+  segments_.push_back({built->header, built->path, std::move(built->batches), built->end_offset, built->mark});
+  highest_id_ = id;
+  return go_on_in_place();
+}
+
+// Unfinished files go, spares of a useful size are taken over, obsolete segments are removed. That removing fails is no
+// reason not to start: the next open tries again.
+void LogStore::collect_leftovers(const std::vector<std::string>& obsolete) {
+  for (const auto& path : obsolete) try_remove(disk_, path);
+  const auto names = disk_.list(dir_);
+  if (!names) return;
+  for (const auto& name : *names) {
+    const std::string path = path_in(dir_, name);
+    if (name.ends_with(".tmp") && (name.starts_with("spare-") || name.starts_with("seg-"))) try_remove(disk_, path);
+    const auto number = parse_numbered(name, "spare-", ".log");
+    if (!number) continue;
+    next_spare_ = std::max(next_spare_, *number + 1);
+    auto file = disk_.open(path, Disk::Mode::read);
+    const auto size = file ? (*file)->size() : DiskResult<std::uint64_t>(0U);
+    if (size && *size >= options_.segment_bytes && spares_.size() < options_.spares_kept) {
+      spares_.push_back({path, *size});
+    } else {
+      try_remove(disk_, path);
+    }
+  }
+  if (planted(Bug::found_names_not_synced)) return;
+  [[maybe_unused]] const auto ignored = sync_folder(disk_, dir_);
+}
+
+StoreResult<void> LogStore::append(std::span<const EntryView> entries) {
+  if (failure_) return stopped();
+  if (entries.empty()) return {};
+  if (auto ok = sync(); !ok) return ok;
+  const Position first = entries.front().position;
+  const std::uint64_t size = batch_bytes(entries);
+  const auto& active = segments_.back();
+  if (first < active.header.first_position || active.end_offset + size > active.header.nominal_bytes) {
+    if (auto ok = roll_over(first, size); !ok) return ok;
+  }
+  if (first <= last_) {
+    for (auto& segment : segments_) segment.forget_from(first);
+    durable_ = std::min(durable_, first - 1);
+  }
+  auto& segment = segments_.back();
+  buffer_.clear();
+  const Position mark = planted(Bug::mark_ahead_of_sync) ? entries.back().position : durable_;
+  encode_batch(buffer_, segment.header.id, segment.end_offset, mark, entries);
+  dirty_ = true;
+  if (auto ok = file_->write_at(segment.end_offset, buffer_); !ok) return poison(ok.error(), segment.path);
+  segment.batches.push_back(
+      {segment.end_offset, first, static_cast<std::uint32_t>(entries.size()), static_cast<std::uint32_t>(size)});
+  segment.end_offset += size;
+  last_ = entries.back().position;
+  last_term_ = entries.back().term;
+  return {};
+}
+
+StoreResult<void> LogStore::sync() {
+  if (failure_) return stopped();
+  if (!dirty_) return {};
+  if (auto ok = file_->sync(); !ok && !planted(Bug::sync_error_ignored)) {
+    return poison(ok.error(), segments_.back().path);
+  }
+  dirty_ = false;
+  durable_ = last_;
+  return {};
+}
+
+StoreResult<void> LogStore::mark_idle() {
+  if (failure_) return stopped();
+  if (!planted(Bug::idle_mark_before_sync)) {
+    if (auto ok = sync(); !ok) return ok;
+  }
+  const auto& active = segments_.back();
+  if (marked_end_ == active.end_offset) return {};
+  const Mark mark{mark_sequence_ + 1, active.end_offset, last_};
+  const auto sector = encode_mark(active.header.id, mark);
+  if (auto ok = file_->write_at(mark_slot_offset(mark.sequence), sector); !ok) return poison(ok.error(), active.path);
+  if (auto ok = file_->sync(); !ok) return poison(ok.error(), active.path);
+  mark_sequence_ = mark.sequence;
+  marked_end_ = mark.end_offset;
+  dirty_ = false;
+  durable_ = last_;
+  return {};
+}
+
+// The file the next segment is made of: a spare when there is one of sufficient size, else one made here and now.
+StoreResult<std::string> LogStore::file_for_segment(std::uint64_t& bytes) {
+  const auto fits = std::ranges::find_if(spares_, [&](const Spare& spare) { return spare.bytes >= bytes; });
+  if (fits != spares_.end()) {
+    const Spare spare = std::move(*fits);
+    spares_.erase(fits);
+    bytes = spare.bytes;
+    return spare.path;
+  }
+  bytes = whole_blocks(std::max(bytes, options_.segment_bytes));
+  std::string path = path_in(dir_, segment_name(highest_id_ + 1)) + ".tmp";
+  if (auto ok = write_zeros(disk_, path, bytes); !ok) {
+    try_remove(disk_, path);
+    return std::unexpected(ok.error());
+  }
+  return path;
+}
+
+StoreResult<void> LogStore::roll_over(Position first, std::uint64_t batch_size) {
+  std::uint64_t bytes = k_header_bytes + batch_size;
+  auto from = file_for_segment(bytes);
+  if (!from) {
+    if (from.error().kind == StoreError::Kind::no_space) return std::unexpected(from.error());
+    return poison({DiskError::Code::io, from.error().what}, from.error().file);
+  }
+  SegmentImage next;
+  next.header = {highest_id_ + 1, first, bytes, last_term_, ids_};
+  next.path = path_in(dir_, segment_name(next.header.id));
+  auto file = disk_.open(*from, Disk::Mode::write);
+  if (!file) return poison(file.error(), *from);
+  if (auto ok = (*file)->write_at(0, encode_header(next.header)); !ok) return poison(ok.error(), *from);
+  if (!planted(Bug::header_not_synced)) {
+    if (auto ok = (*file)->sync(); !ok) return poison(ok.error(), *from);
+  }
+  if (auto ok = disk_.rename(*from, next.path); !ok) return poison(ok.error(), *from);
+  if (auto ok = sync_folder(disk_, dir_); !ok) return poison({DiskError::Code::io, ok.error().what}, dir_);
+  file_ = std::move(*file);
+  highest_id_ = next.header.id;
+  mark_sequence_ = 0;
+  marked_end_ = 0;
+  segments_.push_back(std::move(next));
+  spare_failed_ = false;
+  return {};
+}
+
+StoreResult<void> LogStore::read(Position from, const std::function<bool(const EntryView&)>& fn) const {
+  return read_entries(disk_, segments_, from, fn);
+}
+
+std::optional<SpareJob> LogStore::take_spare_job() {
+  if (failure_ || spare_under_way_ || spare_failed_ || spares_.size() >= options_.spares_kept) return std::nullopt;
+  // A log that hardly grows needs no spare yet, and the disk's room may be wanted elsewhere.
+  const auto& active = segments_.back();
+  if (segments_.size() == 1 && active.end_offset < active.header.nominal_bytes / 4) return std::nullopt;
+  spare_under_way_ = true;
+  return SpareJob{dir_, next_spare_++, options_.segment_bytes};
+}
+
+void LogStore::spare_done(const StoreResult<Spare>& spare) {
+  spare_under_way_ = false;
+  spare_failed_ = !spare;
+  if (spare) spares_.push_back(*spare);
+}
+
+std::optional<DiscardJob> LogStore::trim(Position snapshot) {
+  DiscardJob job;
+  job.dir = dir_;
+  const Position covered = planted(Bug::trim_past_snapshot) ? last_ : snapshot;
+  while (segments_.size() > 1 && segments_[1].header.first_position <= covered + 1) {
+    job.segments.push_back({segments_.front().path, segments_.front().header.nominal_bytes});
+    segments_.erase(segments_.begin());
+  }
+  if (job.segments.empty()) return std::nullopt;
+  std::ranges::partition(job.segments, [&](const Spare& s) { return s.bytes >= options_.segment_bytes; });
+  const auto useful = static_cast<std::size_t>(
+      std::ranges::count_if(job.segments, [&](const Spare& s) { return s.bytes >= options_.segment_bytes; }));
+  const std::size_t held = spares_.size() + (spare_under_way_ ? 1U : 0U);
+  job.recycle = std::min(useful, options_.spares_kept > held ? options_.spares_kept - held : 0U);
+  job.number = next_spare_;
+  next_spare_ += job.recycle;
+  return job;
+}
+
+void LogStore::discard_done(const StoreResult<std::vector<Spare>>& spares) {
+  spare_failed_ = false;
+  if (spares) spares_.insert(spares_.end(), spares->begin(), spares->end());
+}
+
+std::uint64_t LogStore::bytes_after(Position position) const {
+  std::uint64_t bytes = 0;
+  for (const auto& segment : segments_) {
+    for (const auto& batch : segment.batches) {
+      if (batch.first_position + batch.count > position + 1) bytes += batch.size;
+    }
+  }
+  return bytes;
+}
+
+std::unexpected<StoreError> LogStore::poison(const DiskError& error, const std::string& path) {
+  failure_ = from_disk(error, path);
+  failure_->kind = StoreError::Kind::io;
+  return std::unexpected(*failure_);
+}
+
+std::unexpected<StoreError> LogStore::stopped() const {
+  return std::unexpected(
+      StoreError{StoreError::Kind::stopped, failure_->file, 0,
+                 fmt::format("the journal was stopped by an earlier failure: {}", failure_->describe())});
+}
+
+}  // namespace skein::inline v0::journal

@@ -1,0 +1,113 @@
+// The log of one folder: appends batches, syncs them, rolls over to prepared segments, reads them back.
+//
+// One thread; no clock. Whoever opens it holds the folder's lock. Every step that touches the disk is a call of its
+// own, so that the simulator can crash between any two.
+//
+// 1. At most one batch is written and not synced: append() syncs what came before it.
+// 2. A failed write or sync poisons the store for good: every later call answers `stopped`. Running out of room while
+//    a new segment is prepared does not: nothing was written to the log.
+// 3. What open() found past the durable mark was copied to a fresh segment and synced before anyone saw it.
+// 4. All segments but the last are synced up to the first position of their successor.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "skein/journal/disk.hpp"
+#include "skein/journal/log_scan.hpp"
+#include "skein/journal/segment_file.hpp"
+#include "skein/journal/store_error.hpp"
+
+namespace skein::inline v0::journal {
+
+struct StoreOptions {
+  std::uint64_t segment_bytes = 64ULL << 20U;
+  std::uint64_t first_segment_bytes = 1ULL << 20U;  // of a new or reopened log: made while the caller waits
+  std::size_t spares_kept = 2;
+  IdLimits ids;  // for a new folder
+};
+
+class LogStore {
+ public:
+  // Opens or creates the log of `dir`, of which everything up to `snapshot` is in a snapshot.
+  [[nodiscard]] static StoreResult<std::unique_ptr<LogStore>> open(Disk& disk, const std::string& dir,
+                                                                   const StoreOptions& options, Position snapshot);
+  // The same, when it was scanned already.
+  [[nodiscard]] static StoreResult<std::unique_ptr<LogStore>> open(Disk& disk, const std::string& dir,
+                                                                   const StoreOptions& options, LogImage image);
+
+  // Writes one batch with one write. Positions are consecutive; the first is next_position(), or less to replace a
+  // tail.
+  [[nodiscard]] StoreResult<void> append(std::span<const EntryView> entries);
+  // Makes everything appended durable.
+  [[nodiscard]] StoreResult<void> sync();
+  // Records, synced and away from the last batch, that all of it is durable. For when the log falls idle, and at close.
+  [[nodiscard]] StoreResult<void> mark_idle();
+
+  // Hands out the entries from `from` on, in order, until fn answers false. The views die with the call.
+  [[nodiscard]] StoreResult<void> read(Position from, const std::function<bool(const EntryView&)>& fn) const;
+
+  // What to prepare so that the next roll-over does not wait; nothing while enough is there or under way.
+  [[nodiscard]] std::optional<SpareJob> take_spare_job();
+  // After a failure no spare is asked for until a roll-over, a trim or retry_spares(): it was most likely want of room.
+  void spare_done(const StoreResult<Spare>& spare);
+  void retry_spares() { spare_failed_ = false; }
+  // Leaves out the segments that a snapshot at `snapshot` makes superfluous; the job gets rid of their files.
+  [[nodiscard]] std::optional<DiscardJob> trim(Position snapshot);
+  void discard_done(const StoreResult<std::vector<Spare>>& spares);
+
+  [[nodiscard]] Position next_position() const { return last_ + 1; }
+  [[nodiscard]] Position last_position() const { return last_; }
+  [[nodiscard]] Position durable_position() const { return durable_; }
+  [[nodiscard]] Term last_term() const { return last_term_; }
+  [[nodiscard]] IdLimits ids() const { return ids_; }
+  // Bytes of the batches that hold entries after `position`.
+  [[nodiscard]] std::uint64_t bytes_after(Position position) const;
+  // Bytes of a torn batch that open() left out.
+  [[nodiscard]] std::uint64_t cut_bytes() const { return cut_bytes_; }
+  // Positions that skip entries in the log found at open name.
+  [[nodiscard]] const std::vector<Position>& skips() const { return skips_; }
+  [[nodiscard]] std::size_t segment_count() const { return segments_.size(); }
+  [[nodiscard]] const std::optional<StoreError>& failure() const { return failure_; }
+
+ private:
+  LogStore(Disk& disk, std::string dir, const StoreOptions& options);
+
+  [[nodiscard]] StoreResult<void> start(LogImage image);
+  [[nodiscard]] StoreResult<void> go_on_in_place();
+  [[nodiscard]] StoreResult<void> copy_tail(std::uint64_t id);
+  [[nodiscard]] StoreResult<void> roll_over(Position first, std::uint64_t batch_size);
+  [[nodiscard]] StoreResult<std::string> file_for_segment(std::uint64_t& bytes);
+  void collect_leftovers(const std::vector<std::string>& obsolete);
+  std::unexpected<StoreError> poison(const DiskError& error, const std::string& path);
+  [[nodiscard]] std::unexpected<StoreError> stopped() const;
+
+  Disk& disk_;
+  std::string dir_;
+  StoreOptions options_;
+  IdLimits ids_;
+  std::vector<SegmentImage> segments_;  // the last one is written to
+  std::unique_ptr<File> file_;
+  std::uint64_t mark_sequence_ = 0;
+  std::uint64_t marked_end_ = 0;
+  std::uint64_t highest_id_ = 0;
+  Position last_ = 0;
+  Position durable_ = 0;
+  Term last_term_ = 0;
+  bool dirty_ = false;
+  std::string buffer_;
+  std::vector<Spare> spares_;
+  std::uint64_t next_spare_ = 1;
+  bool spare_under_way_ = false;
+  bool spare_failed_ = false;
+  std::uint64_t cut_bytes_ = 0;
+  std::vector<Position> skips_;
+  std::optional<StoreError> failure_;
+};
+
+}  // namespace skein::inline v0::journal

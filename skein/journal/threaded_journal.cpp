@@ -1,0 +1,248 @@
+#include "skein/journal/threaded_journal.hpp"
+
+#include <future>
+#include <utility>
+
+#include "skein/journal/embedded_core.hpp"
+#include "skein/journal/file_disk.hpp"
+#include "skein/journal/memory_core.hpp"
+
+namespace skein::inline v0::journal {
+namespace {
+
+constexpr std::chrono::milliseconds k_disk_check_interval{1000};
+constexpr const char* k_self = "self";
+constexpr const char* k_closed = "the journal is closed";
+
+}  // namespace
+
+AsideThread::AsideThread(Disk& disk, std::function<void(AsideResult)> done)
+    : disk_(disk), done_(std::move(done)), thread_([this] { run(); }) {}
+
+AsideThread::~AsideThread() { stop(); }
+
+void AsideThread::post(AsideJob job) {
+  const std::lock_guard lock(mutex_);
+  jobs_.push_back(std::move(job));
+  wake_.notify_one();
+}
+
+void AsideThread::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    wake_.notify_one();
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+void AsideThread::run() {
+  while (true) {
+    std::unique_lock lock(mutex_);
+    wake_.wait(lock, [this] { return stopping_ || !jobs_.empty(); });
+    if (stopping_) return;
+    const AsideJob job = std::move(jobs_.front());
+    jobs_.pop_front();
+    lock.unlock();
+    done_(run_aside(disk_, job));
+  }
+}
+
+ThreadedJournal::ThreadedJournal(std::unique_ptr<JournalCore> core, Disk* disk) : core_(std::move(core)) {
+  core_->on_event([this](const JournalEvent& event) { emit(event); });
+  if (disk != nullptr) {
+    const auto done = [this](AsideResult result) {
+      Message message(std::move(result));
+      post(message);
+    };
+    spare_thread_ = std::make_unique<AsideThread>(*disk, done);
+    slow_thread_ = std::make_unique<AsideThread>(*disk, done);
+  }
+  publish_status();
+  thread_ = std::thread([this] { run(); });
+}
+
+ThreadedJournal::~ThreadedJournal() { close(); }
+
+bool ThreadedJournal::post(Message& message) {
+  const std::lock_guard lock(mutex_);
+  if (closing_) return false;
+  inbox_.push_back(std::move(message));
+  if (waiting_) wake_.notify_one();
+  return true;
+}
+
+void ThreadedJournal::append(Batch batch, AnswerFn done, Urgency urgency) {
+  if (auto refusal = core_->admission().admit(batch, urgency)) {
+    done(std::move(*refusal));
+    return;
+  }
+  const std::uint64_t charged = Admission::charge(batch);
+  Message message(AppendMessage{std::move(batch), std::move(done)});
+  if (post(message)) return;
+  core_->admission().release(charged);
+  Answer answer;
+  answer.outcome = Outcome::stopped;
+  answer.why = k_closed;
+  std::get<AppendMessage>(message).done(std::move(answer));
+}
+
+void ThreadedJournal::read(Position min_position, ReadFn fn) {
+  if (!core_->admission().admit_read()) {
+    fn({Outcome::overloaded, 0, "reads_waiting is used up: try later"});
+    return;
+  }
+  Message message(ReadMessage{min_position, std::move(fn)});
+  if (post(message)) return;
+  core_->admission().release_read();
+  std::get<ReadMessage>(message).fn({Outcome::stopped, 0, k_closed});
+}
+
+void ThreadedJournal::snapshot(SnapshotFn done) {
+  Message message(SnapshotMessage{std::move(done)});
+  if (post(message)) return;
+  std::get<SnapshotMessage>(message).done(std::unexpected(StoreError{StoreError::Kind::stopped, {}, 0, k_closed}));
+}
+
+void ThreadedJournal::trim() {
+  Message message(TrimMessage{});
+  post(message);
+}
+
+void ThreadedJournal::run() {
+  emit({JournalEvent::Kind::leader_elected, core_->replica().position(), k_self});
+  std::vector<Message> messages;
+  bool quiet = false;
+  while (take_messages(messages, quiet)) {
+    for (auto& message : messages) handle(message);
+    messages.clear();
+    core_->run_queued();
+    if (quiet) core_->idle();
+    idle_marked_ = quiet;
+    hand_out_jobs();
+    publish_status();
+  }
+  core_->close();
+  publish_status();
+}
+
+bool ThreadedJournal::take_messages(std::vector<Message>& messages, bool& quiet) {
+  std::unique_lock lock(mutex_);
+  const auto ready = [this] { return closing_ || !inbox_.empty(); };
+  quiet = false;
+  if (!ready()) {
+    waiting_ = true;
+    if (!idle_marked_) {
+      quiet = !wake_.wait_for(lock, core_->limits().idle_after, ready);
+    } else if (core_->admission().disk_low()) {
+      quiet = !wake_.wait_for(lock, k_disk_check_interval, ready);
+    } else {
+      wake_.wait(lock, ready);
+    }
+    waiting_ = false;
+  }
+  messages.swap(inbox_);
+  return !closing_ || !messages.empty();
+}
+
+void ThreadedJournal::handle(Message& message) {
+  if (auto* append = std::get_if<AppendMessage>(&message))
+    core_->submit(std::move(append->batch), std::move(append->done));
+  if (auto* read = std::get_if<ReadMessage>(&message)) core_->read(read->min_position, std::move(read->fn));
+  if (auto* snapshot = std::get_if<SnapshotMessage>(&message)) core_->request_snapshot(std::move(snapshot->done));
+  if (std::holds_alternative<TrimMessage>(message)) core_->request_trim();
+  if (const auto* result = std::get_if<AsideResult>(&message)) core_->job_done(*result);
+}
+
+void ThreadedJournal::hand_out_jobs() {
+  while (auto job = core_->take_job()) {
+    auto& thread = std::holds_alternative<SpareJob>(*job) ? spare_thread_ : slow_thread_;
+    thread->post(std::move(*job));
+  }
+}
+
+void ThreadedJournal::publish_status() {
+  applied_.store(core_->replica().position(), std::memory_order_release);
+  snapshot_.store(core_->snapshot_position(), std::memory_order_release);
+  stopped_.store(core_->stopped().has_value(), std::memory_order_release);
+}
+
+std::uint64_t ThreadedJournal::subscribe(EventFn fn) {
+  const std::lock_guard lock(subscribers_mutex_);
+  subscribers_[next_subscription_] = std::make_shared<EventFn>(std::move(fn));
+  return next_subscription_++;
+}
+
+void ThreadedJournal::unsubscribe(std::uint64_t subscription) {
+  const std::lock_guard lock(subscribers_mutex_);
+  subscribers_.erase(subscription);
+}
+
+void ThreadedJournal::emit(const JournalEvent& event) {
+  std::vector<std::shared_ptr<EventFn>> listeners;
+  {
+    const std::lock_guard lock(subscribers_mutex_);
+    for (const auto& [number, fn] : subscribers_) listeners.push_back(fn);
+  }
+  if (event.kind == JournalEvent::Kind::stopped) stopped_.store(true, std::memory_order_release);
+  for (const auto& fn : listeners) (*fn)(event);
+}
+
+std::optional<std::string> ThreadedJournal::leader() const {
+  if (stopped_.load(std::memory_order_acquire)) return std::nullopt;
+  return k_self;
+}
+
+bool ThreadedJournal::has_quorum() const { return !stopped_.load(std::memory_order_acquire); }
+
+bool ThreadedJournal::wait_leader(std::chrono::milliseconds) { return has_quorum(); }
+
+JournalStatus ThreadedJournal::status() const {
+  JournalStatus status;
+  status.applied = applied_.load(std::memory_order_acquire);
+  status.snapshot = snapshot_.load(std::memory_order_acquire);
+  status.in_flight_bytes = core_->admission().in_flight();
+  status.disk_low = core_->admission().disk_low();
+  status.stopped = stopped_.load(std::memory_order_acquire);
+  return status;
+}
+
+void ThreadedJournal::close() {
+  const std::lock_guard only_one(close_mutex_);
+  {
+    const std::lock_guard lock(mutex_);
+    closing_ = true;
+    wake_.notify_one();
+  }
+  if (thread_.joinable()) thread_.join();
+  if (spare_thread_) spare_thread_->stop();
+  if (slow_thread_) slow_thread_->stop();
+}
+
+StoreResult<std::unique_ptr<Journal>> open_journal(Disk& disk, const std::string& dir, MachineRef machine,
+                                                   const JournalLimits& limits) {
+  auto core = EmbeddedCore::open(disk, dir, machine, limits);
+  if (!core) return std::unexpected(core.error());
+  return std::make_unique<ThreadedJournal>(std::move(*core), &disk);
+}
+
+StoreResult<std::unique_ptr<Journal>> open_journal(const std::string& dir, MachineRef machine,
+                                                   const JournalLimits& limits) {
+  return open_journal(file_disk(), dir, machine, limits);
+}
+
+std::unique_ptr<Journal> open_memory_journal(MachineRef machine, const JournalLimits& limits) {
+  return std::make_unique<ThreadedJournal>(std::make_unique<MemoryCore>(machine, limits), nullptr);
+}
+
+Answer append_and_wait(Journal& journal, Batch batch, std::chrono::milliseconds timeout, Urgency urgency) {
+  auto promise = std::make_shared<std::promise<Answer>>();
+  auto future = promise->get_future();
+  journal.append(std::move(batch), [promise](Answer answer) { promise->set_value(std::move(answer)); }, urgency);
+  if (future.wait_for(timeout) == std::future_status::ready) return future.get();
+  Answer late;
+  late.why = "no answer in time: append the same ids again";
+  return late;
+}
+
+}  // namespace skein::inline v0::journal

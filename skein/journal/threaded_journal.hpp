@@ -1,0 +1,113 @@
+// Drives a JournalCore on a thread of its own: many appends, one sync. Slow work (snapshots, discarded segments) and
+// the preparation of spare segments have a thread each, so that neither holds up the log nor the other.
+//
+// Functions may be called from any thread; see journal.hpp for where callbacks run. The inbox is bounded by the core's
+// admission, which counts a batch from append() to its answer.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <variant>
+#include <vector>
+
+#include "skein/journal/journal.hpp"
+#include "skein/journal/journal_core.hpp"
+
+namespace skein::inline v0::journal {
+
+// A thread that does one kind of job after another. At most as many wait as the core has out at once: one of each kind.
+class AsideThread {
+ public:
+  AsideThread(Disk& disk, std::function<void(AsideResult)> done);
+  ~AsideThread();
+  AsideThread(const AsideThread&) = delete;
+  AsideThread& operator=(const AsideThread&) = delete;
+
+  void post(AsideJob job);
+  // Ends after the job under way; those still waiting are dropped.
+  void stop();
+
+ private:
+  void run();
+
+  Disk& disk_;
+  std::function<void(AsideResult)> done_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::deque<AsideJob> jobs_;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+class ThreadedJournal final : public Journal {
+ public:
+  // The disk is for the core's jobs; none for a core that has no jobs.
+  ThreadedJournal(std::unique_ptr<JournalCore> core, Disk* disk);
+  ~ThreadedJournal() override;
+
+  void append(Batch batch, AnswerFn done, Urgency urgency) override;
+  void read(Position min_position, ReadFn fn) override;
+  void snapshot(SnapshotFn done) override;
+  void trim() override;
+  std::uint64_t subscribe(EventFn fn) override;
+  void unsubscribe(std::uint64_t subscription) override;
+  [[nodiscard]] std::optional<std::string> leader() const override;
+  [[nodiscard]] bool has_quorum() const override;
+  [[nodiscard]] bool wait_leader(std::chrono::milliseconds timeout) override;
+  [[nodiscard]] JournalStatus status() const override;
+  void close() override;
+
+ private:
+  struct AppendMessage {
+    Batch batch;
+    AnswerFn done;
+  };
+  struct ReadMessage {
+    Position min_position = 0;
+    ReadFn fn;
+  };
+  struct SnapshotMessage {
+    SnapshotFn done;
+  };
+  struct TrimMessage {};
+  using Message = std::variant<AppendMessage, ReadMessage, SnapshotMessage, TrimMessage, AsideResult>;
+
+  // False when the journal is closed; the message is then untouched.
+  bool post(Message& message);
+  void run();
+  // Waits for messages, or until the log should be marked idle. False when it is time to end.
+  bool take_messages(std::vector<Message>& messages, bool& quiet);
+  void handle(Message& message);
+  void hand_out_jobs();
+  void publish_status();
+  void emit(const JournalEvent& event);
+
+  std::unique_ptr<JournalCore> core_;
+  std::unique_ptr<AsideThread> spare_thread_;
+  std::unique_ptr<AsideThread> slow_thread_;
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::vector<Message> inbox_;
+  bool closing_ = false;
+  bool waiting_ = false;
+  bool idle_marked_ = true;
+
+  std::atomic<Position> applied_{0};
+  std::atomic<Position> snapshot_{0};
+  std::atomic<bool> stopped_{false};
+
+  std::mutex subscribers_mutex_;
+  std::map<std::uint64_t, std::shared_ptr<EventFn>> subscribers_;
+  std::uint64_t next_subscription_ = 1;
+
+  std::mutex close_mutex_;
+  std::thread thread_;
+};
+
+}  // namespace skein::inline v0::journal

@@ -1,0 +1,283 @@
+#include "skein/registry/entry_table.hpp"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cassert>
+#include <cerrno>
+#include <new>
+#include <system_error>
+
+namespace skein::inline v0::detail {
+namespace {
+
+constexpr std::uint64_t k_empty = 0;
+constexpr std::uint64_t k_grave = 1;
+constexpr std::uint64_t k_first = 2;  // what is added to an index, to tell it from the two above
+constexpr std::size_t k_smallest_array = 16;
+constexpr std::size_t k_kept_aside = 64;  // free indexes of one shard
+
+template <class T>
+T* reserve(std::size_t count) {
+  void* memory =
+      ::mmap(nullptr, count * sizeof(T), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) {
+    throw std::system_error(errno, std::generic_category(), "reserving address space for the registry (entries)");
+  }
+  // Lookups go all over the place, and would miss the TLB each time. It is advice: no harm if it is not taken.
+  ::madvise(memory, count * sizeof(T), MADV_HUGEPAGE);
+  return static_cast<T*>(memory);
+}
+
+[[nodiscard]] std::uint64_t slot_word(const Key& key, std::uint32_t index) {
+  return (std::uint64_t{key.tag()} << 32U) | (index + k_first);
+}
+
+}  // namespace
+
+BlockPool::Block BlockPool::take() {
+  const std::scoped_lock lock(mutex_);
+  if (free_.empty()) {
+    all_.push_back(std::make_unique<std::atomic<std::uint64_t>[]>(words_));
+    return all_.back().get();
+  }
+  const Block block = free_.back();
+  free_.pop_back();
+  return block;
+}
+
+void BlockPool::give(Block block) {
+  const std::scoped_lock lock(mutex_);
+  free_.push_back(block);
+}
+
+EntryTable::EntryTable(std::uint32_t capacity)
+    : capacity_(capacity),
+      reserved_(capacity + static_cast<std::uint32_t>(k_shards * k_kept_aside)),
+      hot_(reserve<HotEntry>(reserved_)),
+      cold_(reserve<ColdEntry>(reserved_)),
+      shards_(std::make_unique<Shard[]>(k_shards)) {
+  for (std::size_t i = 0; i < k_shards; ++i) {
+    shards_[i].array.store(shards_[i].arrays.take(k_smallest_array, nullptr), std::memory_order_release);
+  }
+}
+
+EntryTable::~EntryTable() {
+  ::munmap(hot_, std::size_t{reserved_} * sizeof(HotEntry));
+  ::munmap(cold_, std::size_t{reserved_} * sizeof(ColdEntry));
+}
+
+bool EntryTable::matches(std::uint32_t index, const Key& key) const {
+  const HotEntry& entry = hot_[index];
+  if (entry.shape.load(std::memory_order_acquire) != key.shape()) return false;
+  const std::size_t inline_words = std::min(key.count(), k_inline_key_words);
+  for (std::size_t i = 0; i < inline_words; ++i) {
+    if (entry.key[i].load(std::memory_order_acquire) != key.word(i)) return false;
+  }
+  if (key.count() <= k_inline_key_words) return true;
+  const BlockPool::Block rest = cold_[index].key_rest.load(std::memory_order_acquire);
+  if (rest == nullptr) return false;
+  for (std::size_t i = k_inline_key_words; i < key.count(); ++i) {
+    if (rest[i - k_inline_key_words].load(std::memory_order_acquire) != key.word(i)) return false;
+  }
+  return true;
+}
+
+EntryTable::Seen EntryTable::find(const Key& key) const {
+  const Shard& shard = shards_[shard_of(key)];
+  const std::uint32_t tag = key.tag();
+  for (;;) {
+    const std::uint32_t generation = shard.generation.load(std::memory_order_acquire);
+    const WordArray& array = *shard.array.load(std::memory_order_acquire);
+    bool changed = false;
+    for (std::size_t at = tag;; ++at) {
+      const std::uint64_t word = array.at(at).load(std::memory_order_acquire);
+      if (word == k_empty) break;
+      if (word >> 32U != tag || word == k_grave) continue;
+      const auto index = static_cast<std::uint32_t>(word - k_first);
+      const HotEntry& entry = hot_[index];
+      const std::uint32_t incarnation = entry.incarnation.load(std::memory_order_acquire);
+      if ((incarnation & 1U) == 0 || !matches(index, key)) continue;
+      const std::uint64_t owner = entry.owner.load(std::memory_order_acquire);
+      if (entry.incarnation.load(std::memory_order_acquire) == incarnation) return {index, incarnation, owner};
+      // It ended meanwhile; the key may have another entry by now.
+      changed = true;
+      break;
+    }
+    if (!changed && shard.generation.load(std::memory_order_acquire) == generation) return {};
+  }
+}
+
+Pid EntryTable::owner_of(std::uint64_t ref) const {
+  const std::uint64_t owner = hot_[ref >> 32U].owner.load(std::memory_order_acquire);
+  return is_live(ref) ? Pid::from_bits(owner) : Pid{};
+}
+
+bool EntryTable::read_text(std::uint64_t ref, std::string& text) const {
+  const auto index = static_cast<std::uint32_t>(ref >> 32U);
+  const HotEntry& entry = hot_[index];
+  const std::uint32_t shape = entry.shape.load(std::memory_order_acquire);
+  const std::size_t begin = Key::is_scoped(shape) ? 1 : 0;
+  const std::size_t bytes = std::min(Key::text_bytes(shape), k_registry_text_max);
+  const std::size_t count = begin + (bytes + 7) / 8;
+  const BlockPool::Block rest = cold_[index].key_rest.load(std::memory_order_acquire);
+  if (count > k_inline_key_words && rest == nullptr) return false;
+  std::uint64_t words[Key::k_words];
+  for (std::size_t i = begin; i < count; ++i) {
+    words[i - begin] = i < k_inline_key_words ? entry.key[i].load(std::memory_order_acquire)
+                                              : rest[i - k_inline_key_words].load(std::memory_order_acquire);
+  }
+  if (!is_live(ref)) return false;
+  text.resize(bytes);
+  if (bytes != 0) std::memcpy(text.data(), words, bytes);
+  return true;
+}
+
+std::atomic<std::uint64_t>& EntryTable::set_link(std::uint32_t index, std::size_t i) const {
+  ColdEntry& entry = cold_[index];
+  if (i < k_inline_sets) return entry.sets[i];
+  return entry.sets_rest.load(std::memory_order_acquire)[i - k_inline_sets];
+}
+
+bool EntryTable::is_in_set(std::uint32_t index, std::uint32_t set) const {
+  const ColdEntry& entry = cold_[index];
+  const std::size_t count = std::min<std::size_t>(entry.sets_count.load(std::memory_order_acquire), k_capabilities_max);
+  const BlockPool::Block rest = entry.sets_rest.load(std::memory_order_acquire);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (i >= k_inline_sets && rest == nullptr) return false;
+    const std::uint64_t link = i < k_inline_sets ? entry.sets[i].load(std::memory_order_acquire)
+                                                 : rest[i - k_inline_sets].load(std::memory_order_acquire);
+    if (link >> 32U == std::uint64_t{set} + 1) return true;
+  }
+  return false;
+}
+
+std::uint32_t EntryTable::find_held(const Key& key) const {
+  const WordArray& array = *shards_[shard_of(key)].array.load(std::memory_order_relaxed);
+  for (std::size_t at = key.tag();; ++at) {
+    const std::uint64_t word = array.at(at).load(std::memory_order_relaxed);
+    if (word == k_empty) return k_none;
+    if (word >> 32U != key.tag() || word == k_grave) continue;
+    const auto index = static_cast<std::uint32_t>(word - k_first);
+    if (matches(index, key)) return index;
+  }
+}
+
+std::uint32_t EntryTable::take_index(Shard& shard) {
+  if (shard.free.empty()) {
+    std::uint32_t fresh = fresh_.load(std::memory_order_relaxed);
+    while (fresh < reserved_) {
+      if (!fresh_.compare_exchange_weak(fresh, fresh + 1, std::memory_order_relaxed)) continue;
+      new (hot_ + fresh) HotEntry;
+      new (cold_ + fresh) ColdEntry;
+      return fresh;
+    }
+    // Not empty: the shards keep fewer aside than were reserved beyond the capacity.
+    const std::scoped_lock lock(free_mutex_);
+    assert(!free_.empty());
+    shard.free.push_back(free_.back());
+    free_.pop_back();
+  }
+  const std::uint32_t index = shard.free.back();
+  shard.free.pop_back();
+  return index;
+}
+
+void EntryTable::give_index(Shard& shard, std::uint32_t index) {
+  shard.free.push_back(index);
+  if (shard.free.size() < k_kept_aside) return;
+  const auto kept = shard.free.begin() + static_cast<std::ptrdiff_t>(k_kept_aside / 2);
+  const std::scoped_lock lock(free_mutex_);
+  free_.insert(free_.end(), kept, shard.free.end());
+  shard.free.erase(kept, shard.free.end());
+}
+
+void EntryTable::write_key(std::uint32_t index, const Key& key) {
+  HotEntry& entry = hot_[index];
+  entry.shape.store(key.shape(), std::memory_order_release);
+  for (std::size_t i = 0; i < std::min(key.count(), k_inline_key_words); ++i) {
+    entry.key[i].store(key.word(i), std::memory_order_release);
+  }
+  if (key.count() <= k_inline_key_words) return;
+  const BlockPool::Block rest = key_blocks_.take();
+  for (std::size_t i = k_inline_key_words; i < key.count(); ++i) {
+    rest[i - k_inline_key_words].store(key.word(i), std::memory_order_release);
+  }
+  cold_[index].key_rest.store(rest, std::memory_order_release);
+}
+
+std::uint32_t EntryTable::claim(const Key& key, std::size_t sets) {
+  if (claimed_.fetch_add(1, std::memory_order_relaxed) >= capacity_) {
+    claimed_.fetch_sub(1, std::memory_order_relaxed);
+    return k_none;
+  }
+  const std::uint32_t index = take_index(shards_[shard_of(key)]);
+  write_key(index, key);
+  ColdEntry& cold = cold_[index];
+  if (sets > k_inline_sets) cold.sets_rest.store(set_blocks_.take(), std::memory_order_release);
+  for (std::size_t i = 0; i < sets; ++i) set_link(index, i).store(0, std::memory_order_release);
+  cold.sets_count.store(static_cast<std::uint32_t>(sets), std::memory_order_release);
+  return index;
+}
+
+// Grows when more than half of the array would be entries; else only gets rid of the graves.
+void EntryTable::make_room(Shard& shard) {
+  const WordArray* from = shard.array.load(std::memory_order_relaxed);
+  const std::size_t capacity = (shard.live + 1) * 2 > from->capacity() ? from->capacity() * 2 : from->capacity();
+  WordArray* to = shard.arrays.take(capacity, from);
+  for (std::size_t i = 0; i < from->capacity(); ++i) {
+    const std::uint64_t word = from->at(i).load(std::memory_order_relaxed);
+    if (word == k_empty || word == k_grave) continue;
+    std::size_t at = word >> 32U;
+    while (to->at(at).load(std::memory_order_relaxed) != k_empty) ++at;
+    to->at(at).store(word, std::memory_order_release);
+  }
+  shard.graves = 0;
+  shard.array.store(to, std::memory_order_release);
+  shard.generation.fetch_add(1, std::memory_order_acq_rel);
+}
+
+void EntryTable::publish(const Key& key, std::uint32_t index) {
+  Shard& shard = shards_[shard_of(key)];
+  const std::size_t capacity = shard.array.load(std::memory_order_relaxed)->capacity();
+  if ((std::size_t{shard.live} + shard.graves + 1) * 8 > capacity * 5) make_room(shard);
+  const WordArray& array = *shard.array.load(std::memory_order_relaxed);
+  std::size_t at = key.tag();
+  for (std::uint64_t word = array.at(at).load(std::memory_order_relaxed); word != k_empty && word != k_grave;) {
+    word = array.at(++at).load(std::memory_order_relaxed);
+  }
+  if (array.at(at).load(std::memory_order_relaxed) == k_grave) --shard.graves;
+  ++shard.live;
+  array.at(at).store(slot_word(key, index), std::memory_order_release);
+  hot_[index].incarnation.fetch_add(1, std::memory_order_acq_rel);
+}
+
+void EntryTable::hide(const Key& key, std::uint32_t index) {
+  Shard& shard = shards_[shard_of(key)];
+  hot_[index].incarnation.fetch_add(1, std::memory_order_acq_rel);
+  const WordArray& array = *shard.array.load(std::memory_order_relaxed);
+  const std::uint64_t word = slot_word(key, index);
+  std::size_t at = key.tag();
+  while (array.at(at).load(std::memory_order_relaxed) != word) ++at;
+  --shard.live;
+  ++shard.graves;
+  array.at(at).store(k_grave, std::memory_order_release);
+  // A grave that nothing follows separates nothing.
+  if (array.at(at + 1).load(std::memory_order_relaxed) != k_empty) return;
+  while (array.at(at).load(std::memory_order_relaxed) == k_grave) {
+    array.at(at).store(k_empty, std::memory_order_release);
+    --shard.graves;
+    at = at + array.mask;
+  }
+}
+
+void EntryTable::release(const Key& key, std::uint32_t index) {
+  ColdEntry& cold = cold_[index];
+  cold.sets_count.store(0, std::memory_order_release);
+  if (const auto rest = cold.key_rest.exchange(nullptr, std::memory_order_acq_rel)) key_blocks_.give(rest);
+  if (const auto rest = cold.sets_rest.exchange(nullptr, std::memory_order_acq_rel)) set_blocks_.give(rest);
+  give_index(shards_[shard_of(key)], index);
+  claimed_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+}  // namespace skein::inline v0::detail

@@ -1,0 +1,209 @@
+// The registry: agents by name and capability, their load and heartbeat, counters, groups, watches, publish/subscribe.
+//
+// A plain object that belongs to whoever made the runtime; any thread and any process may call it, until the runtime
+// ends. Shared, because the Registry process may handle its last messages when its maker has let go of it already.
+// Reading (find, query, loads, heartbeats, counters, groups) never waits for a writer; writers wait for each other only
+// when they meet in the same shard. Keep one Registry process (registry.hpp) on it: it removes what the dead owned.
+//
+// 1. What a process owned is not returned once its death can be known: every read asks the runtime whether the owner
+//    lives, and the runtime says no before the first Down is sent. Cleaning up comes later and shows only in memory.
+// 2. A name has one entry. Taking a name whose owner is dead ends the old entry first, as its Down would.
+// 3. What is registered during a query may be in its result or not; what was there all along is.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "skein/registry/entry_table.hpp"
+#include "skein/registry/name_watches.hpp"
+#include "skein/registry/owners.hpp"
+#include "skein/registry/registry_types.hpp"
+#include "skein/registry/sets.hpp"
+#include "skein/registry/topics.hpp"
+#include "skein/runtime/runtime.hpp"
+
+namespace skein::inline v0 {
+
+// The capability that everybody has, in queries.
+inline constexpr std::string_view k_any_capability = "any";
+
+using WallTime = std::chrono::system_clock::time_point;
+
+struct Heartbeat {
+  Duration ago{};
+  WallTime at;
+};
+
+struct RegistryOptions {
+  RegistryLimits limits;
+  std::function<WallTime()> wall_clock = [] { return std::chrono::system_clock::now(); };
+};
+
+class RegistryTable {
+ public:
+  // Throws std::system_error when there is no address space.
+  explicit RegistryTable(Runtime& runtime, RegistryOptions options = {});
+  RegistryTable(const RegistryTable&) = delete;
+  RegistryTable& operator=(const RegistryTable&) = delete;
+
+  // already_registered, dead_process, bad_name, bad_capability, too_many_capabilities, full.
+  RegistryResult<void> register_agent(std::string_view id, Pid pid, const std::vector<std::string>& capabilities = {});
+  // Registers, or says who has the name already.
+  RegistryResult<Pid> register_or_locate(std::string_view id, Pid pid,
+                                         const std::vector<std::string>& capabilities = {});
+  // A standby takes the name over, if there is one.
+  RegistryResult<void> unregister_agent(std::string_view id);
+  // Gives the name, with its capabilities and load, to another process. not_owner, dead_process.
+  RegistryResult<void> give_away(std::string_view id, Pid from, Pid to);
+
+  [[nodiscard]] RegistryResult<Pid> find_agent(std::string_view id) const;
+  // One Pid per registered name, in no particular order, at most `limit`; `any` gives all.
+  [[nodiscard]] std::vector<Pid> find_agents_by_capability(std::string_view capability,
+                                                           std::size_t limit = SIZE_MAX) const;
+  // The names of those that have all of them. An empty list asks for everybody.
+  [[nodiscard]] RegistryResult<std::vector<std::string>> query_agents(
+      const std::vector<std::string>& capabilities) const;
+  [[nodiscard]] RegistryResult<std::vector<std::string>> capabilities_of(std::string_view id) const;
+  [[nodiscard]] std::size_t agent_count() const;
+
+  // Tasks assigned. The new load; load_below_zero changes nothing.
+  RegistryResult<std::uint32_t> increment_load(std::string_view id, std::uint32_t by = 1);
+  RegistryResult<std::uint32_t> decrement_load(std::string_view id, std::uint32_t by = 1);
+  [[nodiscard]] RegistryResult<std::uint32_t> get_load(std::string_view id) const;
+  RegistryResult<void> update_heartbeat(std::string_view id);
+  [[nodiscard]] RegistryResult<Heartbeat> get_last_heartbeat(std::string_view id) const;
+
+  // Waits until somebody has the name; for ordinary threads. In a process co_await await_agent (registry.hpp).
+  RegistryResult<Pid> await_agent(std::string_view id, Duration timeout);
+  // The watcher gets NameEvents. Watching a free name: info is told unregistered, a standby takes it at once.
+  RegistryResult<WatchRef> watch_name(std::string_view name, Pid watcher, WatchMode mode);
+  // Nothing is sent for it afterwards; what was sent before may still arrive.
+  void unwatch(WatchRef ref);
+
+  // A counter belongs to a process: one per name and process.
+  RegistryResult<void> add_counter(std::string_view name, Pid owner, std::int64_t value = 0);
+  RegistryResult<void> remove_counter(std::string_view name, Pid owner);
+  // The new value.
+  RegistryResult<std::int64_t> update_counter(std::string_view name, Pid owner, std::int64_t by);
+  [[nodiscard]] RegistryResult<std::int64_t> counter(std::string_view name, Pid owner) const;
+  // The sum over the counters of that name whose owners live; 0 when there are none.
+  [[nodiscard]] RegistryResult<std::int64_t> sum_of_counters(std::string_view name) const;
+
+  RegistryResult<void> join_group(std::string_view group, Pid member);
+  RegistryResult<void> leave_group(std::string_view group, Pid member);
+  [[nodiscard]] std::vector<Pid> group_members(std::string_view group) const;
+  // How many mailboxes took it.
+  template <class T>
+  std::size_t send_to_group(std::string_view group, const T& value) {
+    std::size_t sent = 0;
+    for (const Pid member : group_members(group)) sent += runtime_.send(member, T(value)) == SendResult::ok ? 1 : 0;
+    return sent;
+  }
+
+  // The subscriber gets a copy of each value published under the topic, as a message of its own type.
+  RegistryResult<SubscriptionRef> subscribe(std::string_view topic, Pid subscriber, Deliver deliver = Deliver::always) {
+    return add_subscription(topic, subscriber, deliver, {});
+  }
+  // The same for values of type T that `condition` likes.
+  template <class T, class F>
+  RegistryResult<SubscriptionRef> subscribe_if(std::string_view topic, Pid subscriber, F condition,
+                                               Deliver deliver = Deliver::always) {
+    return add_subscription(topic, subscriber, deliver,
+                            [liked = std::move(condition)](const detail::PayloadType* type, const void* value) {
+                              return type == &detail::k_payload_type<T> && liked(*static_cast<const T*>(value));
+                            });
+  }
+  void unsubscribe(SubscriptionRef ref);
+  // How many mailboxes took it.
+  template <class T>
+  std::size_t publish(std::string_view topic, const T& value) {
+    std::size_t sent = 0;
+    for (const auto& each : topics_.of(topic)) {
+      if (!each->wants(&detail::k_payload_type<T>, &value) || !each->take()) continue;
+      sent += runtime_.send(each->subscriber, T(value)) == SendResult::ok ? 1 : 0;
+      if (each->deliver == Deliver::once) unsubscribe(SubscriptionRef{each->id});
+    }
+    return sent;
+  }
+
+  [[nodiscard]] const RegistryLimits& limits() const { return options_.limits; }
+  // Entries of all kinds, also of the dead whose Down has not been handled.
+  [[nodiscard]] std::uint32_t entry_count() const { return entries_.count(); }
+  [[nodiscard]] std::uint32_t set_count() const { return sets_.count(); }
+  [[nodiscard]] std::uint32_t watch_count() const { return watches_.count(); }
+  [[nodiscard]] std::size_t subscription_count() const { return topics_.count(); }
+
+  // For the Registry process.
+  // Makes `registry` the one that is told of new owners; returns those there are.
+  [[nodiscard]] std::vector<Pid> attach(Pid registry);
+  [[nodiscard]] Pid attached() const { return Pid::from_bits(process_.load(std::memory_order_acquire)); }
+  // Some of the owners to monitor; when there were more, it has to ask again without being told.
+  [[nodiscard]] std::vector<Pid> take_new_owners(std::size_t at_most);
+  // Whether the Registry knows of all owners.
+  [[nodiscard]] bool is_settled();
+  // Removes all that a dead process owned.
+  void process_ended(Pid pid);
+
+ private:
+  [[nodiscard]] RegistryResult<void> check_name(std::string_view name) const;
+  [[nodiscard]] RegistryResult<void> check_capabilities(const std::vector<std::string>& capabilities, std::size_t limit,
+                                                        bool any_allowed) const;
+  [[nodiscard]] bool is_readable(std::string_view name) const {
+    return !name.empty() && name.size() <= options_.limits.name_bytes;
+  }
+  // A live entry of a live owner, or nothing.
+  [[nodiscard]] detail::EntryTable::Seen see(const detail::Key& key) const;
+  [[nodiscard]] detail::EntryTable::Seen see_agent(std::string_view id) const;
+  [[nodiscard]] Pid living_owner(std::uint64_t ref) const;
+  RegistryResult<std::uint32_t> change_load(std::string_view id, std::int64_t by);
+  // Puts what make(ref) returns for each agent into `into`, leaving out what is nothing.
+  template <class T, class Make>
+  void collect_agents(std::vector<T>& into, std::size_t limit, Make&& make) const;
+  RegistryResult<SubscriptionRef> add_subscription(std::string_view topic, Pid subscriber, Deliver deliver,
+                                                   detail::Condition condition);
+  RegistryResult<void> add_scoped(detail::KeyKind kind, detail::KeyKind set, std::string_view name, Pid owner,
+                                  std::int64_t value);
+  RegistryResult<void> remove_scoped(detail::KeyKind kind, std::string_view name, Pid owner);
+
+  // Holding the key's lock.
+  // Ends the entry if its owner is dead; who has the key then. `agent` is the name, or empty for other kinds.
+  [[nodiscard]] Pid settle(const detail::Key& key, std::string_view agent);
+  RegistryResult<void> insert(const detail::Key& key, bool is_agent, Pid owner, std::int64_t value,
+                              std::span<const detail::Key> sets);
+  void end_entry(const detail::Key& key, std::uint32_t index, std::string_view agent);
+  void drop_entry(const detail::Key& key, std::uint32_t index, bool is_agent);
+  void move_entry(std::uint32_t index, Pid from, Pid to);
+  void tell(std::string_view agent, NameChange change, Pid pid, Pid previous);
+
+  void monitor(Pid owner);
+
+  Runtime& runtime_;
+  RegistryOptions options_;
+  detail::EntryTable entries_;
+  detail::Sets sets_;
+  detail::Owners owners_;
+  detail::NameWatches watches_;
+  detail::Topics topics_;
+  std::array<detail::EntrySet, detail::EntryTable::k_shards> agents_;  // all, by the shard of their name
+
+  std::atomic<std::uint64_t> process_{0};
+  std::mutex new_owners_mutex_;
+  std::vector<Pid> new_owners_;
+  bool woken_ = false;  // the Registry was told, and has not taken them all yet
+};
+
+namespace detail {
+// Tells the Registry that take_new_owners has something for it.
+struct NewOwners {};
+}  // namespace detail
+
+}  // namespace skein::inline v0
