@@ -1,6 +1,7 @@
 %% Runs many tree scripts, one after the other, in one Erlang node: for each FILE it writes FILE.otp.
 -module(tree_driver).
 -export([main/1]).
+-define(LIMIT_MS, 60000).
 
 %% List names a file with a script's path on each line.
 main(List) ->
@@ -11,10 +12,13 @@ main(List) ->
 
 run(File, Before) ->
     {ok, Out} = file:open(File ++ ".otp", [write]),
-    {_, M} = spawn_monitor(fun() -> group_leader(Out, self()), tree_script:run_file(File) end),
+    {Pid, M} = spawn_monitor(fun() -> group_leader(Out, self()), tree_script:run_file(File) end),
     receive
         {'DOWN', M, _, _, normal} -> ok;
         {'DOWN', M, _, _, Reason} -> io:format(Out, "tree_script failed: ~p~n", [Reason])
+    after ?LIMIT_MS ->
+        exit(Pid, kill),
+        io:format(Out, "tree_script failed: it does not end~n", [])
     end,
     file:close(Out),
     clear(Before).
