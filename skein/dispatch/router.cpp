@@ -88,7 +88,7 @@ void Router::refresh(std::uint32_t index, Instant now) {
 }
 
 Router::Result<Router::Choice> Router::decide(const Request& request, Random& random, Instant now) {
-  advance(now);
+  now = advance(now);
   const auto number = pool_for(request);
   if (!number) return std::unexpected(number.error());
   Pool& pool = *pools_[*number].pool;
@@ -107,8 +107,13 @@ Router::Result<Router::Choice> Router::decide(const Request& request, Random& ra
                                 .key = request.strategy == Strategy::consistent_hash ? stable_hash(request.key) : 0,
                                 .avoid = std::span(avoid).first(avoided),
                                 .learned = &learned_};
-  const std::uint32_t index = pool.choose(question, random);
-  if (index != Pool::k_none) return Choice{{index, agents_[index].generation}, agents_[index].pid};
+  for (std::uint32_t index = pool.choose(question, random); index != Pool::k_none;
+       index = pool.choose(question, random)) {
+    const RoutedAgent& agent = agents_[index];
+    // A probe may have run out of time unnoticed, and with it the breaker's patience; then the pools learn of it here.
+    if (agent.breaker_state != BreakerState::closed) refresh(index, now);
+    if (agent.told.readiness != Readiness::not_now) return Choice{{index, agent.generation}, agent.pid};
+  }
   if (pool.members() == 0) return std::unexpected(RouteError::nobody_has_them);
   if (pool.ready() + pool.poorly() == 0) return std::unexpected(RouteError::nobody_ready);
   return std::unexpected(avoided == 0 ? RouteError::bulkhead_full : RouteError::only_avoided);
@@ -145,7 +150,10 @@ Router::Result<Assignment> Router::assigned(AgentHandle handle, Instant now) {
   if (agent->breaker_state != BreakerState::closed) {
     look_at_breaker(*agent, now);
     const auto permit = agent->breaker->ask(now);
-    if (!permit) return std::unexpected(RouteError::breaker_open);
+    if (!permit) {
+      refresh(handle.index, now);
+      return std::unexpected(RouteError::breaker_open);
+    }
     assignment.probe = *permit;
   }
   take(handle.index, assignment, now);

@@ -214,6 +214,7 @@ std::optional<AgentView> Router::view(AgentHandle handle, Instant now) {
   now = advance(now);
   const RoutedAgent* agent = at(handle);
   if (agent == nullptr) return std::nullopt;
+  if (agent->breaker_state != BreakerState::closed) refresh(handle.index, now);
   return AgentView{.id = agent->id,
                    .pid = agent->pid,
                    .load = agent->load,

@@ -233,6 +233,18 @@ TEST_F(RouterTest, gives_a_half_open_breaker_only_as_many_probes_as_it_allows) {
   EXPECT_EQ(decide()->agent, a);
 }
 
+TEST_F(RouterTest, notices_that_a_probe_ran_out_of_time_before_it_chooses_the_agent_again) {
+  const AgentHandle a = join("a");
+  run(a, k_broke, 5);
+  now_ += seconds(31);
+  const Assignment lost = assign(decide()->agent);
+  now_ += seconds(5);
+  router_.finished(assign(decide()->agent), k_ok, now_);
+  now_ += seconds(6);
+  EXPECT_EQ(decide().error(), RouteError::nobody_ready);
+  EXPECT_EQ(view(a).breaker, BreakerState::open);
+}
+
 TEST_F(RouterTest, ignores_late_failures_of_what_was_given_before_the_breaker_opened) {
   const AgentHandle a = join("a");
   std::vector<Assignment> early;
