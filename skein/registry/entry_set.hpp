@@ -38,7 +38,7 @@ class EntrySet {
       free_.pop_back();
       into.at(place).store(word, std::memory_order_release);
     }
-    size_.fetch_add(1, std::memory_order_relaxed);
+    size_.store(size() + 1, std::memory_order_relaxed);
     return place;
   }
 
@@ -46,7 +46,7 @@ class EntrySet {
   void remove(std::uint32_t place, Moved&& moved) {
     array()->at(place).store(0, std::memory_order_release);
     free_.push_back(place);
-    size_.fetch_sub(1, std::memory_order_relaxed);
+    size_.store(size() - 1, std::memory_order_relaxed);
     if (used() <= k_smallest || free_.size() <= used() / 2) return;
     std::size_t capacity = k_smallest;
     while (capacity * 3 < std::size_t{size()} * 4) capacity *= 2;

@@ -223,7 +223,8 @@ std::uint32_t EntryTable::claim(const Key& key, std::size_t sets) {
 // Grows when more than half of the array would be entries; else only gets rid of the graves.
 void EntryTable::make_room(Shard& shard) {
   const WordArray* from = shard.array.load(std::memory_order_relaxed);
-  const std::size_t capacity = (shard.live + 1) * 2 > from->capacity() ? from->capacity() * 2 : from->capacity();
+  const std::size_t capacity =
+      (std::size_t{shard.live} + 1) * 2 > from->capacity() ? from->capacity() * 2 : from->capacity();
   WordArray* to = shard.arrays.take(capacity, from);
   for (std::size_t i = 0; i < from->capacity(); ++i) {
     const std::uint64_t word = from->at(i).load(std::memory_order_relaxed);
@@ -249,12 +250,12 @@ void EntryTable::publish(const Key& key, std::uint32_t index) {
   if (array.at(at).load(std::memory_order_relaxed) == k_grave) --shard.graves;
   ++shard.live;
   array.at(at).store(slot_word(key, index), std::memory_order_release);
-  hot_[index].incarnation.fetch_add(1, std::memory_order_acq_rel);
+  hot_[index].incarnation.store(next_incarnation(index), std::memory_order_release);
 }
 
 void EntryTable::hide(const Key& key, std::uint32_t index) {
   Shard& shard = shards_[shard_of(key)];
-  hot_[index].incarnation.fetch_add(1, std::memory_order_acq_rel);
+  hot_[index].incarnation.store(next_incarnation(index), std::memory_order_release);
   const WordArray& array = *shard.array.load(std::memory_order_relaxed);
   const std::uint64_t word = slot_word(key, index);
   std::size_t at = key.tag();
@@ -274,8 +275,14 @@ void EntryTable::hide(const Key& key, std::uint32_t index) {
 void EntryTable::release(const Key& key, std::uint32_t index) {
   ColdEntry& cold = cold_[index];
   cold.sets_count.store(0, std::memory_order_release);
-  if (const auto rest = cold.key_rest.exchange(nullptr, std::memory_order_acq_rel)) key_blocks_.give(rest);
-  if (const auto rest = cold.sets_rest.exchange(nullptr, std::memory_order_acq_rel)) set_blocks_.give(rest);
+  if (const auto rest = cold.key_rest.load(std::memory_order_relaxed); rest != nullptr) {
+    cold.key_rest.store(nullptr, std::memory_order_release);
+    key_blocks_.give(rest);
+  }
+  if (const auto rest = cold.sets_rest.load(std::memory_order_relaxed); rest != nullptr) {
+    cold.sets_rest.store(nullptr, std::memory_order_release);
+    set_blocks_.give(rest);
+  }
   give_index(shards_[shard_of(key)], index);
   claimed_.fetch_sub(1, std::memory_order_relaxed);
 }
