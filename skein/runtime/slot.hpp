@@ -43,13 +43,13 @@ struct Watcher {
 
 // What few processes need.
 struct Extension {
-  boost::unordered_flat_set<std::uint64_t> links;                   // beyond the first
-  boost::unordered_flat_map<std::uint64_t, std::uint64_t> unlinks;  // not yet acknowledged: Pid bits → id
-  std::vector<Watcher> watchers;                                    // beyond the first
-  boost::unordered_flat_map<std::uint64_t, Pid> monitors;           // beyond the first: ref → whom
+  boost::unordered_flat_set<std::uint64_t> links;                       // beyond the first
+  boost::unordered_flat_map<std::uint64_t, std::uint64_t> unlinks;      // not yet acknowledged: Pid bits → id
+  std::vector<Watcher> watchers;                                        // beyond the first
+  boost::unordered_flat_map<std::uint64_t, Pid> monitors;               // beyond the first: ref → whom
   boost::unordered_flat_map<std::uint64_t, MessageNode*> queued_downs;  // ref → the Down that waits in the queue
-  MessageNode* continuation = nullptr;                              // handle_continue waits to run
-  MessageNode* deferred_head = nullptr;                             // answers that go out when it is dead
+  MessageNode* continuation = nullptr;                                  // handle_continue waits to run
+  MessageNode* deferred_head = nullptr;                                 // answers that go out when it is dead
   MessageNode* deferred_tail = nullptr;
   ExitReason reason;       // why it ends
   std::uint32_t jobs = 0;  // blocking jobs that have not returned
