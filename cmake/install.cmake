@@ -4,7 +4,9 @@ include(CMakePackageConfigHelpers)
 
 install(TARGETS skein-cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS skein EXPORT skein-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(DIRECTORY skein/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/skein FILES_MATCHING PATTERN "*.hpp")
+# What only tests use stays at home.
+install(DIRECTORY skein/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/skein FILES_MATCHING PATTERN "*.hpp"
+        PATTERN "*test*" EXCLUDE)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 set(config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/skein)
