@@ -6,9 +6,11 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "bench/workload.hpp"
+#include "skein/base/random.hpp"
 #include "skein/registry/registry.hpp"
 
 namespace skein::bench {
@@ -68,8 +70,14 @@ void look_up(const Fleet& fleet, std::uint64_t lookups) {
   must(right == lookups);
 }
 
-double lookups_among(std::uint64_t agents) {
-  const Fleet fleet(agents);
+double lookups_among(std::uint64_t agents, bool in_order = true) {
+  Fleet fleet(agents);
+  Random random(1);
+  for (std::uint64_t i = agents - 1; i > 0 && !in_order; --i) {
+    const std::uint64_t other = random.below(i + 1);
+    std::swap(fleet.names[i], fleet.names[other]);
+    std::swap(fleet.pids[i], fleet.pids[other]);
+  }
   look_up(fleet, agents);
   const auto begin = std::chrono::steady_clock::now();
   look_up(fleet, k_lookups);
@@ -79,6 +87,8 @@ double lookups_among(std::uint64_t agents) {
 double lookup() { return lookups_among(k_agents); }
 double lookup_100() { return lookups_among(100); }
 double lookup_1000000() { return lookups_among(1'000'000); }
+// Every lookup misses the caches.
+double lookup_1000000_random() { return lookups_among(1'000'000, false); }
 
 double lookup_2_threads() {
   const Fleet fleet(k_agents);
@@ -149,6 +159,8 @@ const Registrar k_load{{.group = "registry", .name = "load_increment", .unit = "
 const Registrar k_lookup_100{{.group = "registry", .name = "lookup_100", .unit = "lookup/s", .run = lookup_100}};
 const Registrar k_lookup_million{
     {.group = "registry", .name = "lookup_1000000", .unit = "lookup/s", .run = lookup_1000000}};
+const Registrar k_lookup_random{
+    {.group = "registry", .name = "lookup_1000000_random", .unit = "lookup/s", .run = lookup_1000000_random}};
 const Registrar k_lookup_threads{
     {.group = "registry", .name = "lookup_2_threads", .unit = "lookup/s", .run = lookup_2_threads}};
 
