@@ -102,6 +102,7 @@ double lookup_2_threads() {
 double register_unregister() {
   Fleet fleet(1);
   std::vector<std::string> names;
+  names.reserve(k_agents);
   for (std::uint64_t i = 0; i < k_agents; ++i) names.push_back("worker-" + std::to_string(i));
   const auto begin = std::chrono::steady_clock::now();
   for (std::uint64_t i = 0; i < k_registrations; ++i) {

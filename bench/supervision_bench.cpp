@@ -118,6 +118,7 @@ class Bench {
   explicit Bench(std::size_t siblings, Duration period = std::chrono::seconds(1)) {
     killer_ = runtime_.spawn<Killer>();
     std::vector<ChildSpec> children;
+    children.reserve(siblings + 1);
     for (std::size_t i = 0; i < siblings / 2; ++i) children.push_back(child<Idle>("before" + std::to_string(i)));
     children.push_back(child<Reporting>("reporting", killer_));
     for (std::size_t i = siblings / 2; i < siblings; ++i) children.push_back(child<Idle>("after" + std::to_string(i)));
@@ -219,6 +220,7 @@ Task<double> restart_all(Self self, Pid supervisor) {
 double one_for_all_1000() {
   Runtime runtime;
   std::vector<ChildSpec> children;
+  children.reserve(k_all);
   for (std::size_t i = 0; i < k_all; ++i) children.push_back(child<Idle>("c" + std::to_string(i)));
   const auto supervisor = start_supervisor(runtime, spec_of(Strategy::one_for_all, std::move(children)));
   return checked(runtime.run(&restart_all, supervisor->pid));

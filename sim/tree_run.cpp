@@ -35,7 +35,8 @@ struct Unlink {};
 
 class TreeWorker {
  public:
-  TreeWorker(Self self, std::shared_ptr<Shared> shared, TreeNode node) : shared_(std::move(shared)), slow_(node.slow) {
+  TreeWorker(Self self, std::shared_ptr<Shared> shared, const TreeNode& node)
+      : shared_(std::move(shared)), slow_(node.slow) {
     self.trap_exit(node.traps || slow_ > Duration::zero());
     if (node.unlinks) self.send(self.pid(), Unlink{});
   }
@@ -66,7 +67,7 @@ class TreeWorker {
   bool ending_ = false;
 };
 
-Task<ChildStart> start_worker_process(Self self, std::shared_ptr<Shared> shared, TreeNode node) {
+Task<ChildStart> start_worker_process(Self self, std::shared_ptr<Shared> shared, const TreeNode& node) {
   const std::uint64_t count = ++shared->starts[node.name];
   if (std::ranges::find(node.fails, count) != node.fails.end())
     co_return ChildStart::error(ExitReason::custom("planned"));

@@ -46,11 +46,11 @@ class Supervisor {
   Task<StartChildResult> handle_call(Self self, StartPoolChild request);
   Task<ChildResult> handle_call(Self self, TerminateChild request);
   Task<StartChildResult> handle_call(Self self, RestartChild request);
-  ChildResult handle_call(Self self, DeleteChild request);
+  ChildResult handle_call(Self self, const DeleteChild& request);
   ChildSpecResult handle_call(Self self, GetChildSpec request);
   std::vector<ChildInfo> handle_call(Self self, WhichChildren request);
   ChildCount handle_call(Self self, CountChildren request);
-  ChildResult handle_call(Self self, Reconfigure request);
+  ChildResult handle_call(Self self, const Reconfigure& request);
   void handle_call(Self self, StopSupervisor request);
   std::string handle_call(Self self, SupervisorName request);
 

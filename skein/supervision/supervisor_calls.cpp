@@ -180,7 +180,7 @@ Task<StartChildResult> Supervisor::handle_call(Self self, RestartChild request) 
   co_return ChildStarted{start.pid(), start.take_info()};
 }
 
-ChildResult Supervisor::handle_call(Self self, DeleteChild request) {
+ChildResult Supervisor::handle_call(Self self, const DeleteChild& request) {
   if (is_pool()) return std::unexpected(failed(ChildFailure::simple_one_for_one));
   const std::optional<Index> found = find(request.child);
   if (!found) return std::unexpected(failed(ChildFailure::not_found));
@@ -232,7 +232,7 @@ ChildCount Supervisor::handle_call(Self self, CountChildren /*request*/) {
   return counts;
 }
 
-ChildResult Supervisor::handle_call(Self self, Reconfigure request) {
+ChildResult Supervisor::handle_call(Self self, const Reconfigure& request) {
   const SupervisorSpec& spec = request.spec;
   if (const auto fault = check_specs(spec.flags, spec.children)) return std::unexpected(invalid(fault->message));
   if ((spec.flags.strategy == Strategy::simple_one_for_one) != is_pool()) {
