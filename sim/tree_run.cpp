@@ -67,7 +67,7 @@ class TreeWorker {
   bool ending_ = false;
 };
 
-Task<ChildStart> start_worker_process(Self self, std::shared_ptr<Shared> shared, const TreeNode& node) {
+Task<ChildStart> start_worker_process(Self self, std::shared_ptr<Shared> shared, TreeNode node) {
   const std::uint64_t count = ++shared->starts[node.name];
   if (std::ranges::find(node.fails, count) != node.fails.end())
     co_return ChildStart::error(ExitReason::custom("planned"));
