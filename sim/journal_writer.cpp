@@ -25,14 +25,15 @@
 namespace skein::sim {
 namespace {
 
-constexpr const char* k_usage = "journal-writer DIR [--count N] [--bytes N] [--segment-bytes N] [--low-water N]";
-constexpr std::uint64_t k_in_flight_max = 64;
+constexpr const char* k_usage =
+    "journal-writer DIR [--count N] [--bytes N] [--in-flight N] [--segment-bytes N] [--low-water N]";
 constexpr std::uint64_t k_appended_again = 100;
 
 struct Options {
   std::string dir;
   std::uint64_t count = ~std::uint64_t{0};
   std::uint64_t bytes = 200;
+  std::uint64_t in_flight = 64;
   journal::JournalLimits limits;
 };
 
@@ -49,6 +50,8 @@ std::optional<Options> parse(std::span<const std::string> args) {
       options.count = value;
     } else if (args[i] == "--bytes") {
       options.bytes = value;
+    } else if (args[i] == "--in-flight" && value > 0) {
+      options.in_flight = value;
     } else if (args[i] == "--segment-bytes") {
       options.limits.segment_bytes = value;
       options.limits.first_segment_bytes = value / 2;
@@ -99,7 +102,7 @@ class Writer {
 
  private:
   void append(Serial serial, bool again) {
-    wait_for_room(k_in_flight_max - 1);
+    wait_for_room(options_.in_flight - 1);
     if (ended_) return;
     std::string bytes;
     ByteWriter(bytes).u64(serial);

@@ -243,7 +243,7 @@ SendResult deliver(Core& core, Pid to, MessageNode* node) {
     const bool bounded = is_bounded(node->kind);
     std::uint32_t limit = bounded ? slot->mailbox_limit.load(std::memory_order_relaxed) : 0;
     const auto policy = static_cast<FullMailbox>(slot->full_policy.load(std::memory_order_relaxed));
-    if (policy == FullMailbox::drop_oldest) limit *= 2;
+    if (policy == FullMailbox::drop_oldest) limit = limit > UINT32_MAX / 2 ? UINT32_MAX : limit * 2;
     std::uint32_t backlog = 0;
     pushed = slot->mailbox.push(node, slot->queued.load(std::memory_order_relaxed), limit, backlog);
     if (backlog >= k_priced_backlog && t_turn.worker != nullptr) {

@@ -1,5 +1,6 @@
 #include "skein/runtime/outside.hpp"
 
+#include <algorithm>
 #include <chrono>
 
 #include "skein/runtime/core.hpp"
@@ -33,6 +34,7 @@ namespace detail {
 namespace {
 
 constexpr Duration k_spin = std::chrono::microseconds(50);
+constexpr Duration k_look_around = std::chrono::milliseconds(100);  // how often a sleeper sees whether all is over
 
 }  // namespace
 
@@ -55,7 +57,7 @@ MessageNode* OutsideCall::take_or_abandon() {
   return answer_;
 }
 
-MessageNode* OutsideCall::wait(Duration timeout) {
+MessageNode* OutsideCall::wait(Duration timeout, const std::atomic<bool>& down) {
   const auto begin = std::chrono::steady_clock::now();
   const auto spent = [&] { return Duration(std::chrono::steady_clock::now() - begin); };
   for (unsigned round = 1; state_.load(std::memory_order_acquire) != k_answered; ++round) {
@@ -66,8 +68,8 @@ MessageNode* OutsideCall::wait(Duration timeout) {
   if (state_.compare_exchange_strong(expected, k_asleep, std::memory_order_acq_rel)) {
     while (state_.load(std::memory_order_acquire) == k_asleep) {
       const Duration left = timeout == k_forever ? k_forever : timeout - spent();
-      if (left <= Duration::zero()) break;
-      futex_wait(state_, k_asleep, left);
+      if (left <= Duration::zero() || down.load(std::memory_order_relaxed)) break;
+      futex_wait(state_, k_asleep, std::min(left, k_look_around));
     }
   }
   return take_or_abandon();

@@ -17,8 +17,9 @@ class OutsideCall {
   // Takes the node. Called once, by whoever answers.
   void complete(MessageNode* node);
   [[nodiscard]] bool is_complete() const { return state_.load(std::memory_order_acquire) == k_answered; }
-  // Waits for the answer: spins for a moment, then sleeps. nullptr when the time was up.
-  MessageNode* wait(Duration timeout);
+  // Waits for the answer: spins for a moment, then sleeps. nullptr when the time was up, or soon after `down` is set:
+  // then nobody is left to answer.
+  MessageNode* wait(Duration timeout, const std::atomic<bool>& down);
   // The answer if it is there; marks the call as given up otherwise.
   MessageNode* take_or_abandon();
   void release() {

@@ -68,11 +68,13 @@ FreeBlock* carve(PoolClass size, std::vector<FreeBlock*>& magazines) {
   return head;
 }
 
+#ifndef SKEIN_FRAMES_FROM_HEAP
 PoolClass class_of(std::size_t bytes) {
   if (bytes <= 128) return PoolClass::b128;
   if (bytes <= 256) return PoolClass::b256;
   return bytes <= 512 ? PoolClass::b512 : PoolClass::b1024;
 }
+#endif
 
 }  // namespace
 

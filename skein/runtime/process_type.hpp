@@ -151,6 +151,9 @@ inline constexpr std::size_t k_state_bytes = sizeof(T) > sizeof(Arguments) ? siz
 template <class T, class... Args>
 HandlerResult boot_process(BootStep step, Core& core, Slot& slot) {
   using Arguments = std::tuple<Args...>;
+  // They are moved into a slot that is claimed already; a throw there would lose it.
+  static_assert(std::is_nothrow_move_constructible_v<Arguments>,
+                "what a process is made with must be nothrow-movable: put it into a std::unique_ptr");
   auto* waiting = std::launder(static_cast<Arguments*>(slot.state));
   if (step == BootStep::discard) {
     waiting->~Arguments();

@@ -72,9 +72,13 @@ std::expected<detail::MessageNode*, CallError> Runtime::wait_for_answer(Pid serv
     call->release();
     return std::unexpected(CallError{detail::failure_of(sent), {}});
   }
-  detail::MessageNode* answer = core_->deterministic ? drive_until(*call, timeout) : call->wait(timeout);
+  detail::MessageNode* answer =
+      core_->deterministic ? drive_until(*call, timeout) : call->wait(timeout, core_->stopping);
   call->release();
-  if (answer == nullptr) return std::unexpected(CallError{CallFailure::timeout, {}});
+  if (answer == nullptr) {
+    const bool down = core_->stopping.load(std::memory_order_relaxed);
+    return std::unexpected(CallError{down ? CallFailure::runtime_down : CallFailure::timeout, {}});
+  }
   return answer;
 }
 

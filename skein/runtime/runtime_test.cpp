@@ -107,6 +107,24 @@ TEST(Shutdown, ends_without_a_handler_that_does_not_return_and_names_it) {
   std::this_thread::sleep_for(milliseconds(20));
 }
 
+TEST(Shutdown, lets_go_a_thread_that_waits_for_the_stuck) {
+  const auto state = std::make_shared<std::atomic<int>>(0);
+  {
+    Runtime runtime(tests::threaded());
+    const Pid spinner = runtime.spawn<Spinner>(state);
+    runtime.cast<Spinner>(spinner, Spin{});
+    ASSERT_TRUE(tests::eventually([&] { return *state == 1; }));
+    CallFailure failure = CallFailure::timeout;
+    std::thread waiting([&] { failure = runtime.describe(spinner, k_forever).error().failure; });
+    EXPECT_FALSE(runtime.shutdown(milliseconds(200)).clean);
+    waiting.join();
+    EXPECT_TRUE(failure == CallFailure::runtime_down || failure == CallFailure::noproc);
+  }
+  *state = 2;
+  EXPECT_TRUE(tests::eventually([&] { return *state == 3; }));
+  std::this_thread::sleep_for(milliseconds(20));
+}
+
 Task<void> wait_in_job(Self self, std::shared_future<void> gate) {
   auto job = self.blocking([gate] { gate.wait(); });
   co_await job;
