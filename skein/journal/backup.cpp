@@ -77,7 +77,8 @@ StoreResult<JournalImage> copy_checked(Disk& disk, const std::string& dir, const
   return image;
 }
 
-StoreResult<JournalImage> copy_journal(Disk& disk, const std::string& dir, const std::string& dest) {
+StoreResult<JournalImage> copy_journal(Disk& disk, const std::string& dir, std::string dest) {
+  while (dest.size() > 1 && dest.back() == '/') dest.pop_back();
   if (!is_journal(disk, dir)) return std::unexpected(not_a_journal(dir));
   if (const auto there = disk.list(dest); there && !there->empty()) {
     return std::unexpected(
@@ -91,7 +92,10 @@ StoreResult<JournalImage> copy_journal(Disk& disk, const std::string& dir, const
   }
   // Checking the copy has locked it, which left a file; a backup has none.
   try_remove(disk, unfinished + "/lock");
-  if (auto ok = disk.rename(unfinished, dest); !ok) return disk_failed(ok.error(), dest);
+  if (auto ok = disk.rename(unfinished, dest); !ok) {
+    remove_folder(disk, unfinished);
+    return disk_failed(ok.error(), dest);
+  }
   if (auto ok = sync_folder(disk, parent_of(dest)); !ok) return std::unexpected(ok.error());
   return image;
 }

@@ -165,7 +165,9 @@ bool JournalCore::apply_one(Pending& pending) {
 }
 
 void JournalCore::run_queued() {
-  while (write()) {
+  // A batch that was turned away for want of room does not keep the next from being looked at.
+  while (!stopped_ && !queued_.empty()) {
+    if (!write()) continue;
     if (planted(Bug::reply_before_sync) || planted(Bug::apply_before_commit)) apply();
     sync();
     apply();

@@ -149,10 +149,12 @@ void RegistryTable::unsubscribe(SubscriptionRef ref) {
 }
 
 void RegistryTable::monitor(Pid owner) {
-  const Pid registry = attached();
-  if (!registry) return;  // whoever attaches first gets all owners
+  Pid registry;
   {
+    // Read under the lock: a successor that attaches in between would be believed to be woken, and never was.
     const std::scoped_lock lock(new_owners_mutex_);
+    registry = attached();
+    if (!registry) return;  // whoever attaches first gets all owners
     new_owners_.push_back(owner);
     if (std::exchange(woken_, true)) return;
   }

@@ -1,5 +1,6 @@
 #include "skein/runtime/blocking_pool.hpp"
 
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -8,10 +9,13 @@ namespace skein::inline v0::detail {
 BlockingPool::BlockingPool(unsigned max_threads, std::size_t max_queue)
     : max_threads_(max_threads == 0 ? 1 : max_threads), max_queue_(max_queue) {}
 
-BlockingPool::~BlockingPool() {
+BlockingPool::~BlockingPool() { stop(); }
+
+void BlockingPool::stop() {
+  std::deque<std::move_only_function<void()>> dropped;
   const std::scoped_lock lock(shared_->mutex);
   shared_->stopping = true;
-  shared_->jobs.clear();
+  dropped.swap(shared_->jobs);
   shared_->ready.notify_all();
 }
 
@@ -20,9 +24,18 @@ void BlockingPool::submit(std::move_only_function<void()> job) {
   if (shared_->jobs.size() >= max_queue_) throw BlockingQueueFull(max_queue_);
   shared_->jobs.push_back(std::move(job));
   if (shared_->idle < shared_->jobs.size() && shared_->threads < max_threads_) {
-    ++shared_->threads;
-    // Detached: a job that never returns must not keep the program from ending. The thread owns what it uses.
-    std::thread([shared = shared_] { work(shared); }).detach();
+    try {
+      // Detached: a job that never returns must not keep the program from ending. The thread owns what it uses.
+      std::thread([shared = shared_] { work(shared); }).detach();
+      ++shared_->threads;
+    } catch (const std::system_error&) {
+      // No more threads are to be had: those that are there do the work, and without any the job can't be taken.
+      if (shared_->threads == 0) {
+        shared_->jobs.pop_back();
+        throw;
+      }
+      shared_->ready.notify_one();
+    }
   } else {
     shared_->ready.notify_one();
   }

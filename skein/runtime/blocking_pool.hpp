@@ -24,12 +24,15 @@ namespace detail {
 class BlockingPool {
  public:
   BlockingPool(unsigned max_threads, std::size_t max_queue);
-  // Jobs that have not begun are dropped; a thread whose job never returns is left to the operating system.
+  // stop(); a thread whose job never returns is left to the operating system.
   ~BlockingPool();
   BlockingPool(const BlockingPool&) = delete;
   BlockingPool& operator=(const BlockingPool&) = delete;
 
-  // Throws BlockingQueueFull.
+  // Jobs that have not begun are dropped, and no thread takes another.
+  void stop();
+
+  // Throws BlockingQueueFull, or std::system_error when not even one thread can be had.
   void submit(std::move_only_function<void()> job);
   [[nodiscard]] std::size_t waiting() const;
   [[nodiscard]] unsigned threads() const;

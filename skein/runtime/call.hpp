@@ -178,7 +178,7 @@ std::expected<Answer, CallError> take_answer(MessageNode* node) {
 template <class Answer>
 struct CallAwaiter : Wait {
   CallFailure early = CallFailure::timeout;  // anything else: the request never left
-  bool await_ready() const { return early != CallFailure::timeout; }
+  bool await_ready() const { return early != CallFailure::timeout || is_here(); }
   void await_suspend(std::coroutine_handle<> waiting) const { suspend(waiting); }
   std::expected<Answer, CallError> await_resume() const {
     MessageNode* node = arrived();

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -407,6 +409,60 @@ Task<std::string> catch_the_crash(Self self, Pid server) {
   const auto answer = co_await calling;
   if (!answer) throw std::logic_error("the server died");
   co_return "";
+}
+
+struct Deferred {
+  using Answer = int;
+  bool waits = false;
+};
+
+// Crashes with the Reply in its hands.
+struct Dropper {
+  void handle_call(Self /*self*/, Deferred /*request*/, Reply<int> /*reply*/) { throw std::runtime_error("plain"); }
+};
+struct LateDropper {
+  Task<void> handle_call(Self self, Deferred /*request*/, Reply<int> reply) {
+    auto sleeping = self.sleep(milliseconds(1));
+    co_await sleeping;
+    const Reply<int> held = std::move(reply);
+    throw std::runtime_error("coroutine");
+  }
+};
+
+TEST(Reply, lost_in_a_crash_tells_the_reason_and_only_when_the_server_is_dead) {
+  on_both([](Runtime& runtime) {
+    const Pid plain = runtime.spawn<Dropper>();
+    const auto first = runtime.call<Dropper>(plain, Deferred{});
+    ASSERT_FALSE(first);
+    EXPECT_EQ(first.error().failure, CallFailure::server_died);
+    EXPECT_EQ(first.error().reason.term(), "plain");
+    EXPECT_FALSE(runtime.is_alive(plain));
+    const Pid late = runtime.spawn<LateDropper>();
+    const auto second = runtime.call<LateDropper>(late, Deferred{});
+    ASSERT_FALSE(second);
+    EXPECT_EQ(second.error().failure, CallFailure::server_died);
+    EXPECT_EQ(second.error().reason.term(), "coroutine");
+    EXPECT_FALSE(runtime.is_alive(late));
+  });
+}
+
+Task<int> await_in_the_other_order(Self self) {
+  std::atomic<int> done{0};
+  auto first = self.blocking([&done] { ++done; });
+  auto second = self.blocking([&done] { ++done; });
+  auto sleeping = self.sleep(milliseconds(50));
+  co_await sleeping;
+  co_await second;
+  co_await first;
+  co_return done.load();
+}
+
+TEST(Run, may_await_what_was_asked_for_in_any_order) {
+  on_both([](Runtime& runtime) {
+    const auto done = runtime.run(&await_in_the_other_order);
+    ASSERT_TRUE(done);
+    EXPECT_EQ(*done, 2);
+  });
 }
 
 TEST(Run, gives_what_the_coroutine_returns_or_how_it_died) {

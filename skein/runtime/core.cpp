@@ -37,7 +37,23 @@ Core::Core(RuntimeOptions chosen)
   }
 }
 
-Core::~Core() = default;
+// Only what never ended is left: processes whose handler or blocking job did not return in time. Their state is not
+// touched, as what it points to may be gone.
+Core::~Core() {
+  const auto free_all = [](MessageNode* node) {
+    while (node != nullptr) free_node(std::exchange(node, node->next));
+  };
+  for (std::uint32_t i = 0; i < table.used(); ++i) {
+    Slot& slot = table.at(i);
+    if (slot.phase.load(std::memory_order_relaxed) == Phase::free) continue;
+    free_all(slot.mailbox.close());
+    free_all(slot.queue_head);
+    if (slot.extension == nullptr) continue;
+    if (slot.extension->continuation != nullptr) free_node(slot.extension->continuation);
+    free_all(slot.extension->deferred_head);
+    delete slot.extension;
+  }
+}
 
 Instant Core::now() const { return deterministic ? deterministic->now() : steady_now(); }
 
@@ -271,13 +287,12 @@ SendResult deliver(Core& core, Pid to, MessageNode* node) {
 void arm_deadline(Core& core, Slot& slot) {
   Extension& extension = extend(slot);
   if (extension.tick_armed && extension.tick_at <= slot.deadline) return;
-  // A later entry that is armed already fires too; it finds nothing to do.
-  if (core.add_timer(slot.deadline, Timer{pid_of(core, slot), {}, {}})) {
-    extension.tick_armed = true;
-    extension.tick_at = slot.deadline;
-    return;
-  }
-  throw TimersExhausted(core.options.max_timers);
+  const auto tick = core.add_timer(slot.deadline, Timer{pid_of(core, slot), {}, {}});
+  if (!tick) throw TimersExhausted(core.options.max_timers);
+  if (extension.tick_armed) core.cancel_timer(extension.tick);
+  extension.tick = *tick;
+  extension.tick_armed = true;
+  extension.tick_at = slot.deadline;
 }
 
 TimerRef add_timer(Core& core, Pid to, Duration after, Duration every, std::function<MessageNode*()> make) {

@@ -101,6 +101,8 @@ void take_mail(Core& core, Slot& slot);
 void append(Slot& slot, MessageNode* node);
 [[nodiscard]] MessageNode* pop_queued(Slot& slot);
 void answer_for_the_dead(Core& core, MessageNode* node, const ExitReason& reason) noexcept;
+// Frees answers that nobody will await: the handler that asked is done.
+void drop_early(Slot& slot);
 void request_exit(Slot& slot, ExitReason reason, bool run_terminate);
 [[nodiscard]] const ExitReason& exit_reason(const Slot& slot);
 // Destroys frames and state. True when nothing is left to wait for: then bury() must follow.

@@ -181,6 +181,7 @@ void bury(Core& core, Slot& slot) {
       send_answer(core, node);
       node = next;
     }
+    if (remains.extension->tick_armed) core.cancel_timer(remains.extension->tick);
     delete remains.extension;
   }
   tell_starter(core, remains);

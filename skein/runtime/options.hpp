@@ -15,6 +15,13 @@
 
 namespace skein::inline v0 {
 
+// A timer of this runtime; cancelling one that fired or was cancelled is harmless.
+struct TimerRef {
+  std::uint32_t index = 0;
+  std::uint32_t generation = 0;
+  explicit operator bool() const { return generation != 0; }
+};
+
 // What a full mailbox does with an ordinary message. Signals always get in.
 enum class FullMailbox : std::uint8_t {
   reject,       // the sender gets SendResult::full

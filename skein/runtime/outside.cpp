@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
 
 #include "skein/runtime/core.hpp"
 #include "skein/runtime/futex.hpp"
@@ -108,6 +109,11 @@ void abandon(Core& core, MessageNode* node) noexcept {
   Slot* by = t_turn.running;
   const bool ends = by != nullptr && t_turn.core == &core &&
                     (by->stop_requested || by->phase.load(std::memory_order_relaxed) >= Phase::terminating);
+  // An exception is on its way out, perhaps of the handler: whether the process ends is known when it arrived there.
+  if (by != nullptr && t_turn.core == &core && std::uncaught_exceptions() > 0 && by->current == nullptr) {
+    by->current = node;
+    return;
+  }
   if (ends) {
     send_failure(core, node, CallFailure::server_died, exit_reason(*by));
   } else {

@@ -168,6 +168,7 @@ ShutdownReport Runtime::shutdown(Duration deadline) {
     report.stuck = processes();
     core_->workers->stop(std::chrono::milliseconds(200));
   }
+  core_->blocking.stop();
   report.clean = report.stuck.empty();
   return report;
 }

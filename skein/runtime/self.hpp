@@ -28,13 +28,6 @@ namespace skein::inline v0 {
 class Self;
 class Runtime;
 
-// A timer of this runtime; cancelling one that fired or was cancelled is harmless.
-struct TimerRef {
-  std::uint32_t index = 0;
-  std::uint32_t generation = 0;
-  explicit operator bool() const { return generation != 0; }
-};
-
 // A process and the monitor on it.
 struct Monitored {
   Pid pid;
@@ -78,6 +71,8 @@ void set_continuation(Slot& slot, MessageNode* node);
 // The reason in a Down that waits in the queue, if it is there; costs the same however long the queue is.
 [[nodiscard]] std::optional<ExitReason> take_queued_down(Slot& slot, std::uint64_t ref);
 [[nodiscard]] Extension& extend(Slot& slot);
+// Makes an answer that came early the one that has arrived.
+[[nodiscard]] bool take_early(Slot& slot, std::uint64_t ref);
 
 struct StartReply {
   Pid pid;
@@ -100,6 +95,8 @@ struct Wait {
     slot->wait_ref = ref;
   }
   [[nodiscard]] MessageNode* arrived() const { return std::exchange(slot->arrived, nullptr); }
+  // True when the answer came while something else was awaited.
+  [[nodiscard]] bool is_here() const { return slot->extension != nullptr && take_early(*slot, ref); }
 };
 
 struct DownAwaiter : Wait {
@@ -127,7 +124,7 @@ struct SleepAwaiter : Wait {
 };
 
 struct StartAwaiter : Wait {
-  bool await_ready() const { return false; }
+  bool await_ready() const { return is_here(); }
   void await_suspend(std::coroutine_handle<> waiting) const { suspend(waiting); }
   StartResult await_resume() const {
     MessageNode* node = arrived();
@@ -148,7 +145,7 @@ struct YieldAwaiter {
 };
 
 struct JobAwaiter : Wait {
-  bool await_ready() const { return false; }
+  bool await_ready() const { return is_here(); }
   void await_suspend(std::coroutine_handle<> waiting) const { suspend(waiting); }
   void await_resume() const { free_node(arrived()); }
 };

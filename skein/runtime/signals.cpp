@@ -1,9 +1,13 @@
 // Intake: what arrives in a mailbox is put into the queue of ordinary messages, or acts at once if it is a signal.
+#include <algorithm>
+
 #include "skein/runtime/core.hpp"
 #include "skein/runtime/outside.hpp"
 
 namespace skein::inline v0::detail {
 namespace {
+
+constexpr std::size_t k_early_answers = 256;  // of one handler, not awaited yet
 
 void send_signal(Core& core, Pid to, MessageNode* node) { deliver(core, to, node); }
 
@@ -28,6 +32,16 @@ void on_exit_signal(Slot& slot, Pid self, MessageNode* node) {
   }
   if (!over_link && exit.reason.kind() == ExitKind::kill) {
     request_exit(slot, ExitReason::killed(), false);
+    free_node(node);
+    return;
+  }
+  // Its parent was killed and it waits, perhaps for ever: a subtree goes with its root, at any depth. What has begun to
+  // terminate may finish that.
+  const Phase phase = slot.phase.load(std::memory_order_relaxed);
+  const bool waits = phase == Phase::starting || (phase == Phase::running && slot.leaf);
+  if (over_link && waits && slot.server_start && exit.reason.kind() == ExitKind::killed &&
+      exit.from == Pid::from_bits(slot.parent.load(std::memory_order_relaxed))) {
+    request_exit(slot, exit.reason, false);
     free_node(node);
     return;
   }
@@ -109,6 +123,14 @@ void on_answer(Slot& slot, MessageNode* node) {
   if (slot.wait_ref != 0 && slot.wait_ref == node->ref) {
     slot.wait_ref = 0;
     slot.arrived = node;
+  } else if (slot.leaf) {
+    // Its handler may have asked and not awaited it yet; else it is late, and goes when the handler is done.
+    auto& early = extend(slot).early;
+    if (early.size() >= k_early_answers) {
+      free_node(early.front());
+      early.erase(early.begin());
+    }
+    early.push_back(node);
   } else {
     free_node(node);  // late
   }
@@ -240,6 +262,22 @@ void take_mail(Core& core, Slot& slot) {
   if (static_cast<FullMailbox>(slot.full_policy.load(std::memory_order_relaxed)) == FullMailbox::drop_oldest) {
     drop_oldest(core, slot);
   }
+}
+
+bool take_early(Slot& slot, std::uint64_t ref) {
+  auto& early = slot.extension->early;
+  const auto found =
+      std::find_if(early.begin(), early.end(), [ref](const MessageNode* node) { return node->ref == ref; });
+  if (found == early.end()) return false;
+  slot.arrived = *found;
+  early.erase(found);
+  return true;
+}
+
+void drop_early(Slot& slot) {
+  if (slot.extension == nullptr) return;
+  for (MessageNode* node : slot.extension->early) free_node(node);
+  slot.extension->early.clear();
 }
 
 void request_exit(Slot& slot, ExitReason reason, bool run_terminate) {

@@ -16,6 +16,7 @@
 
 #include "skein/base/time.hpp"
 #include "skein/runtime/mailbox.hpp"
+#include "skein/runtime/options.hpp"
 
 namespace skein::inline v0::detail {
 
@@ -54,7 +55,9 @@ struct Extension {
   ExitReason reason;       // why it ends
   std::uint32_t jobs = 0;  // blocking jobs that have not returned
   Instant tick_at;         // when its wheel entry fires; valid if tick_armed
+  TimerRef tick;           // its wheel entry; valid if tick_armed
   bool tick_armed = false;
+  std::vector<MessageNode*> early;  // answers to what its handler has asked for and not awaited yet
   std::uint32_t handled_at_tick = UINT32_MAX;
   std::string name;  // registered, or empty
 };

@@ -25,8 +25,15 @@ void crashed(Slot& slot, const std::string& where) {
                slot.phase.load(std::memory_order_relaxed) == Phase::running);
 }
 
-void end_current(Slot& slot) {
-  if (slot.current != nullptr) free_node(std::exchange(slot.current, nullptr));
+void end_current(Core& core, Slot& slot) {
+  MessageNode* node = std::exchange(slot.current, nullptr);
+  if (node == nullptr) return;
+  // A request is still here only if its Reply died while an exception passed through and was caught after all.
+  if (node->kind == MessageKind::request) {
+    send_failure(core, node, CallFailure::no_answer);
+  } else {
+    free_node(node);
+  }
 }
 
 // Init is done: the starter is told, and messages are taken from now on.
@@ -47,11 +54,12 @@ void handler_done(Core& core, Slot& slot) {
   const Phase phase = slot.phase.load(std::memory_order_relaxed);
   if (phase == Phase::starting && !slot.stop_requested) on_started(core, slot);
   // The request a process crashed on is answered when it is dead, so it outlives the terminate handler.
-  if (phase != Phase::terminating && !slot.stop_requested) end_current(slot);
+  if (phase != Phase::terminating && !slot.stop_requested) end_current(core, slot);
 }
 
 void destroy_frames(Slot& slot) {
   if (slot.root) slot.root.destroy();
+  drop_early(slot);
   slot.root = nullptr;
   slot.leaf = nullptr;
   slot.wait_ref = 0;
@@ -64,9 +72,7 @@ void resume(Core& core, Slot& slot) {
   slot.leaf.resume();
   if (!slot.root.done()) return;
   const std::exception_ptr error = RootHandle::from_address(slot.root.address()).promise().error;
-  slot.root.destroy();
-  slot.root = nullptr;
-  slot.leaf = nullptr;
+  // Known before the frame goes: a Reply in it says why it was not answered.
   if (error) {
     const std::string where = where_of(slot);
     try {
@@ -75,6 +81,10 @@ void resume(Core& core, Slot& slot) {
       crashed(slot, where);
     }
   }
+  slot.root.destroy();
+  slot.root = nullptr;
+  slot.leaf = nullptr;
+  drop_early(slot);
   handler_done(core, slot);
 }
 
@@ -240,7 +250,9 @@ void before_rest(Core& core, Slot& slot) {
   extension.handled_at_tick = handled;
   extension.tick_armed = true;
   extension.tick_at = later(core.now(), core.options.idle_release);
-  if (!core.add_timer(extension.tick_at, Timer{pid_of(core, slot), {}, {}})) extension.tick_armed = false;
+  const auto tick = core.add_timer(extension.tick_at, Timer{pid_of(core, slot), {}, {}});
+  extension.tick_armed = tick.has_value();
+  if (tick) extension.tick = *tick;
 }
 
 // Times one turn of 64, and only the part before the process may run elsewhere: two clock reads cost as much as a small

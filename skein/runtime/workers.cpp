@@ -67,7 +67,14 @@ unsigned Workers::stop(Duration deadline) {
       ++left_behind;
     }
   }
-  clock_.join();
+  // It may be inside a report or a message's copy, which are the user's.
+  while (!clock_exited_.load(std::memory_order_acquire) && steady_ns() < until) std::this_thread::yield();
+  if (clock_exited_.load(std::memory_order_acquire)) {
+    clock_.join();
+  } else {
+    clock_.detach();
+    ++left_behind;
+  }
   return left_behind;
 }
 
@@ -170,6 +177,8 @@ Slot* Workers::idle(Worker& worker) {
       if (slot == nullptr && round % 64 == 0) slot = steal(worker);
       if (slot != nullptr) {
         spinners_.store(0, std::memory_order_seq_cst);
+        // Whoever injected more meanwhile relied on this worker's spinning.
+        if (injected_.size() != 0) wake_one();
         return slot;
       }
       pause_briefly();

@@ -53,8 +53,8 @@ struct Polite {
 
 TEST(Scheduler, a_process_that_floods_itself_does_not_keep_another_from_running) {
   for (const unsigned workers : {1U, 2U}) {
-    Runtime runtime(tests::threaded(workers));
     std::atomic<bool> stop{false};
+    Runtime runtime(tests::threaded(workers));
     for (unsigned i = 0; i < 2 * workers; ++i) runtime.spawn<Flooder>(&stop);
     const Pid polite = runtime.spawn<Polite>();
     const Duration worst = tests::best_of(5, milliseconds(50), [&] {
@@ -72,11 +72,11 @@ TEST(Scheduler, a_process_that_floods_itself_does_not_keep_another_from_running)
 }
 
 TEST(Scheduler, a_flood_does_not_delay_a_woken_or_a_new_process_inside_either) {
-  Runtime runtime(tests::threaded(1));
   std::atomic<bool> stop{false};
+  std::atomic<int> ran{0};
+  Runtime runtime(tests::threaded(1));
   runtime.spawn<Flooder>(&stop);
   const Pid spawner = runtime.spawn<Puppet>();
-  std::atomic<int> ran{0};
   runtime.send(spawner, Do{[&ran](Self self) {
                  for (int i = 0; i < 100; ++i) {
                    const Pid child = self.spawn<Puppet>();

@@ -34,6 +34,18 @@ TEST_F(Bitten, start_function_that_blocks_does_not_outlive_its_killed_supervisor
   kill(root);
   EXPECT_EQ(end_of(root), "killed");
   EXPECT_EQ(workers(), 0U) << "it died with the supervisor that was starting it";
+
+  // The same a level further down: the supervisor in between waits for the start when its own is killed.
+  const Pid top =
+      start(tree(Strategy::one_for_one, 5, 60s, {supervisor_child("below", tree(Strategy::one_for_one, 5, 60s, {}))}));
+  const Pid below = pid_of(top, "below");
+  rt.spawn<Asker>(below, blocking);
+  settle();
+  EXPECT_EQ(workers(), 1U);
+  kill(top);
+  EXPECT_EQ(end_of(top), "killed");
+  EXPECT_FALSE(alive(below));
+  EXPECT_EQ(workers(), 0U) << "a subtree goes with its root at any depth";
 }
 
 namespace {

@@ -3,6 +3,7 @@
 #include "skein/supervision/supervisor.hpp"
 
 #include <fmt/format.h>
+#include <cstdio>
 
 #include <boost/unordered/unordered_flat_set.hpp>
 
@@ -194,7 +195,13 @@ void Supervisor::report(Self self, EventKind kind, EventLevel level, const Child
   event.intensity = view_->flags.intensity;
   event.count = count;
   event.children = view_->children.size();
-  (*view_->sink)(event);
+  try {
+    (*view_->sink)(event);
+  } catch (...) {  // an observer's trouble is not the tree's
+    std::fputs(
+        ("skein: an event sink threw: " + ExitReason::crash_of_current_exception("event sink").text() + "\n").c_str(),
+        stderr);
+  }
 }
 
 std::string Supervisor::describe() const {
