@@ -130,9 +130,9 @@ extern "C" void on_fatal_signal(int signal) {
 std::vector<ProcessInfo> list_processes(Core& core) {
   boost::unordered_flat_map<std::uint64_t, std::string> names;
   core.names.each([&](const std::string& name, Pid pid) { names.emplace(pid.bits(), name); });
-  boost::unordered_flat_map<std::uint64_t, const PayloadType*> running;
+  boost::unordered_flat_map<std::uint64_t, Workers::Activity> running;
   if (core.workers) {
-    for (const auto& activity : core.workers->activity()) running.emplace(activity.pid.bits(), activity.handling);
+    for (const auto& activity : core.workers->activity()) running.emplace(activity.pid.bits(), activity);
   }
   std::vector<ProcessInfo> all;
   const std::uint32_t used = core.table.used();
@@ -153,7 +153,8 @@ std::vector<ProcessInfo> list_processes(Core& core) {
     info.memory = sizeof(Slot) + (type->bytes > Slot::k_inline_bytes ? type->bytes : 0);
     if (const auto now = running.find(info.pid.bits()); now != running.end()) {
       if (info.state == ProcessState::runnable) info.state = ProcessState::running;
-      if (now->second != nullptr) info.handling = now->second->name;
+      if (now->second.stuck) info.state = ProcessState::stuck;
+      if (now->second.handling != nullptr) info.handling = now->second.handling->name;
     }
     all.push_back(std::move(info));
   }

@@ -16,8 +16,8 @@ enum class ProcessState : std::uint8_t {
   runnable,     // waits for a worker
   running,      // on a worker now
   terminating,  // terminate has not finished
-  ending,       // waits for its blocking jobs; `stuck` past stuck_limit
-  stuck,
+  ending,       // waits for its blocking jobs
+  stuck,        // in one handler, or waiting for its blocking jobs, for longer than stuck_limit
 };
 
 [[nodiscard]] std::string_view state_name(ProcessState state);

@@ -245,18 +245,19 @@ std::vector<Workers::Activity> Workers::activity() const {
   for (const auto& worker : all_) {
     if ((worker->turn.load(std::memory_order_relaxed) & 1U) == 0) continue;
     all.push_back({Pid::from_bits(worker->running.load(std::memory_order_relaxed)),
-                   worker->handling.load(std::memory_order_relaxed)});
+                   worker->handling.load(std::memory_order_relaxed), worker->stuck.load(std::memory_order_relaxed)});
   }
   return all;
 }
 
 void Workers::watch(Instant now, Duration limit) {
   for (std::size_t i = 0; i < all_.size(); ++i) {
-    const Worker& worker = *all_[i];
+    Worker& worker = *all_[i];
     Watched& watched = watched_[i];
     const std::uint64_t turn = worker.turn.load(std::memory_order_relaxed);
     if (turn != watched.turn || (turn & 1U) == 0) {
       watched = Watched{turn, now, false, false};
+      worker.stuck.store(false, std::memory_order_relaxed);
       continue;
     }
     // Whatever waits behind a long turn is for another worker.
@@ -269,6 +270,7 @@ void Workers::watch(Instant now, Duration limit) {
     if (lasted < limit || (watched.warned && (!stuck || watched.stuck))) continue;
     watched.warned = true;
     watched.stuck = stuck;
+    worker.stuck.store(stuck, std::memory_order_relaxed);
     const Pid pid = Pid::from_bits(worker.running.load(std::memory_order_relaxed));
     const PayloadType* handling = worker.handling.load(std::memory_order_relaxed);
     const Slot* slot = core_.table.find(pid);

@@ -28,6 +28,7 @@ struct alignas(128) Worker {
   alignas(64) std::atomic<std::uint64_t> turn{0};
   std::atomic<std::uint64_t> running{0};  // Pid bits
   std::atomic<const PayloadType*> handling{nullptr};
+  std::atomic<bool> stuck{false};                        // its turn has lasted longer than stuck_limit
   alignas(64) std::atomic<std::uint32_t> sleep_word{0};  // 1: asleep
   SlotTable::Cache slots;
   unsigned index = 0;
@@ -62,6 +63,7 @@ class Workers {
   struct Activity {
     Pid pid;
     const PayloadType* handling;
+    bool stuck;
   };
   [[nodiscard]] std::vector<Activity> activity() const;
   [[nodiscard]] unsigned count() const { return static_cast<unsigned>(all_.size()); }
