@@ -26,9 +26,9 @@ struct RetryOptions {
   std::uint32_t attempts = 4;  // in all: the first one and three retries
   Growth growth = Growth::exponential;
   Duration first = std::chrono::milliseconds(100);
-  double factor = 2.0;  // of exponential growth
-  Duration longest = std::chrono::seconds(5);
-  double jitter = 0.1;  // each delay varies by this share, up and down
+  double factor = 2.0;                         // of exponential growth
+  Duration longest = std::chrono::seconds(5);  // before jitter
+  double jitter = 0.1;                         // each delay varies by this share, up and down
 
   [[nodiscard]] std::optional<std::string> problem() const;
 };
