@@ -7,6 +7,7 @@
 
 #include "skein/runtime/deterministic.hpp"
 #include "skein/runtime/dump.hpp"
+#include "skein/runtime/futex.hpp"
 #include "skein/runtime/workers.hpp"
 
 namespace skein::inline v0::detail {
@@ -22,6 +23,9 @@ Instant steady_now() { return Instant(Duration(std::chrono::steady_clock::now().
 // A send to a receiver with a long queue costs the sender that much of its turns, so that a flood waits for its sink.
 constexpr std::uint32_t k_priced_backlog = 256;
 constexpr std::uint32_t k_highest_price = 4096;
+
+// A mailbox for fewer messages than this counts each at once; a larger one may look up to k_uncounted fuller than it is.
+constexpr std::uint32_t k_exact_below = 64 * k_uncounted;
 
 }  // namespace
 
@@ -204,8 +208,9 @@ Slot& claim_slot(Core& core, const SpawnRequest& request, const SpawnOptions& op
   }
   slot.type.store(request.type, std::memory_order_relaxed);
   slot.full_policy.store(static_cast<std::uint8_t>(options.when_full), std::memory_order_relaxed);
-  slot.mailbox_limit.store(options.mailbox_limit != 0 ? options.mailbox_limit : core.options.mailbox_limit,
-                           std::memory_order_relaxed);
+  const std::uint32_t limit = options.mailbox_limit != 0 ? options.mailbox_limit : core.options.mailbox_limit;
+  slot.mailbox_limit.store(limit, std::memory_order_relaxed);
+  slot.exact_count = limit < k_exact_below;
   slot.traced.store(false, std::memory_order_relaxed);
   slot.trap_exit = false;
   slot.handled.store(0, std::memory_order_relaxed);
@@ -222,10 +227,10 @@ Slot& claim_slot(Core& core, const SpawnRequest& request, const SpawnOptions& op
   slot.debt = 0;
   slot.boot = request.boot;
   if (request.bytes <= Slot::k_inline_bytes && request.alignment <= 16) {
-    slot.state_bytes = 0;
+    slot.state_memory = StateMemory::in_slot;
     slot.state = slot.inline_state;
   } else {
-    slot.state_bytes = static_cast<std::uint32_t>(request.bytes);
+    slot.state_memory = memory_of(request.bytes);
     slot.state = take_bytes(request.bytes);
   }
   slot.parent.store(spawner == nullptr ? 0 : pid_of(core, *spawner).bits(), std::memory_order_relaxed);
@@ -253,6 +258,7 @@ Pid launch(Core& core, Slot& slot) {
 
 SendResult deliver(Core& core, Pid to, MessageNode* node) {
   Slot* slot = to ? core.table.find(to) : nullptr;
+  if (slot != nullptr) fetch_to_write(slot);
   node->generation = to.generation();
   PushResult pushed = PushResult::dead;
   if (slot != nullptr && slot->generation.load(std::memory_order_acquire) == to.generation()) {

@@ -100,6 +100,12 @@ void run_turn(Core& core, Slot& slot);
 void take_mail(Core& core, Slot& slot);
 void append(Slot& slot, MessageNode* node);
 [[nodiscard]] MessageNode* pop_queued(Slot& slot);
+// Writes down how many messages wait, for senders and introspection. At the end of each turn, at the latest.
+inline void count_popped(Slot& slot) {
+  if (slot.popped == 0) return;
+  slot.queued.store(slot.queued.load(std::memory_order_relaxed) - slot.popped, std::memory_order_relaxed);
+  slot.popped = 0;
+}
 void answer_for_the_dead(Core& core, MessageNode* node, const ExitReason& reason) noexcept;
 // Frees answers that nobody will await: the handler that asked is done.
 void drop_early(Slot& slot);
@@ -122,6 +128,7 @@ void add_monitor(Slot& slot, std::uint64_t ref, Pid whom);
 Pid remove_monitor(Slot& slot, std::uint64_t ref);
 
 inline constexpr std::uint32_t k_sampled_turns = 64;
+inline constexpr std::uint8_t k_uncounted = 64;  // messages handled before it is written down that they are gone
 inline constexpr std::uint64_t k_yield_ref = UINT64_MAX;
 
 }  // namespace skein::inline v0::detail

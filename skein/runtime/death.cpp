@@ -47,6 +47,7 @@ Remains empty_slot(Core& core, Slot& slot) {
                   slot.ignored};
   slot.queue_tail = nullptr;
   slot.queued.store(0, std::memory_order_relaxed);
+  slot.popped = 0;
   slot.first_monitor = Watcher{};
   slot.phase.store(Phase::free, std::memory_order_relaxed);
   remains.left = slot.mailbox.close();
@@ -142,9 +143,9 @@ bool destroy_process(Core& core, Slot& slot) {
     slot.state_alive = false;
     type->destroy(slot.state);
   }
-  if (slot.state_bytes != 0) {
-    give_bytes(slot.state, slot.state_bytes);
-    slot.state_bytes = 0;
+  if (slot.state_memory != StateMemory::in_slot) {
+    give_memory(slot.state, slot.state_memory);
+    slot.state_memory = StateMemory::in_slot;
   }
   slot.state = nullptr;
   if (slot.extension == nullptr || slot.extension->jobs == 0) return true;

@@ -38,4 +38,14 @@ inline void pause_briefly() {
 #endif
 }
 
+// Fetches a cache line to be written: one that is read first and written then travels between cores twice.
+inline void fetch_to_write(const void* line) {
+#if defined(__x86_64__)
+  // Compilers for plain x86-64 turn their builtin into a fetch for reading; this is a hint or nothing on every one.
+  asm volatile("prefetchw %0" : : "m"(*static_cast<const char*>(line)));
+#else
+  __builtin_prefetch(line, 1);
+#endif
+}
+
 }  // namespace skein::inline v0::detail

@@ -11,6 +11,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <utility>
 
 #include "skein/runtime/message.hpp"
 
@@ -51,10 +52,17 @@ class Mailbox {
     }
   }
 
-  // Everything new, oldest first, or nullptr.
+  // Everything new, oldest first, with its last, or nullptr; `see` is shown each on the way, newest first.
+  template <class See>
+  std::pair<MessageNode*, MessageNode*> take(See see) {
+    if (word_.load(std::memory_order_relaxed) == k_empty) return {nullptr, nullptr};
+    const std::uintptr_t word = word_.exchange(k_empty, std::memory_order_acquire);
+    auto* last = word <= k_idle ? nullptr : reinterpret_cast<MessageNode*>(word);
+    return {reversed(word, see), last};
+  }
+
   MessageNode* take() {
-    if (word_.load(std::memory_order_relaxed) == k_empty) return nullptr;
-    return reversed(word_.exchange(k_empty, std::memory_order_acquire));
+    return take([](const MessageNode*) {}).first;
   }
 
   // Goes idle unless something new has come. After true the process may run elsewhere at once: touch it no more.
@@ -64,7 +72,7 @@ class Mailbox {
   }
 
   // Closes it for good and returns what was left, oldest first.
-  MessageNode* close() { return reversed(word_.exchange(k_dead, std::memory_order_acq_rel)); }
+  MessageNode* close() { return reversed(word_.exchange(k_dead, std::memory_order_acq_rel), [](const MessageNode*) {}); }
 
   // A moment's view, for introspection.
   [[nodiscard]] std::uint32_t stacked() const {
@@ -83,12 +91,14 @@ class Mailbox {
     return std::atomic_ref<std::uint32_t>(node->depth);
   }
 
-  static MessageNode* reversed(std::uintptr_t word) {
+  template <class See>
+  static MessageNode* reversed(std::uintptr_t word, See see) {
     if (word <= k_idle) return nullptr;
     auto* newest = reinterpret_cast<MessageNode*>(word);
     MessageNode* oldest = nullptr;
     while (newest != nullptr) {
       MessageNode* next = newest->next;
+      see(newest);
       newest->next = oldest;
       oldest = newest;
       newest = next;

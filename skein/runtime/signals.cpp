@@ -12,6 +12,7 @@ constexpr std::size_t k_early_answers = 256;  // of one handler, not awaited yet
 void send_signal(Core& core, Pid to, MessageNode* node) { deliver(core, to, node); }
 
 void count_queued(Slot& slot, std::uint32_t added) {
+  count_popped(slot);
   const std::uint32_t queued = slot.queued.load(std::memory_order_relaxed) + added;
   slot.queued.store(queued, std::memory_order_relaxed);
   if (queued > slot.high_water.load(std::memory_order_relaxed)) {
@@ -136,9 +137,20 @@ void on_answer(Slot& slot, MessageNode* node) {
   }
 }
 
+void append_all(Slot& slot, MessageNode* first, MessageNode* last, std::uint32_t count) {
+  if (slot.queue_tail == nullptr) {
+    slot.queue_head = first;
+  } else {
+    slot.queue_tail->next = first;
+  }
+  slot.queue_tail = last;
+  count_queued(slot, count);
+}
+
 // At the limit the oldest ordinary message makes room; what a signal became stays.
 void drop_oldest(Core& core, Slot& slot) {
   const std::uint32_t limit = slot.mailbox_limit.load(std::memory_order_relaxed);
+  count_popped(slot);
   MessageNode** link = &slot.queue_head;
   MessageNode* previous = nullptr;
   while (*link != nullptr && slot.queued.load(std::memory_order_relaxed) > limit) {
@@ -163,13 +175,7 @@ void drop_oldest(Core& core, Slot& slot) {
 
 void append(Slot& slot, MessageNode* node) {
   node->next = nullptr;
-  if (slot.queue_tail == nullptr) {
-    slot.queue_head = node;
-  } else {
-    slot.queue_tail->next = node;
-  }
-  slot.queue_tail = node;
-  count_queued(slot, 1);
+  append_all(slot, node, node, 1);
 }
 
 MessageNode* pop_queued(Slot& slot) {
@@ -177,7 +183,7 @@ MessageNode* pop_queued(Slot& slot) {
   if (node == nullptr) return nullptr;
   slot.queue_head = node->next;
   if (slot.queue_head == nullptr) slot.queue_tail = nullptr;
-  slot.queued.store(slot.queued.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+  if (++slot.popped >= k_uncounted || slot.exact_count) count_popped(slot);
   if (node->kind == MessageKind::down) slot.extension->queued_downs.erase(payload_as<Down>(node).ref.id);
   return node;
 }
@@ -194,10 +200,20 @@ std::optional<ExitReason> take_queued_down(Slot& slot, std::uint64_t ref) {
 }
 
 void take_mail(Core& core, Slot& slot) {
-  MessageNode* node = slot.mailbox.take();
-  if (node == nullptr) return;
-  const Pid self = pid_of(core, slot);
   const std::uint32_t generation = slot.generation.load(std::memory_order_relaxed);
+  bool ordinary = true;
+  std::uint32_t count = 0;
+  const auto [first, last] = slot.mailbox.take([&](const MessageNode* node) {
+    ordinary = ordinary && is_bounded(node->kind) && node->generation == generation;
+    ++count;
+  });
+  MessageNode* node = first;
+  if (node == nullptr) return;
+  if (ordinary) {
+    append_all(slot, first, last, count);
+    node = nullptr;
+  }
+  const Pid self = pid_of(core, slot);
   while (node != nullptr) {
     MessageNode* next = node->next;
     if (node->generation != generation) [[unlikely]] {

@@ -17,6 +17,7 @@
 #include "skein/base/time.hpp"
 #include "skein/runtime/mailbox.hpp"
 #include "skein/runtime/options.hpp"
+#include "skein/runtime/pool.hpp"
 
 namespace skein::inline v0::detail {
 
@@ -63,38 +64,41 @@ struct Extension {
 };
 
 struct alignas(64) Slot {
-  // Read and written by senders.
+  // The senders' line: each push takes it away from the core the process runs on, so what the owner needs for every
+  // message is elsewhere, and `queued` is written once for many messages.
   Mailbox mailbox;
   std::atomic<std::uint32_t> generation{1};
-  std::atomic<Phase> phase{Phase::free};
-  std::atomic<std::uint8_t> full_policy{0};
-  std::atomic<bool> traced{false};
-  bool trap_exit = false;
-  std::atomic<std::uint32_t> queued{0};  // messages the owner has taken and not handled
+  std::atomic<std::uint32_t> queued{0};  // messages the owner has taken; those of `popped` are handled already
   std::atomic<std::uint32_t> mailbox_limit{0};
-  MessageNode* queue_head = nullptr;
-  MessageNode* queue_tail = nullptr;
-  std::atomic<const ProcessType*> type{nullptr};
-  void* state = nullptr;
-  Extension* extension = nullptr;
-
-  // What it waits for and who is tied to it.
-  std::uint64_t wait_ref = 0;      // the reply, DOWN or timer its coroutine awaits; 0 for none
-  std::coroutine_handle<> leaf;    // to resume
-  std::coroutine_handle<> root;    // the handler's frame; owns all the others
-  MessageNode* current = nullptr;  // what is being handled
-  MessageNode* arrived = nullptr;  // what wait_ref was waiting for
+  std::atomic<std::uint8_t> full_policy{0};
+  StateMemory state_memory = StateMemory::in_slot;
+  std::uint64_t next_ref = 0;
+  std::uint64_t start_ref = 0;  // who started it synchronously (its parent) waits for this
   Pid first_link;
   Watcher first_watcher;
 
-  std::atomic<std::uint64_t> parent{0};
+  // What the owner needs for every message.
+  std::atomic<const ProcessType*> type{nullptr};
+  void* state = nullptr;
+  Extension* extension = nullptr;
+  MessageNode* queue_head = nullptr;
+  MessageNode* queue_tail = nullptr;
+  MessageNode* current = nullptr;  // what is being handled
+  std::coroutine_handle<> leaf;    // to resume
   std::atomic<std::uint32_t> handled{0};
-  std::atomic<std::uint32_t> high_water{0};
+  std::atomic<Phase> phase{Phase::free};
+  std::atomic<bool> traced{false};
+  bool trap_exit = false;
+  bool exact_count = false;  // few fit into the mailbox: `queued` is written for every message
+
+  // What it waits for and whom it watches.
+  std::uint64_t wait_ref = 0;      // the reply, DOWN or timer its coroutine awaits; 0 for none
+  std::coroutine_handle<> root;    // the handler's frame; owns all the others
+  MessageNode* arrived = nullptr;  // what wait_ref was waiting for
+  Instant deadline;                // of the wait; Instant::max() for none
+  std::atomic<std::uint64_t> parent{0};
   std::atomic<std::uint64_t> handler_ns{0};
-  Instant deadline;  // of the wait; Instant::max() for none
-  std::uint64_t next_ref = 0;
-  std::uint64_t start_ref = 0;  // who started it synchronously (its parent) waits for this
-  Watcher first_monitor;        // whom it monitors
+  Watcher first_monitor;  // whom it monitors
 
   static constexpr std::size_t k_inline_bytes = 48;
   bool stop_requested : 1 = false;  // stop(reason) was called, or an exit signal took effect
@@ -104,10 +108,10 @@ struct alignas(64) Slot {
   bool state_alive : 1 = false;
   bool orphan : 1 = false;   // its starter is not its parent
   bool ignored : 1 = false;  // init said ignore
-  bool init_failed : 1 = false;
-  std::uint16_t debt = 0;         // of budget, to be worked off before it runs again: it flooded somebody
-  std::uint32_t state_bytes = 0;  // of memory apart from the slot; 0: the state is inline
-  BootFunction boot = nullptr;    // constructs the state from the arguments kept in its place; nullptr once done
+  std::uint8_t popped = 0;   // messages handled since `queued` was written
+  std::uint16_t debt = 0;    // of budget, to be worked off before it runs again: it flooded somebody
+  std::atomic<std::uint32_t> high_water{0};
+  BootFunction boot = nullptr;  // constructs the state from the arguments kept in its place; nullptr once done
   alignas(16) std::byte inline_state[k_inline_bytes];
 };
 static_assert(sizeof(Slot) == 256);

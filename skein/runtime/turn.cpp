@@ -311,6 +311,7 @@ void run_turn(Core& core, Slot& slot) {
     if (t_turn.budget <= 0) {
       // Its place is at the end of the queue, whether or not there is more to do: resting is settled on its next turn.
       stopwatch.stop(slot);
+      count_popped(slot);
       slot.debt = static_cast<std::uint16_t>(std::min(-t_turn.budget, k_largest_debt));
       core.schedule_woken(slot);
       return;
@@ -318,6 +319,7 @@ void run_turn(Core& core, Slot& slot) {
     if (worked && slot.mailbox.has_new()) continue;
     before_rest(core, slot);
     stopwatch.stop(slot);
+    count_popped(slot);
     if (slot.mailbox.rest()) return;
   }
 }
