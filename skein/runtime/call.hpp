@@ -235,6 +235,7 @@ class Reply {
 template <class T, class... Args>
 Monitored Self::spawn_with(const SpawnOptions& options, Args&&... args) const {
   using Arguments = std::tuple<std::decay_t<Args>...>;
+  static_assert(std::is_nothrow_move_constructible_v<Arguments>, "spawn arguments must move without throwing");
   const detail::SpawnRequest request{&detail::k_process_type<T>, &detail::boot_process<T, std::decay_t<Args>...>,
                                      detail::k_state_bytes<T, Arguments>,
                                      alignof(T) > alignof(Arguments) ? alignof(T) : alignof(Arguments)};
@@ -249,6 +250,7 @@ Monitored Self::spawn_with(const SpawnOptions& options, Args&&... args) const {
 template <class T, class... Args>
 detail::StartAwaiter Self::start_process(bool orphan, const SpawnOptions& options, Args&&... args) const {
   using Arguments = std::tuple<std::decay_t<Args>...>;
+  static_assert(std::is_nothrow_move_constructible_v<Arguments>, "spawn arguments must move without throwing");
   const detail::SpawnRequest request{&detail::k_process_type<T>, &detail::boot_process<T, std::decay_t<Args>...>,
                                      detail::k_state_bytes<T, Arguments>,
                                      alignof(T) > alignof(Arguments) ? alignof(T) : alignof(Arguments)};

@@ -24,7 +24,8 @@ Instant steady_now() { return Instant(Duration(std::chrono::steady_clock::now().
 constexpr std::uint32_t k_priced_backlog = 256;
 constexpr std::uint32_t k_highest_price = 4096;
 
-// A mailbox for fewer messages than this counts each at once; a larger one may look up to k_uncounted fuller than it is.
+// A mailbox for fewer messages than this counts each at once; a larger one may look up to k_uncounted fuller than it
+// is.
 constexpr std::uint32_t k_exact_below = 64 * k_uncounted;
 
 }  // namespace
@@ -139,6 +140,18 @@ void Core::report_stuck(const StuckReport& report) const {
   std::abort();
 }
 
+void Core::note_ending(Pid pid, bool terminating) {
+  const std::scoped_lock lock(ending_mutex);
+  if (ending_pids.insert_or_assign(pid.bits(), Ending{now(), terminating, false}).second) {
+    ending.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+void Core::forget_ending(Pid pid) {
+  const std::scoped_lock lock(ending_mutex);
+  if (ending_pids.erase(pid.bits()) != 0) ending.fetch_sub(1, std::memory_order_relaxed);
+}
+
 void Core::watch_ending(Instant now_instant) {
   if (ending.load(std::memory_order_relaxed) == 0) return;
   std::vector<StuckReport> reports;
@@ -150,7 +163,10 @@ void Core::watch_ending(Instant now_instant) {
       entry.reported = true;
       const Pid pid = Pid::from_bits(bits);
       const ProcessType* type = table.find(pid)->type.load(std::memory_order_relaxed);
-      reports.push_back({pid, "", std::string(type->name), "a blocking job that does not return", lasted, true});
+      // What waits in terminate can still be killed, so that is no reason to end the program.
+      reports.push_back({pid, "", std::string(type->name),
+                         entry.terminating ? "a terminate that waits" : "a blocking job that does not return", lasted,
+                         !entry.terminating});
     }
   }
   for (StuckReport& report : reports) {
@@ -188,6 +204,24 @@ void YieldAwaiter::await_suspend(std::coroutine_handle<> waiting) const {
   slot->deadline = Instant::max();
 }
 
+// Gives the slot back and throws if the name is taken.
+static void claim_name(Core& core, Slot& slot, std::string_view name) {
+  const Pid pid = pid_of(core, slot);
+  const Pid holder = core.names.claim(name, pid);
+  if (holder == pid) {
+    extend(slot).name = name;
+    return;
+  }
+  slot.phase.store(Phase::free, std::memory_order_relaxed);
+  slot.mailbox.close();
+  give_memory(slot.state, slot.state_memory);
+  slot.state_memory = StateMemory::in_slot;
+  slot.state = nullptr;
+  slot.boot = nullptr;
+  core.table.release(slot, t_turn.core == &core ? t_turn.slots : nullptr);
+  throw SpawnError(fmt::format("the name '{}' is taken by {}", name, holder.text()), holder);
+}
+
 Slot& claim_slot(Core& core, const SpawnRequest& request, const SpawnOptions& options, Slot* spawner) {
   if (core.stopping.load(std::memory_order_relaxed)) throw SpawnError("the runtime is shutting down", Pid{});
   const bool here = t_turn.core == &core;
@@ -199,13 +233,6 @@ Slot& claim_slot(Core& core, const SpawnRequest& request, const SpawnOptions& op
   }
   Slot& slot = *claimed;
   const Pid pid = pid_of(core, slot);
-  if (!options.name.empty()) {
-    if (const Pid holder = core.names.claim(options.name, pid); holder != pid) {
-      core.table.release(slot, here ? t_turn.slots : nullptr);
-      throw SpawnError(fmt::format("the name '{}' is taken by {}", options.name, holder.text()), holder);
-    }
-    extend(slot).name = options.name;
-  }
   slot.type.store(request.type, std::memory_order_relaxed);
   slot.full_policy.store(static_cast<std::uint8_t>(options.when_full), std::memory_order_relaxed);
   const std::uint32_t limit = options.mailbox_limit != 0 ? options.mailbox_limit : core.options.mailbox_limit;
@@ -236,6 +263,10 @@ Slot& claim_slot(Core& core, const SpawnRequest& request, const SpawnOptions& op
   slot.parent.store(spawner == nullptr ? 0 : pid_of(core, *spawner).bits(), std::memory_order_relaxed);
   slot.first_link = Pid{};
   slot.first_watcher = Watcher{};
+  // Open before anybody can find it by its name; it runs from launch() on.
+  slot.phase.store(Phase::starting, std::memory_order_release);
+  slot.mailbox.open();
+  if (!options.name.empty()) claim_name(core, slot, options.name);
   if (spawner != nullptr && options.link) {
     slot.first_link = pid_of(core, *spawner);
     add_link(*spawner, pid);
@@ -250,8 +281,6 @@ Slot& claim_slot(Core& core, const SpawnRequest& request, const SpawnOptions& op
 
 Pid launch(Core& core, Slot& slot) {
   const Pid pid = pid_of(core, slot);
-  slot.phase.store(Phase::starting, std::memory_order_release);
-  slot.mailbox.open();
   core.schedule_new(slot);
   return pid;
 }

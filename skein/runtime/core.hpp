@@ -72,7 +72,10 @@ class Core : public std::enable_shared_from_this<Core> {
 
   // Reports a handler or an ending process that takes too long; aborts with a dump if so chosen.
   void report_stuck(const StuckReport& report) const;
-  // Reports processes that wait longer than stuck_limit for their blocking jobs, each once.
+  // From now on it is watched how long the process takes to end.
+  void note_ending(Pid pid, bool terminating);
+  void forget_ending(Pid pid);
+  // Reports processes that are to end and have waited longer than stuck_limit, each once.
   void watch_ending(Instant now_instant);
   [[nodiscard]] std::string name_of(Pid pid);
 
@@ -82,10 +85,11 @@ class Core : public std::enable_shared_from_this<Core> {
   Instant timer_wakes_at = Instant::max();  // when the clock thread looks next; guarded by timer_mutex
 
   std::atomic<bool> stopping{false};
-  std::atomic<std::uint32_t> ending{0};  // processes that wait for blocking jobs
+  std::atomic<std::uint32_t> ending{0};  // processes that are to end and wait
 
   struct Ending {
     Instant since;
+    bool terminating = false;  // waits in its terminate handler; else for its blocking jobs
     bool reported = false;
   };
   std::mutex ending_mutex;

@@ -149,17 +149,12 @@ bool destroy_process(Core& core, Slot& slot) {
   }
   slot.state = nullptr;
   if (slot.extension == nullptr || slot.extension->jobs == 0) return true;
-  const std::scoped_lock lock(core.ending_mutex);
-  core.ending_pids.emplace(pid_of(core, slot).bits(), Core::Ending{core.now(), false});
-  core.ending.fetch_add(1, std::memory_order_relaxed);
+  core.note_ending(pid_of(core, slot), false);
   return false;
 }
 
 void bury(Core& core, Slot& slot) {
-  if (core.ending.load(std::memory_order_relaxed) != 0) {
-    const std::scoped_lock lock(core.ending_mutex);
-    if (core.ending_pids.erase(pid_of(core, slot).bits()) != 0) core.ending.fetch_sub(1, std::memory_order_relaxed);
-  }
+  if (core.ending.load(std::memory_order_relaxed) != 0) core.forget_ending(pid_of(core, slot));
   if (slot.extension != nullptr && !slot.extension->name.empty()) {
     core.names.release(slot.extension->name, pid_of(core, slot));
   }

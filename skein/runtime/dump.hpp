@@ -1,4 +1,4 @@
-// Writes down every process: to a file on request, and from the handler of a fatal signal with nothing but write(2).
+// Writes down every process, to a file on request. What a fatal signal leaves is in fatal_dump.hpp.
 #pragma once
 
 #include <string>
@@ -14,10 +14,5 @@ class Core;
 [[nodiscard]] std::string dump_text(Core& core);
 // False when the file can't be written.
 bool dump_to_file(Core& core, const std::string& path);
-
-// On SIGSEGV, SIGBUS, SIGILL, SIGFPE and SIGABRT every process of `core` is written to `path` before the program ends
-// as it would have. One runtime at a time; a later one replaces it. Removed by remove_fatal_dump.
-bool install_fatal_dump(Core& core, const std::string& path);
-void remove_fatal_dump(const Core& core);
 
 }  // namespace skein::inline v0::detail

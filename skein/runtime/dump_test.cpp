@@ -5,13 +5,17 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <csignal>
+#include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "skein/runtime/testing.hpp"
@@ -203,7 +207,7 @@ TEST(DumpDeathTest, on_a_fatal_signal_every_process_is_written_and_the_program_e
     Runtime runtime(tests::threaded());
     if (!runtime.dump_on_fatal_signal(path)) std::exit(1);
     for (int i = 0; i < 3; ++i) runtime.spawn<Clerk>();
-    const Pid pid = runtime.spawn<Puppet>();
+    const Pid pid = runtime.spawn_with<Puppet>({.name = "the_culprit"});
     runtime.send(pid, Do{[](Self) { std::raise(SIGFPE); }});
     std::this_thread::sleep_for(seconds(20));
   };
@@ -212,9 +216,68 @@ TEST(DumpDeathTest, on_a_fatal_signal_every_process_is_written_and_the_program_e
   std::filesystem::remove(path);
   EXPECT_NE(text.find("fatal signal 8"), std::string::npos) << text;
   EXPECT_NE(text.find("in process <0."), std::string::npos) << text;
+  EXPECT_NE(text.find(" the_culprit\n"), std::string::npos) << text;
+  EXPECT_NE(text.find(" idle parent=-"), std::string::npos) << text;
+  EXPECT_NE(text.find("handling="), std::string::npos) << text;
   std::size_t clerks = 0;
   for (std::size_t at = text.find("Clerk"); at != std::string::npos; at = text.find("Clerk", at + 1)) ++clerks;
   EXPECT_EQ(clerks, 3U) << text;
+}
+
+// Volatile and used after the call: no compiler may turn it into a loop.
+std::uint64_t use_up_the_stack(volatile std::uint64_t* depth) {  // NOLINT(misc-no-recursion)
+  if (*depth == UINT64_MAX) return 0;
+  volatile std::uint64_t here[64] = {*depth};
+  *depth = *depth + 1;
+  return use_up_the_stack(depth) + here[*depth % 64];
+}
+
+TEST(DumpDeathTest, a_stack_that_is_used_up_leaves_a_dump_too) {
+  if (tests::k_sanitized) GTEST_SKIP() << "a sanitizer handles the end of the stack itself";
+  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
+  const std::string path = ::testing::TempDir() + "skein-fatal-dump-stack";
+  std::filesystem::remove(path);
+  const auto crash = [&] {
+    RuntimeOptions options = tests::threaded();
+    options.dump_file = path;
+    Runtime runtime(options);
+    const Pid pid = runtime.spawn<Puppet>();
+    runtime.send(pid, Do{[](Self) {
+                   volatile std::uint64_t depth = 0;
+                   use_up_the_stack(&depth);
+                 }});
+    std::this_thread::sleep_for(seconds(20));
+  };
+  EXPECT_EXIT(crash(), ::testing::KilledBySignal(SIGSEGV), "");
+  EXPECT_NE(contents(path).find("fatal signal 11 in process <0."), std::string::npos) << contents(path);
+  std::filesystem::remove(path);
+}
+
+TEST(Dump, the_dump_of_the_last_crash_stays_until_there_is_another) {
+  const ScratchFile file("kept");
+  std::ofstream(file.path()) << "of the last crash";
+  const Runtime runtime([&] {
+    RuntimeOptions options = tests::seeded(1);
+    options.dump_file = file.path();
+    return options;
+  }());
+  EXPECT_EQ(contents(file.path()), "of the last crash");
+}
+
+TEST(ProcessInfo, memory_counts_the_slot_a_large_state_and_what_waits) {
+  struct Large {
+    std::array<std::byte, 4096> room{};
+    void handle_info(Self, Message) {}
+  };
+  Runtime runtime(tests::seeded(1));
+  const Pid small = runtime.spawn<Clerk>();
+  const Pid large = runtime.spawn<Large>();
+  runtime.run_ready();
+  const std::size_t before = runtime.info(small)->memory;
+  EXPECT_EQ(before, 256U);
+  EXPECT_EQ(runtime.info(large)->memory, 256U + 4096U);
+  for (int i = 0; i < 10; ++i) runtime.send(small, i);
+  EXPECT_EQ(runtime.info(small)->memory, before + 10 * 128);
 }
 
 TEST(Dump, a_runtime_that_is_gone_takes_its_signal_handlers_along) {

@@ -72,13 +72,16 @@ class Mailbox {
   }
 
   // Closes it for good and returns what was left, oldest first.
-  MessageNode* close() { return reversed(word_.exchange(k_dead, std::memory_order_acq_rel), [](const MessageNode*) {}); }
+  MessageNode* close() {
+    return reversed(word_.exchange(k_dead, std::memory_order_acq_rel), [](const MessageNode*) {});
+  }
 
   // A moment's view, for introspection.
   [[nodiscard]] std::uint32_t stacked() const {
     const std::uintptr_t seen = word_.load(std::memory_order_acquire);
     return seen <= k_idle ? 0 : depth_of(reinterpret_cast<MessageNode*>(seen)).load(std::memory_order_acquire);
   }
+  [[nodiscard]] bool is_dead() const { return word_.load(std::memory_order_acquire) == k_dead; }
   [[nodiscard]] bool is_idle() const { return word_.load(std::memory_order_relaxed) == k_idle; }
   [[nodiscard]] bool has_new() const { return word_.load(std::memory_order_relaxed) > k_idle; }
 

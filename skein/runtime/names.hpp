@@ -41,6 +41,15 @@ class Names {
       for (const auto& [name, pid] : shard.holders) call(name, pid);
     }
   }
+  // The same without waiting: names that are being changed at this moment are left out.
+  template <class F>
+  void try_each(F&& call) {
+    for (Shard& shard : shards_) {
+      const std::shared_lock lock(shard.mutex, std::try_to_lock);
+      if (!lock.owns_lock()) continue;
+      for (const auto& [name, pid] : shard.holders) call(name, pid);
+    }
+  }
 
  private:
   struct Hash {

@@ -17,7 +17,7 @@ enum class ProcessState : std::uint8_t {
   running,      // on a worker now
   terminating,  // terminate has not finished
   ending,       // waits for its blocking jobs
-  stuck,        // in one handler, or waiting for its blocking jobs, for longer than stuck_limit
+  stuck,        // in one handler, or waiting in terminate or for blocking jobs, for longer than stuck_limit
 };
 
 [[nodiscard]] std::string_view state_name(ProcessState state);
@@ -33,7 +33,7 @@ struct ProcessInfo {
   std::uint32_t handled = 0;     // messages
   Duration handler_time{};       // an estimate: one turn of 64 is timed
   std::string_view handling;     // the type of the message on a worker now, if running
-  std::size_t memory = 0;        // bytes of slot and state; what the state points to is not counted
+  std::size_t memory = 0;        // bytes of slot, state and waiting messages; not what these point to
 };
 
 }  // namespace skein::inline v0

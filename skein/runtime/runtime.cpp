@@ -2,11 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <boost/unordered/unordered_flat_set.hpp>
 #include <thread>
 
 #include "skein/runtime/core.hpp"
 #include "skein/runtime/deterministic.hpp"
 #include "skein/runtime/dump.hpp"
+#include "skein/runtime/fatal_dump.hpp"
 #include "skein/runtime/workers.hpp"
 
 namespace skein::inline v0 {
@@ -32,11 +35,12 @@ std::string ShutdownReport::text() const {
 }
 
 Runtime::Runtime(RuntimeOptions options) : core_(std::make_shared<detail::Core>(std::move(options))) {
+  if (!core_->options.dump_file.empty()) detail::install_fatal_dump(*core_, core_->options.dump_file);
   if (core_->workers) core_->workers->start(core_);
 }
 
 Runtime::~Runtime() {
-  if (!down_) shutdown();
+  shutdown();
   detail::remove_fatal_dump(*core_);
   // Jobs that never ran hold the core; dropping them breaks that circle.
   core_->deterministic.reset();
@@ -53,7 +57,7 @@ Pid Runtime::whereis(std::string_view name) { return core_->names.find(name); }
 bool Runtime::is_alive(Pid pid) const {
   const detail::Slot* slot = pid ? core_->table.find(pid) : nullptr;
   return slot != nullptr && slot->generation.load(std::memory_order_acquire) == pid.generation() &&
-         slot->phase.load(std::memory_order_acquire) != detail::Phase::free;
+         !slot->mailbox.is_dead();
 }
 
 std::optional<ExitReason> Runtime::wait_for_end(Pid pid, Duration timeout) {
@@ -134,40 +138,59 @@ bool Runtime::dump(const std::string& path) { return detail::dump_to_file(*core_
 
 bool Runtime::dump_on_fatal_signal(const std::string& path) { return detail::install_fatal_dump(*core_, path); }
 
+namespace {
+
+// Whom a shutdown has told already: asking twice would only fill the mailbox of one who traps.
+class Told {
+ public:
+  Told(Runtime& runtime) : runtime_(runtime) {}  // NOLINT(google-explicit-constructor)
+
+  // Those without a living parent, or everybody.
+  void shut_down(bool everybody) {
+    for (const ProcessInfo& info : runtime_.processes()) {
+      if (!everybody && info.parent && runtime_.is_alive(info.parent)) continue;
+      if (told_.insert(info.pid.bits()).second) runtime_.exit(info.pid, ExitReason::shutdown());
+    }
+  }
+  void kill_everybody() {
+    for (const ProcessInfo& info : runtime_.processes()) runtime_.exit(info.pid, ExitReason::kill());
+  }
+
+ private:
+  Runtime& runtime_;
+  boost::unordered_flat_set<std::uint64_t> told_;
+};
+
+}  // namespace
+
+// First those without a parent: a supervisor ends its children in its own order, and whom an ended parent leaves
+// behind is next. Then everybody; then kill, more than once, as processes may have been spawned meanwhile.
 ShutdownReport Runtime::shutdown(Duration deadline) {
   ShutdownReport report;
-  if (down_) return report;
-  down_ = true;
-  const auto tell_all = [this](const ExitReason& reason) {
-    for (const ProcessInfo& info : processes()) exit(info.pid, reason);
-  };
-  // Told once at half time and again later: a process may have been spawned meanwhile.
-  if (core_->deterministic) {
-    detail::Deterministic& scheduler = *core_->deterministic;
-    tell_all(ExitReason::shutdown());
-    run_for(deadline / 2);
-    for (int round = 0; round < 3 && process_count() != 0; ++round) {
-      tell_all(ExitReason::kill());
-      run_for(deadline / 6);
-    }
-    core_->stopping.store(true, std::memory_order_relaxed);
-    scheduler.set_now(scheduler.now());
-    report.stuck = processes();
-  } else {
-    const auto begin = std::chrono::steady_clock::now();
-    const auto spent = [&] { return Duration(std::chrono::steady_clock::now() - begin); };
-    const auto wait_until = [&](Duration limit) {
-      while (process_count() != 0 && spent() < limit) std::this_thread::sleep_for(std::chrono::microseconds(200));
-    };
-    tell_all(ExitReason::shutdown());
-    wait_until(deadline / 2);
-    for (int round = 1; round <= 5 && process_count() != 0; ++round) {
-      tell_all(ExitReason::kill());
-      wait_until(deadline / 2 + deadline / 10 * round);
-    }
-    report.stuck = processes();
-    core_->workers->stop(std::chrono::milliseconds(200));
+  if (down_.exchange(true)) return report;
+  constexpr int k_rounds = 20;
+  constexpr int k_everybody_from = 8;
+  constexpr int k_kill_from = 12;
+  constexpr Duration k_longest_look = std::chrono::milliseconds(20);
+  Told told(*this);
+  const auto begin = std::chrono::steady_clock::now();
+  Duration look = std::chrono::microseconds(200);
+  for (int round = 0; round < k_rounds && process_count() != 0; ++round) {
+    if (round >= k_kill_from) told.kill_everybody();
+    const auto until = begin + deadline / k_rounds * (round + 1);
+    do {
+      if (round < k_kill_from) told.shut_down(round >= k_everybody_from);
+      if (core_->deterministic) {
+        run_for(deadline / k_rounds);
+        break;
+      }
+      std::this_thread::sleep_for(look);
+      look = std::min(2 * look, k_longest_look);
+    } while (process_count() != 0 && std::chrono::steady_clock::now() < until);
   }
+  core_->stopping.store(true, std::memory_order_relaxed);
+  report.stuck = processes();
+  if (core_->workers) core_->workers->stop(std::chrono::milliseconds(200));
   core_->blocking.stop();
   report.clean = report.stuck.empty();
   return report;

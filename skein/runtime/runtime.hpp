@@ -5,6 +5,7 @@
 // Never call what waits from inside a process: it would block a worker.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <expected>
 #include <memory>
@@ -74,6 +75,7 @@ class Runtime {
   template <class T, class... Args>
   Pid spawn_with(const SpawnOptions& options, Args&&... args) {
     using Arguments = std::tuple<std::decay_t<Args>...>;
+    static_assert(std::is_nothrow_move_constructible_v<Arguments>, "spawn arguments must move without throwing");
     const detail::SpawnRequest request{&detail::k_process_type<T>, &detail::boot_process<T, std::decay_t<Args>...>,
                                        detail::k_state_bytes<T, Arguments>,
                                        alignof(T) > alignof(Arguments) ? alignof(T) : alignof(Arguments)};
@@ -128,7 +130,7 @@ class Runtime {
   bool trace(Pid pid, std::size_t messages);
   std::vector<TracedMessage> end_trace(Pid pid);
   bool dump(const std::string& path);
-  // Writes a dump when a fatal signal ends the program.
+  // Writes a dump when a fatal signal ends the program; RuntimeOptions::dump_file does so from the start.
   bool dump_on_fatal_signal(const std::string& path);
 
   // Tells every process to shut down, kills what has not ended after half the time, and names what is left at the
@@ -155,7 +157,7 @@ class Runtime {
   detail::MessageNode* drive_until(detail::OutsideCall& call, Duration timeout);
 
   std::shared_ptr<detail::Core> core_;
-  bool down_ = false;
+  std::atomic<bool> down_{false};
 };
 
 namespace detail {

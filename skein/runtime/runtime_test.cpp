@@ -7,6 +7,7 @@
 #include <chrono>
 #include <future>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -49,6 +50,90 @@ TEST(Shutdown, of_an_empty_runtime_and_of_idle_processes_is_clean_and_quick) {
     EXPECT_EQ(runtime.process_count(), 0U);
     EXPECT_TRUE(runtime.shutdown().clean) << "once more does nothing";
   }
+}
+
+// Its parent decides when it ends, as a supervisor does; it notes how it was told.
+struct Ward {
+  std::shared_ptr<Notebook> notes;
+  Ward(Self self, std::shared_ptr<Notebook> book) : notes(std::move(book)) { self.trap_exit(true); }
+  void handle_info(Self self, Message message) {
+    const auto* exit = message.get_if<Exit>();
+    if (exit == nullptr) return;
+    notes->add(exit->from ? "ward told by its guardian" : "ward told by the runtime");
+    self.stop();
+  }
+};
+struct Guardian {
+  std::shared_ptr<Notebook> notes;
+  Pid ward;
+  Guardian(Self self, std::shared_ptr<Notebook> book) : notes(std::move(book)) {
+    self.trap_exit(true);
+    ward = self.spawn<Ward>(notes);
+  }
+  Task<void> handle_info(Self self, Message message) {
+    if (message.get_if<Exit>() == nullptr) co_return;
+    const MonitorRef ref = self.monitor(ward);
+    self.exit(ward, ExitReason::shutdown());
+    auto down = self.down(ref);
+    co_await down;
+    notes->add("guardian ends");
+    self.stop();
+  }
+};
+
+TEST(Shutdown, leaves_it_to_parents_to_end_their_children) {
+  for (const bool threads : {false, true}) {
+    auto notes = std::make_shared<Notebook>();
+    Runtime runtime(threads ? tests::threaded() : tests::seeded(1));
+    runtime.spawn<Guardian>(notes);
+    ASSERT_TRUE(tests::comes_true(runtime, [&] { return runtime.process_count() == 2; }));
+    EXPECT_TRUE(runtime.shutdown(seconds(20)).clean);
+    EXPECT_EQ(notes->lines(), (std::vector<std::string>{"ward told by its guardian", "guardian ends"}));
+  }
+}
+
+TEST(Stuck, a_terminate_that_waits_for_ever_is_reported_and_can_still_be_killed) {
+  std::vector<StuckReport> reports;
+  std::mutex mutex;
+  RuntimeOptions options = tests::threaded();
+  options.stuck_limit = milliseconds(50);
+  options.on_stuck = OnStuck::abort;
+  options.report_stuck = [&](const StuckReport& report) {
+    const std::scoped_lock lock(mutex);
+    reports.push_back(report);
+  };
+  Runtime runtime(options);
+  const Pid ending = runtime.spawn<NeverEnding>();
+  runtime.send(ending, 1);
+  ASSERT_TRUE(tests::eventually([&] {
+    const std::scoped_lock lock(mutex);
+    return !reports.empty();
+  }));
+  EXPECT_EQ(reports[0].pid, ending);
+  EXPECT_EQ(reports[0].handling, "a terminate that waits");
+  EXPECT_EQ(runtime.info(ending)->state, ProcessState::stuck);
+  runtime.exit(ending, ExitReason::kill());
+  EXPECT_TRUE(runtime.wait_for_end(ending, seconds(20)).has_value());
+}
+
+TEST(Names, whoever_is_found_by_name_can_be_sent_to_at_once) {
+  Runtime runtime(tests::threaded(2));
+  std::atomic<bool> stop{false};
+  std::atomic<int> lost{0};
+  std::thread seeker([&] {
+    while (!stop) {
+      const Pid found = runtime.whereis("brief");
+      if (found && runtime.send(found, 1) == SendResult::noproc && runtime.whereis("brief") == found) ++lost;
+    }
+  });
+  for (int i = 0; i < 20'000; ++i) {
+    const Pid pid = runtime.spawn_with<Puppet>({.name = "brief"});
+    runtime.exit(pid, ExitReason::kill());
+    while (runtime.is_alive(pid)) std::this_thread::yield();
+  }
+  stop = true;
+  seeker.join();
+  EXPECT_EQ(lost, 0);
 }
 
 TEST(Shutdown, kills_who_ignores_being_told) {

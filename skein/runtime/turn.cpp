@@ -201,7 +201,10 @@ bool go_down(Core& core, Slot& slot) {
       slot.leaf = frame;
       resume(core, slot);
     }
-    if (slot.root && !slot.stop_requested) return true;
+    if (slot.root && !slot.stop_requested) {
+      core.note_ending(pid_of(core, slot), true);
+      return true;
+    }
     destroy_frames(slot);
   }
   if (destroy_process(core, slot)) {

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <string>
 
+#include "skein/runtime/fatal_dump.hpp"
 #include "skein/runtime/futex.hpp"
 
 namespace skein::inline v0::detail {
@@ -35,6 +36,7 @@ Workers::~Workers() = default;
 void Workers::start(const std::shared_ptr<Core>& core) {
   for (auto& worker : all_) {
     worker->thread = std::thread([this, core, &worker] {
+      const SignalStack stack;
       run(*worker);
       core_.table.drain(worker->slots);
       worker->exited.store(true, std::memory_order_release);
@@ -242,11 +244,7 @@ void Workers::run(Worker& worker) {
 
 std::vector<Workers::Activity> Workers::activity() const {
   std::vector<Activity> all;
-  for (const auto& worker : all_) {
-    if ((worker->turn.load(std::memory_order_relaxed) & 1U) == 0) continue;
-    all.push_back({Pid::from_bits(worker->running.load(std::memory_order_relaxed)),
-                   worker->handling.load(std::memory_order_relaxed), worker->stuck.load(std::memory_order_relaxed)});
-  }
+  each_activity([&all](const Activity& activity) { all.push_back(activity); });
   return all;
 }
 

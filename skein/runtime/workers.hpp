@@ -66,6 +66,15 @@ class Workers {
     bool stuck;
   };
   [[nodiscard]] std::vector<Activity> activity() const;
+  // The same without allocation, for a signal handler.
+  template <class F>
+  void each_activity(F&& call) const {
+    for (const auto& worker : all_) {
+      if ((worker->turn.load(std::memory_order_relaxed) & 1U) == 0) continue;
+      call(Activity{Pid::from_bits(worker->running.load(std::memory_order_relaxed)),
+                    worker->handling.load(std::memory_order_relaxed), worker->stuck.load(std::memory_order_relaxed)});
+    }
+  }
   [[nodiscard]] unsigned count() const { return static_cast<unsigned>(all_.size()); }
 
  private:

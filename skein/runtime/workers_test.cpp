@@ -93,9 +93,9 @@ TEST(Scheduler, an_idle_runtime_uses_hardly_any_processor_time) {
   for (int i = 0; i < 1'000; ++i) ASSERT_TRUE(runtime.call<Polite>(polite, Ask{}));
   std::this_thread::sleep_for(milliseconds(700));
   const Duration before = cpu_time();
-  std::this_thread::sleep_for(milliseconds(1'500));
+  std::this_thread::sleep_for(seconds(10));
   const Duration used = cpu_time() - before;
-  EXPECT_LT(used, milliseconds(15 * tests::k_patience)) << "more than 1% of one core";
+  EXPECT_LT(used, milliseconds(100 * tests::k_patience)) << "more than 1% of one core";
 
   // After the rest it is there at once, and its long handlers are seen again.
   EXPECT_TRUE(runtime.call<Polite>(polite, Ask{}));
