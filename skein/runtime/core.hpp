@@ -34,9 +34,9 @@ class Deterministic;
 struct Turn {
   Core* core = nullptr;
   Slot* running = nullptr;
-  Worker* worker = nullptr;  // nullptr: not a thread of the scheduler
-  std::uint32_t turns = 0;
-  std::int32_t budget = 0;  // left of this turn; sending to the busy costs more
+  Worker* worker = nullptr;      // nullptr: not a thread of the scheduler
+  std::int64_t timed_since = 0;  // steady clock, ns; 0: this turn is not timed
+  std::int32_t budget = 0;       // left of this turn; sending to the busy costs more
   SlotTable::Cache* slots = nullptr;
   bool leaves_mail = false;  // first handles what it took before, as if its last turn were still going on
 };

@@ -258,27 +258,16 @@ void before_rest(Core& core, Slot& slot) {
   if (tick) extension.tick = *tick;
 }
 
-// Times one turn of 64, and only the part before the process may run elsewhere: two clock reads cost as much as a small
-// handler does.
-class Stopwatch {
- public:
-  explicit Stopwatch(const Core& core)
-      : running_(core.workers != nullptr && (++t_turn.turns % k_sampled_turns) == 0), since_(read()) {}
-  void stop(Slot& slot) {
-    if (!running_) return;
-    const auto spent = static_cast<std::uint64_t>((read() - since_).count());
-    const std::uint64_t before = slot.handler_ns.load(std::memory_order_relaxed);
-    slot.handler_ns.store(before + spent * k_sampled_turns, std::memory_order_relaxed);
-    running_ = false;
-  }
-
- private:
-  [[nodiscard]] Duration read() const {
-    return running_ ? Duration(std::chrono::steady_clock::now().time_since_epoch()) : Duration::zero();
-  }
-  bool running_;
-  Duration since_;
-};
+// One turn of k_sampled_turns is timed, and only the part before the process may run elsewhere: two clock reads cost as
+// much as a small handler does.
+void stop_timing(Slot& slot) {
+  if (t_turn.timed_since == 0) [[likely]]
+    return;
+  const std::int64_t now = std::chrono::steady_clock::now().time_since_epoch().count();
+  const auto spent = static_cast<std::uint64_t>(now - std::exchange(t_turn.timed_since, 0));
+  const std::uint64_t before = slot.handler_ns.load(std::memory_order_relaxed);
+  slot.handler_ns.store(before + spent * k_sampled_turns, std::memory_order_relaxed);
+}
 
 // True when an exit in progress has run its terminate handler to the end.
 bool terminate_finished(const Slot& slot) {
@@ -288,7 +277,6 @@ bool terminate_finished(const Slot& slot) {
 }  // namespace
 
 void run_turn(Core& core, Slot& slot) {
-  Stopwatch stopwatch(core);
   t_turn.budget -= std::exchange(slot.debt, std::uint16_t{0});
   if (slot.boot != nullptr && !slot.mailbox.has_new()) boot(core, slot);
   bool leave_mail = t_turn.leaves_mail && slot.queue_head != nullptr;
@@ -313,7 +301,7 @@ void run_turn(Core& core, Slot& slot) {
     if (slot.stop_requested || terminate_finished(slot)) continue;
     if (t_turn.budget <= 0) {
       // Its place is at the end of the queue, whether or not there is more to do: resting is settled on its next turn.
-      stopwatch.stop(slot);
+      stop_timing(slot);
       count_popped(slot);
       slot.debt = static_cast<std::uint16_t>(std::min(-t_turn.budget, k_largest_debt));
       core.schedule_woken(slot);
@@ -321,7 +309,7 @@ void run_turn(Core& core, Slot& slot) {
     }
     if (worked && slot.mailbox.has_new()) continue;
     before_rest(core, slot);
-    stopwatch.stop(slot);
+    stop_timing(slot);
     count_popped(slot);
     if (slot.mailbox.rest()) return;
   }

@@ -10,6 +10,7 @@
 namespace skein::inline v0::detail {
 namespace {
 
+constexpr std::uint64_t k_timed_turns = 2 * k_sampled_turns - 1;  // a turn's number grows by two
 constexpr std::uint32_t k_long_backlog = 256;
 constexpr std::int64_t k_sustained_ns = 20'000;
 constexpr std::int64_t k_spin_ns = 50'000;
@@ -231,13 +232,17 @@ void Workers::run(Worker& worker) {
     } else if ((worker.turn.load(std::memory_order_relaxed) & 0x7ffU) == 0) {
       last_activity_.store(steady_ns(), std::memory_order_relaxed);
     }
-    worker.running.store(pid_of(core_, *slot).bits(), std::memory_order_relaxed);
-    worker.turn.store(worker.turn.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    const std::uint64_t turn = worker.turn.load(std::memory_order_relaxed) + 1;
+    worker.running.store(slot, std::memory_order_relaxed);
+    worker.turn.store(turn, std::memory_order_relaxed);
     t_turn.running = slot;
     t_turn.budget = budget;
+    if ((turn & k_timed_turns) == 1) [[unlikely]]
+      t_turn.timed_since = steady_ns();
     run_turn(core_, *slot);
+    t_turn.timed_since = 0;
     t_turn.running = nullptr;
-    worker.turn.store(worker.turn.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    worker.turn.store(turn + 1, std::memory_order_relaxed);
   }
   t_turn = Turn{};
 }
@@ -269,7 +274,7 @@ void Workers::watch(Instant now, Duration limit) {
     watched.warned = true;
     watched.stuck = stuck;
     worker.stuck.store(stuck, std::memory_order_relaxed);
-    const Pid pid = Pid::from_bits(worker.running.load(std::memory_order_relaxed));
+    const Pid pid = pid_of(core_, *worker.running.load(std::memory_order_relaxed));
     const PayloadType* handling = worker.handling.load(std::memory_order_relaxed);
     const Slot* slot = core_.table.find(pid);
     const ProcessType* type = slot == nullptr ? nullptr : slot->type.load(std::memory_order_relaxed);

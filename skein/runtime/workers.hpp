@@ -26,7 +26,7 @@ struct alignas(128) Worker {
   RunQueue queue;
   // For the watch and for introspection: what runs here now. Odd turn numbers mean a turn is under way.
   alignas(64) std::atomic<std::uint64_t> turn{0};
-  std::atomic<std::uint64_t> running{0};  // Pid bits
+  std::atomic<const Slot*> running{nullptr};
   std::atomic<const PayloadType*> handling{nullptr};
   std::atomic<bool> stuck{false};                        // its turn has lasted longer than stuck_limit
   alignas(64) std::atomic<std::uint32_t> sleep_word{0};  // 1: asleep
@@ -71,7 +71,7 @@ class Workers {
   void each_activity(F&& call) const {
     for (const auto& worker : all_) {
       if ((worker->turn.load(std::memory_order_relaxed) & 1U) == 0) continue;
-      call(Activity{Pid::from_bits(worker->running.load(std::memory_order_relaxed)),
+      call(Activity{pid_of(core_, *worker->running.load(std::memory_order_relaxed)),
                     worker->handling.load(std::memory_order_relaxed), worker->stuck.load(std::memory_order_relaxed)});
     }
   }
