@@ -19,6 +19,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "skein/base/sha256.hpp"
@@ -54,8 +55,8 @@ class FrozenLedger : public journal::Frozen {
   // By finish number.
   [[nodiscard]] virtual std::vector<std::shared_ptr<const FinishedTask>> finished_tasks() const = 0;
   // By name.
-  [[nodiscard]] virtual const std::vector<Swarm>& swarms() const = 0;
-  [[nodiscard]] virtual const std::vector<AgentRecord>& agents() const = 0;
+  [[nodiscard]] virtual std::vector<Swarm> swarms() const = 0;
+  [[nodiscard]] virtual std::vector<AgentRecord> agents() const = 0;
   [[nodiscard]] virtual const Counters& counters() const = 0;
   [[nodiscard]] virtual const Limits& limits() const = 0;
   [[nodiscard]] virtual Epoch epoch() const = 0;
@@ -67,6 +68,8 @@ struct TaskView {
   Task task;
   std::shared_ptr<const FinishedTask> finished;  // when it is
 };
+
+class Core;
 
 class Ledger {
  public:
@@ -100,8 +103,8 @@ class Ledger {
   [[nodiscard]] std::uint64_t version() const;
 
  private:
-  class Impl;
-  std::unique_ptr<Impl> impl_;
+  std::unique_ptr<Core> core_;
+  std::vector<ChangeSink*> sinks_;
 };
 
 }  // namespace skein::inline v0::ledger

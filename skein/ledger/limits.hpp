@@ -27,7 +27,7 @@ struct Limits {
   std::uint64_t history = 20;                  // attempts remembered of a task, the last ones
   std::uint64_t keys = 1'000'000;              // idempotency keys; beyond it the oldest goes
   std::uint64_t swarms = 10'000;
-  std::uint64_t agents = 100'000;            // named in the config
+  std::uint64_t agents = 10'000;             // named in the config
   std::uint64_t fields = 64;                 // of one swarm or agent, and of its overrides
   std::uint64_t field_bytes = 64ULL << 10U;  // names and values of those together
 

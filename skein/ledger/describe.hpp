@@ -1,0 +1,65 @@
+// The order of fields on disk of what commands and snapshots share. One description for both directions: `c` is a
+// Writer or a Reader, and each structure is const or not accordingly.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+#include "skein/ledger/codec.hpp"
+#include "skein/ledger/limits.hpp"
+#include "skein/ledger/task.hpp"
+
+namespace skein::inline v0::ledger {
+
+inline constexpr std::uint64_t k_any_count = std::numeric_limits<std::uint64_t>::max();
+
+template <class C>
+void describe_extras(C& c, auto& extras) {
+  c.list(extras.dependencies, k_any_count, [](C& each, auto& id) { each.some_id(id); });
+  c.text(extras.key);
+  c.text(extras.trace);
+  bool retries = !extras.retry_of.none();
+  c.flag(retries);
+  if (retries) c.some_id(extras.retry_of);
+}
+
+template <class C>
+void describe_limits(C& c, auto& limits) {
+  c.number(limits.open_tasks);
+  c.number(limits.open_bytes);
+  c.number(limits.swarm_tasks);
+  c.number(limits.swarm_bytes);
+  c.number(limits.finished_tasks);
+  c.number(limits.finished_bytes);
+  c.number(limits.params_bytes);
+  c.number(limits.result_bytes);
+  c.number(limits.name_bytes);
+  c.number(limits.key_bytes);
+  c.number(limits.trace_bytes);
+  c.number(limits.capabilities);
+  c.number(limits.dependencies);
+  c.number(limits.attempts);
+  c.number(limits.deliveries);
+  c.number(limits.mark_bytes);
+  c.number(limits.message_bytes);
+  c.number(limits.history);
+  c.number(limits.keys);
+  c.number(limits.swarms);
+  c.number(limits.agents);
+  c.number(limits.fields);
+  c.number(limits.field_bytes);
+}
+
+[[nodiscard]] constexpr bool is_class(std::uint16_t priority) {
+  return priority == k_low || priority == k_normal || priority == k_high || priority == k_critical;
+}
+
+template <class C>
+void describe_priority(C& c, auto& priority) {
+  c.number(priority);
+  if constexpr (C::k_reads) {
+    if (!is_class(priority)) c.fail();
+  }
+}
+
+}  // namespace skein::inline v0::ledger

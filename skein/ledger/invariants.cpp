@@ -1,0 +1,107 @@
+#include "skein/ledger/invariants.hpp"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <set>
+
+namespace skein::inline v0::ledger {
+namespace {
+
+struct Sum {
+  std::uint64_t tasks = 0;
+  std::uint64_t bytes = 0;
+};
+
+std::uint64_t limit_of(const Swarm& swarm, std::string_view name, std::uint64_t otherwise) {
+  const auto text = swarm.field(name);
+  return text ? std::stoull(std::string(*text)) : otherwise;
+}
+
+std::optional<std::string> broken_task(const Task& task, const Counters& counters, const std::set<TaskId>& open) {
+  const auto name = fmt::format("task {} (number {}, {})", task.id.text(), task.number, name_of(task.state));
+  if (task.number == 0 || task.number > counters.last_number) return name + " has a number that was never given";
+  if (task.fence > counters.last_fence) return name + " has a fence that was never issued";
+  if (task.attempts > task.attempts_max) return name + " had more attempts than it may";
+  if (is_running(task.state) && task.fence == 0) return name + " runs without a fence";
+  if (is_finished(task.state)) return std::nullopt;
+  if (task.attempts == task.attempts_max) return name + " is open with no attempt left";
+  std::uint32_t waits_for = 0;
+  for (const auto& id : task.more().dependencies) waits_for += open.contains(id) ? 1 : 0;
+  if (task.state == State::blocked && waits_for == 0) return name + " waits for nothing";
+  if (task.state == State::blocked && waits_for != task.waits_for) return name + " has lost count of what it waits for";
+  if (task.state != State::blocked && waits_for != 0) return name + " does not wait for its dependencies";
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::string> broken_invariant(const FrozenLedger& ledger) {
+  const auto& counters = ledger.counters();
+  const auto tasks = ledger.open_tasks();
+  std::set<TaskId> ids;
+  std::set<TaskNumber> numbers;
+  std::set<Fence> fences;
+  std::map<std::string, Sum> swarms;
+  Sum all;
+  for (const auto& task : tasks) ids.insert(task.id);
+  for (const auto& task : tasks) {
+    if (is_finished(task.state)) return fmt::format("task {} is open and finished", task.id.text());
+    if (auto broken = broken_task(task, counters, ids)) return broken;
+    if (!numbers.insert(task.number).second) return fmt::format("number {} is used twice", task.number);
+    if (is_running(task.state) && !fences.insert(task.fence).second) return fmt::format("fence {} twice", task.fence);
+    auto& sum = swarms[task.shape->swarm];
+    for (Sum* each : {&sum, &all}) {
+      ++each->tasks;
+      each->bytes += charge_of(task);
+    }
+  }
+  if (ids.size() != tasks.size()) return "an id is used by two open tasks";
+  if (all.tasks != counters.open_tasks || all.bytes != counters.open_bytes) {
+    return fmt::format("{} open tasks of {} bytes, counted as {} of {}", all.tasks, all.bytes, counters.open_tasks,
+                       counters.open_bytes);
+  }
+  Sum finished;
+  FinishNumber next = counters.archived_up_to + 1;
+  for (const auto& each : ledger.finished_tasks()) {
+    if (!is_finished(each->task.state)) return fmt::format("task {} is finished and open", each->task.id.text());
+    if (auto broken = broken_task(each->task, counters, ids)) return broken;
+    if (!ids.insert(each->task.id).second) return fmt::format("task {} ended twice", each->task.id.text());
+    if (!numbers.insert(each->task.number).second) return fmt::format("number {} is used twice", each->task.number);
+    if (each->finish_number != next++) return "finish numbers have a gap";
+    ++finished.tasks;
+    finished.bytes += charge_of(*each);
+  }
+  if (finished.tasks != counters.finished_tasks || finished.bytes != counters.finished_bytes) {
+    return "finished tasks are miscounted";
+  }
+  for (const auto& swarm : ledger.swarms()) {
+    const Sum sum = swarms[swarm.name];
+    swarms.erase(swarm.name);
+    if (sum.tasks != swarm.open_tasks || sum.bytes != swarm.open_bytes) {
+      return fmt::format("swarm {} has {} open tasks of {} bytes, counted as {} of {}", swarm.name, sum.tasks,
+                         sum.bytes, swarm.open_tasks, swarm.open_bytes);
+    }
+  }
+  if (!swarms.empty()) return fmt::format("swarm {} has tasks and is not there", swarms.begin()->first);
+  return std::nullopt;
+}
+
+std::optional<std::string> broken_limit(const FrozenLedger& ledger) {
+  const auto& counters = ledger.counters();
+  const auto& limits = ledger.limits();
+  if (counters.open_tasks > limits.open_tasks) return "more open tasks than the limit";
+  if (counters.open_bytes > limits.open_bytes) return "more open bytes than the limit";
+  if (counters.keys > limits.keys) return "more keys than the limit";
+  for (const auto& swarm : ledger.swarms()) {
+    if (swarm.open_tasks > limit_of(swarm, k_field_open_tasks, limits.swarm_tasks)) {
+      return fmt::format("swarm {} has more open tasks than its limit", swarm.name);
+    }
+    if (swarm.open_bytes > limit_of(swarm, k_field_open_bytes, limits.swarm_bytes)) {
+      return fmt::format("swarm {} has more open bytes than its limit", swarm.name);
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace skein::inline v0::ledger

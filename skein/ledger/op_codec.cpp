@@ -1,0 +1,293 @@
+// The bodies of operations: one description each, for writing and for reading.
+#include <array>
+#include <type_traits>
+
+#include "skein/ledger/codec.hpp"
+#include "skein/ledger/command.hpp"
+#include "skein/ledger/describe.hpp"
+
+namespace skein::inline v0::ledger {
+namespace {
+
+template <class Op>
+struct Layout;
+
+template <>
+struct Layout<Submit> {
+  static constexpr Opcode k_opcode = Opcode::submit;
+  static void fields(auto& c, auto& op) {
+    c.some_id(op.id);
+    c.number(op.at);
+    c.text(op.spec.swarm);
+    c.text(op.spec.type);
+    c.list(op.spec.capabilities, k_any_count, [](auto& each, auto& name) { each.text(name); });
+    c.body(op.spec.params);
+    describe_priority(c, op.spec.priority);
+    c.number(op.spec.attempts_max);
+    c.number(op.spec.timeout_ms);
+    c.number(op.spec.not_before);
+    c.number(op.spec.deadline_at);
+    describe_extras(c, op.spec.extras);
+  }
+};
+
+template <>
+struct Layout<Assign> {
+  static constexpr Opcode k_opcode = Opcode::assign;
+  static void fields(auto& c, auto& op) {
+    c.number(op.epoch);
+    c.some_id(op.task);
+    c.text(op.agent);
+    c.number(op.at);
+  }
+};
+
+template <>
+struct Layout<Start> {
+  static constexpr Opcode k_opcode = Opcode::start;
+  static void fields(auto& c, auto& op) {
+    c.some_id(op.task);
+    c.number(op.fence);
+    c.number(op.at);
+  }
+};
+
+template <>
+struct Layout<Progress> {
+  static constexpr Opcode k_opcode = Opcode::progress;
+  static void fields(auto& c, auto& op) {
+    c.some_id(op.task);
+    c.number(op.fence);
+    c.number(op.at);
+    c.body(op.mark);
+  }
+};
+
+template <>
+struct Layout<Complete> {
+  static constexpr Opcode k_opcode = Opcode::complete;
+  static void fields(auto& c, auto& op) {
+    c.some_id(op.task);
+    c.number(op.fence);
+    c.number(op.at);
+    c.body(op.result);
+  }
+};
+
+template <>
+struct Layout<Fail> {
+  static constexpr Opcode k_opcode = Opcode::fail;
+  static void fields(auto& c, auto& op) {
+    c.some_id(op.task);
+    c.number(op.fence);
+    c.number(op.at);
+    c.choice(op.error, ErrorClass::transient, ErrorClass::crash);
+    c.number(op.retry_at);
+    c.text(op.message);
+  }
+};
+
+template <>
+struct Layout<Requeue> {
+  static constexpr Opcode k_opcode = Opcode::requeue;
+  static void fields(auto& c, auto& op) {
+    c.number(op.epoch);
+    c.some_id(op.task);
+    c.number(op.fence);
+    c.number(op.at);
+    c.choice(op.reason, RequeueReason::agent_crash, RequeueReason::node_crash);
+    c.number(op.not_before);
+    c.flag(op.front);
+  }
+};
+
+template <>
+struct Layout<Cancel> {
+  static constexpr Opcode k_opcode = Opcode::cancel;
+  static void fields(auto& c, auto& op) {
+    c.some_id(op.task);
+    c.number(op.at);
+    c.text(op.reason);
+  }
+};
+
+template <>
+struct Layout<Retry> {
+  static constexpr Opcode k_opcode = Opcode::retry;
+  static void fields(auto& c, auto& op) {
+    c.some_id(op.old_task);
+    c.some_id(op.new_task);
+    c.number(op.at);
+  }
+};
+
+template <>
+struct Layout<Expire> {
+  static constexpr Opcode k_opcode = Opcode::expire;
+  static void fields(auto& c, auto& op) {
+    c.number(op.epoch);
+    c.some_id(op.task);
+    c.number(op.at);
+  }
+};
+
+template <>
+struct Layout<Age> {
+  static constexpr Opcode k_opcode = Opcode::age;
+  static void fields(auto& c, auto& op) {
+    c.number(op.epoch);
+    c.list(op.priorities, k_ages_max, [](auto& each, auto& pair) {
+      each.some_id(pair.first);
+      each.number(pair.second);
+    });
+  }
+};
+
+template <>
+struct Layout<TakeDispatch> {
+  static constexpr Opcode k_opcode = Opcode::take_dispatch;
+  static void fields(auto& c, auto& op) {
+    c.text(op.node);
+    c.number(op.at);
+  }
+};
+
+template <>
+struct Layout<SwarmPut> {
+  static constexpr Opcode k_opcode = Opcode::swarm_put;
+  static void fields(auto& c, auto& op) {
+    c.text(op.name);
+    c.choice(op.origin, Origin::api, Origin::config);
+    c.fields(op.definition);
+  }
+};
+
+template <>
+struct Layout<SwarmOverride> {
+  static constexpr Opcode k_opcode = Opcode::swarm_override;
+  static void fields(auto& c, auto& op) {
+    c.text(op.name);
+    c.fields(op.fields);
+  }
+};
+
+template <>
+struct Layout<SwarmDropOverrides> {
+  static constexpr Opcode k_opcode = Opcode::swarm_drop_overrides;
+  static void fields(auto& c, auto& op) { c.text(op.name); }
+};
+
+template <>
+struct Layout<SwarmSetState> {
+  static constexpr Opcode k_opcode = Opcode::swarm_set_state;
+  static void fields(auto& c, auto& op) {
+    c.text(op.name);
+    c.choice(op.state, SwarmState::active, SwarmState::stopped);
+  }
+};
+
+template <>
+struct Layout<SwarmSetBreaker> {
+  static constexpr Opcode k_opcode = Opcode::swarm_set_breaker;
+  static void fields(auto& c, auto& op) {
+    c.text(op.name);
+    c.choice(op.breaker, Breaker::closed, Breaker::half_open);
+    c.number(op.until);
+  }
+};
+
+template <>
+struct Layout<SwarmRemove> {
+  static constexpr Opcode k_opcode = Opcode::swarm_remove;
+  static void fields(auto& c, auto& op) { c.text(op.name); }
+};
+
+template <>
+struct Layout<AgentPut> {
+  static constexpr Opcode k_opcode = Opcode::agent_put;
+  static void fields(auto& c, auto& op) {
+    c.text(op.name);
+    c.fields(op.fields);
+  }
+};
+
+template <>
+struct Layout<AgentRemove> {
+  static constexpr Opcode k_opcode = Opcode::agent_remove;
+  static void fields(auto& c, auto& op) { c.text(op.name); }
+};
+
+template <>
+struct Layout<EvictKeys> {
+  static constexpr Opcode k_opcode = Opcode::evict_keys;
+  static void fields(auto& c, auto& op) {
+    c.number(op.before);
+    c.number(op.at_most);
+  }
+};
+
+template <>
+struct Layout<Archived> {
+  static constexpr Opcode k_opcode = Opcode::archived;
+  static void fields(auto& c, auto& op) { c.number(op.up_to); }
+};
+
+template <>
+struct Layout<SetLimits> {
+  static constexpr Opcode k_opcode = Opcode::set_limits;
+  static void fields(auto& c, auto& op) { describe_limits(c, op.limits); }
+};
+
+template <>
+struct Layout<LedgerVersion> {
+  static constexpr Opcode k_opcode = Opcode::ledger_version;
+  static void fields(auto& c, auto& op) { c.number(op.version); }
+};
+
+template <class T>
+std::optional<Op> read_body(std::string_view body) {
+  std::optional<Op> op(std::in_place, std::in_place_type<T>);
+  Reader r(body);
+  Layout<T>::fields(r, std::get<T>(*op));
+  if (!r.done()) op.reset();
+  return op;
+}
+
+// By opcode, the reader of its body; null where there is none.
+template <class... T>
+constexpr auto readers_of(std::type_identity<std::variant<T...>>) {
+  std::array<std::optional<Op> (*)(std::string_view), 32> readers{};
+  ((readers[static_cast<std::size_t>(Layout<T>::k_opcode)] = &read_body<T>), ...);
+  return readers;
+}
+constexpr auto k_readers = readers_of(std::type_identity<Op>{});
+
+}  // namespace
+
+bool CommandBuilder::add(const Op& op) {
+  if (count_ == k_ops_max) return false;
+  std::visit(
+      [this]<class T>(const T& each) {
+        Writer w(body_);
+        w.byte(static_cast<std::uint8_t>(Layout<T>::k_opcode));
+        // The length comes first and is mostly one byte: a place is kept for that, and widened where it is more.
+        const std::size_t at = body_.size();
+        w.byte(0);
+        Layout<T>::fields(w, each);
+        const std::size_t length = body_.size() - at - 1;
+        std::string varint;
+        Writer(varint).number(length);
+        body_.replace(at, 1, varint);
+      },
+      op);
+  ++count_;
+  return true;
+}
+
+std::optional<Op> decode_op(const OpFrame& frame) {
+  const auto n = static_cast<std::size_t>(frame.opcode);
+  if (n >= k_readers.size() || k_readers[n] == nullptr) return std::nullopt;
+  return k_readers[n](frame.body);
+}
+
+}  // namespace skein::inline v0::ledger

@@ -1,0 +1,323 @@
+// The bytes of a snapshot, canonical: two ledgers with the same state write the same.
+//
+//   version u8, head, swarms by name, agents by name, finished tasks by finish number, open tasks by number, keys by
+//   age
+//
+// What can be derived is not written. restore() takes nothing on trust: whatever it accepts, every operation can be
+// applied to.
+#include <algorithm>
+
+#include "skein/ledger/codec.hpp"
+#include "skein/ledger/core.hpp"
+#include "skein/ledger/describe.hpp"
+#include "skein/ledger/planted.hpp"
+
+namespace skein::inline v0::ledger {
+namespace {
+
+constexpr std::uint8_t k_snapshot_version = 1;
+constexpr std::size_t k_piece_bytes = 64U << 10U;
+// Beyond this no counter can have come by honest means.
+constexpr std::uint64_t k_counter_max = 1ULL << 62U;
+constexpr auto k_order_max = static_cast<std::int64_t>(k_counter_max);
+
+template <class C>
+void describe_head(C& c, auto& head) {
+  c.number(head.version);
+  c.number(head.epoch);
+  c.text(head.dispatcher);
+  c.number(head.dispatch_at);
+  c.number(head.last_number);
+  c.number(head.last_fence);
+  c.signed_number(head.last_order);
+  c.signed_number(head.front_order);
+  describe_limits(c, head.limits);
+}
+
+template <class C>
+void describe_swarm(C& c, auto& swarm) {
+  c.text(swarm.name);
+  c.choice(swarm.origin, Origin::api, Origin::config);
+  c.choice(swarm.state, SwarmState::active, SwarmState::stopped);
+  c.choice(swarm.breaker, Breaker::closed, Breaker::half_open);
+  c.number(swarm.breaker_until);
+  c.fields(swarm.definition);
+  c.fields(swarm.overrides);
+}
+
+template <class C>
+void describe_attempt(C& c, auto& attempt) {
+  c.text(attempt.agent);
+  c.number(attempt.fence);
+  c.number(attempt.started_at);
+  c.number(attempt.ended_at);
+  c.choice(attempt.error, ErrorClass::transient, ErrorClass::crash);
+  c.text(attempt.message);
+}
+
+template <class C>
+void describe_task(C& c, auto& task, auto& shape, auto& extras, auto& history) {
+  c.some_id(task.id);
+  c.number(task.number);
+  c.text(shape.swarm);
+  c.text(shape.type);
+  c.list(shape.capabilities, k_any_count, [](C& each, auto& name) { each.text(name); });
+  c.body(task.params);
+  describe_extras(c, extras);
+  c.list(history, k_any_count, [](C& each, auto& attempt) { describe_attempt(each, attempt); });
+  c.body(task.mark);
+  c.body(task.agent);
+  c.number(task.fence);
+  c.signed_number(task.order);
+  c.number(task.timeout_ms);
+  c.number(task.submitted_at);
+  c.number(task.not_before);
+  c.number(task.deadline_at);
+  c.number(task.assigned_at);
+  c.number(task.started_at);
+  c.number(task.attempts);
+  c.number(task.attempts_max);
+  c.number(task.deliveries);
+  describe_priority(c, task.priority);
+  c.number(task.effective_priority);
+  c.choice(task.state, State::queued, State::awaiting_approval);
+}
+
+template <class C>
+void describe_outcome(C& c, auto& finished) {
+  c.number(finished.finished_at);
+  c.choice(finished.ending, Ending::completed, Ending::cancelled);
+  c.body(finished.result);
+  c.text(finished.message);
+  bool retried = !finished.retried_as.none();
+  c.flag(retried);
+  if (retried) c.some_id(finished.retried_as);
+}
+
+void write_task(Writer& w, const Task& task) {
+  static const std::vector<Attempt> k_no_history;
+  describe_task(w, task, *task.shape, task.more(), task.history ? *task.history : k_no_history);
+}
+
+// Hands what was written on, in pieces that are neither tiny nor huge.
+class Pieces {
+ public:
+  explicit Pieces(journal::SnapshotSink& sink) : sink_(sink) {}
+  Pieces(const Pieces&) = delete;
+  Pieces& operator=(const Pieces&) = delete;
+  ~Pieces() = default;
+
+  Writer writer() { return Writer(text_); }
+  void flush_if_full() {
+    if (text_.size() >= k_piece_bytes) flush();
+  }
+  void flush() {
+    sink_.write(text_);
+    text_.clear();
+  }
+
+ private:
+  journal::SnapshotSink& sink_;
+  std::string text_;
+};
+
+void write_keys(const FrozenQueue<KeyRecord>& keys, Pieces& out) {
+  auto w = out.writer();
+  if (planted(Bug::key_forgotten_at_snapshot)) {
+    w.number(0U);
+    return;
+  }
+  w.number(keys.size());
+  for (std::uint64_t n = keys.first; n < keys.end; ++n) {
+    const auto& key = keys[n];
+    w.text(*key.key);
+    w.id(key.task);
+    w.number(key.at);
+    w.byte(key.ended ? static_cast<std::uint8_t>(*key.ended) : 0);
+    out.flush_if_full();
+  }
+}
+
+bool fits(State state, Ending ending) {
+  if (state == State::completed) return ending == Ending::completed;
+  if (state == State::cancelled) return ending == Ending::cancelled;
+  return state == State::failed && ending != Ending::completed && ending != Ending::cancelled;
+}
+
+}  // namespace
+
+std::vector<const Task*> FrozenState::sorted_tasks() const {
+  std::vector<const Task*> out;
+  out.reserve(static_cast<std::size_t>(counters.open_tasks));
+  for (const auto& chunk : tasks) {
+    for (const auto& task : *chunk) {
+      if (task.number != 0) out.push_back(&task);
+    }
+  }
+  std::sort(out.begin(), out.end(), [](const Task* a, const Task* b) { return a->number < b->number; });
+  return out;
+}
+
+void write_snapshot(const FrozenState& state, journal::SnapshotSink& sink) {
+  Pieces out(sink);
+  auto w = out.writer();
+  w.byte(k_snapshot_version);
+  describe_head(w, state.head);
+  w.number(state.swarms.size());
+  for (const auto& swarm : state.swarms) {
+    describe_swarm(w, *swarm.info);
+    out.flush_if_full();
+  }
+  w.number(state.agents.size());
+  for (const auto& agent : state.agents) {
+    w.text(agent->name);
+    w.fields(agent->fields);
+    out.flush_if_full();
+  }
+  w.number(state.finished.first);
+  w.number(state.finished.size());
+  for (FinishNumber n = state.finished.first; n < state.finished.end; ++n) {
+    write_task(w, state.finished[n]->task);
+    describe_outcome(w, *state.finished[n]);
+    out.flush_if_full();
+  }
+  const auto tasks = state.sorted_tasks();
+  w.number(tasks.size());
+  for (const Task* task : tasks) {
+    write_task(w, *task);
+    out.flush_if_full();
+  }
+  write_keys(state.keys, out);
+  out.flush();
+}
+
+bool Core::restore(std::string_view bytes) {
+  Reader r(bytes);
+  if (r.byte() != k_snapshot_version) return false;
+  describe_head(r, head_);
+  if (!r.ok() || head_.version == 0 || head_.version > k_ledger_version || !usable(head_.limits)) return false;
+  for (const auto counter : {head_.epoch, head_.last_number, head_.last_fence}) {
+    if (counter > k_counter_max) return false;
+  }
+  if (head_.last_order < 0 || head_.last_order > k_order_max) return false;
+  if (head_.front_order > 0 || head_.front_order < -k_order_max) return false;
+  return restore_swarms(r) && restore_agents(r) && restore_finished(r) && restore_tasks(r) && restore_keys(r) &&
+         r.done();
+}
+
+bool Core::restore_swarms(Reader& r) {
+  swarms_.clear();
+  swarm_index_.clear();
+  free_swarms_.clear();
+  std::uint64_t count = 0;
+  r.number(count);
+  for (std::uint64_t i = 0; i < count && r.ok(); ++i) {
+    Swarm swarm;
+    describe_swarm(r, swarm);
+    const bool in_order = swarm_index_.empty() || swarm_index_.rbegin()->first < swarm.name;
+    if (!r.ok() || swarm.name.empty() || !in_order || !numbers_are_good(swarm)) return false;
+    const std::string name = swarm.name;
+    swarm_index_.emplace_hint(swarm_index_.end(), name, new_swarm(std::move(swarm)));
+  }
+  return r.ok() && swarm_index_.contains(k_default_swarm);
+}
+
+bool Core::restore_agents(Reader& r) {
+  std::uint64_t count = 0;
+  r.number(count);
+  for (std::uint64_t i = 0; i < count && r.ok(); ++i) {
+    auto agent = std::make_shared<AgentRecord>();
+    r.text(agent->name);
+    r.fields(agent->fields);
+    if (agent->name.empty() || (!agents_.empty() && agents_.rbegin()->first >= agent->name)) return false;
+    agents_.emplace_hint(agents_.end(), agent->name, agent);
+  }
+  return r.ok();
+}
+
+bool Core::read_task(Reader& r, Task& task) {
+  Shape shape;
+  Extras extras;
+  std::vector<Attempt> history;
+  describe_task(r, task, shape, extras, history);
+  if (!r.ok() || shape.type.empty() || task.number == 0 || task.number > head_.last_number) return false;
+  if (task.fence > head_.last_fence || task.attempts > task.attempts_max) return false;
+  if (task.order < head_.front_order || task.order > head_.last_order) return false;
+  task.shape = shape_of(shape.swarm, shape.type, shape.capabilities);
+  if (!extras.empty()) task.extras = std::make_shared<const Extras>(std::move(extras));
+  if (!history.empty()) task.history = std::make_shared<const std::vector<Attempt>>(std::move(history));
+  if (task.agent) task.agent = interned(*task.agent);
+  return true;
+}
+
+bool Core::restore_finished(Reader& r) {
+  FinishNumber first = 0;
+  std::uint64_t count = 0;
+  r.number(first);
+  r.number(count);
+  if (!r.ok() || first == 0 || first > k_counter_max) return false;
+  finished_ = QueueTable<Finished>(first);
+  for (std::uint64_t i = 0; i < count && r.ok(); ++i) {
+    auto finished = std::make_shared<FinishedTask>();
+    if (!read_task(r, finished->task)) return false;
+    describe_outcome(r, *finished);
+    if (!r.ok() || !fits(finished->task.state, finished->ending)) return false;
+    finished->finish_number = finished_.end();
+    finished_bytes_ += charge_of(*finished);
+    const TaskId id = finished->task.id;
+    if (!index_.emplace(id, k_finished | finished_.push(std::move(finished))).second) return false;
+  }
+  return r.ok();
+}
+
+bool Core::restore_tasks(Reader& r) {
+  std::uint64_t count = 0;
+  r.number(count);
+  TaskNumber before = 0;
+  for (std::uint64_t i = 0; i < count && r.ok(); ++i) {
+    Task task;
+    if (!read_task(r, task) || task.number <= before || is_finished(task.state)) return false;
+    before = task.number;
+    const auto swarm = swarm_slot(task.shape->swarm);
+    if (!swarm || task.attempts == task.attempts_max || (is_running(task.state) && task.fence == 0)) return false;
+    task.swarm_slot = *swarm;
+    // Dependencies have lower numbers, so those that are open are here already.
+    for (const auto& id : task.more().dependencies) {
+      const auto at = index_.find(id);
+      if (at != index_.end() && (at->second & k_finished) == 0) ++task.waits_for;
+    }
+    if ((task.state == State::blocked) != (task.waits_for > 0)) return false;
+    const std::uint64_t bytes = charge_of(task);
+    ++open_tasks_;
+    open_bytes_ += bytes;
+    ++swarms_[*swarm].open_tasks;
+    swarms_[*swarm].open_bytes += bytes;
+    const TaskId id = task.id;
+    const Slot slot = tasks_.add(std::move(task));
+    if (!index_.emplace(id, slot).second) return false;
+    if (tasks_[slot].waits_for > 0) link(slot);
+  }
+  return r.ok();
+}
+
+bool Core::restore_keys(Reader& r) {
+  std::uint64_t count = 0;
+  r.number(count);
+  for (std::uint64_t i = 0; i < count && r.ok(); ++i) {
+    KeyRecord key;
+    std::string text;
+    r.text(text);
+    r.some_id(key.task);
+    r.number(key.at);
+    const auto ended = static_cast<State>(r.byte());
+    if (ended != State{}) key.ended = ended;
+    const bool has_state = key.ended ? is_finished(ended) : index_.contains(key.task);
+    if (!r.ok() || !has_state) return false;
+    key.key = std::make_shared<const std::string>(std::move(text));
+    const std::string_view name = *key.key;
+    if (!key_index_.emplace(name, keys_.push(std::move(key))).second) return false;
+  }
+  return r.ok();
+}
+
+}  // namespace skein::inline v0::ledger
