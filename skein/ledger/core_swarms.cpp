@@ -58,7 +58,7 @@ bool usable(const Limits& l) {
 Core::Core() {
   Swarm swarm;
   swarm.name = k_default_swarm;
-  swarm_index_.emplace(swarm.name, new_swarm(std::move(swarm)));
+  swarm_index_.emplace(k_default_swarm, new_swarm(std::move(swarm)));
 }
 
 std::optional<OpResult> Core::check_name(std::string_view name) const {

@@ -1,0 +1,469 @@
+#include "sim/ledger_model.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "skein/base/random.hpp"
+#include "skein/ledger/invariants.hpp"
+#include "skein/ledger/ledger.hpp"
+
+namespace skein::sim {
+namespace {
+
+using namespace ledger;
+
+constexpr std::uint64_t k_ids = 8;
+constexpr std::uint64_t k_open_max = 4;
+constexpr std::uint64_t k_keys_max = 2;
+constexpr std::uint64_t k_deliveries = 3;
+
+TaskId id_of(std::uint64_t n) { return {7, n % k_ids + 1}; }
+
+// A task as the model knows it.
+struct Known {
+  State state = State::queued;
+  Fence fence = 0;  // of the last assignment
+  std::uint32_t attempts = 0;
+  std::uint32_t attempts_max = 0;
+  std::uint32_t deliveries = 0;
+  WallMs deadline = 0;
+  std::vector<TaskId> waits_for;
+  TaskId retried_as;
+  bool expired = false;
+};
+
+struct KnownKey {
+  std::string key;
+  TaskId task;
+  std::optional<State> ended;
+};
+
+class Model {
+ public:
+  OpResult on(const Submit& op) {
+    const auto& extras = op.spec.extras;
+    for (const auto& key : keys_) {
+      if (!extras.key.empty() && key.key == extras.key) {
+        return {Verdict::existing, key.ended ? *key.ended : tasks_.at(key.task).state, 0, key.task};
+      }
+    }
+    if (tasks_.contains(op.id)) return {Verdict::duplicate_id, tasks_.at(op.id).state, 0, {}};
+    if (swarm_ == SwarmState::draining || swarm_ == SwarmState::stopped) return {Verdict::swarm_closed, {}, 0, {}};
+    Known task;
+    task.attempts_max = op.spec.attempts_max;
+    task.deadline = op.spec.deadline_at;
+    bool doomed = false;
+    for (const auto& id : extras.dependencies) {
+      const auto at = tasks_.find(id);
+      if (at == tasks_.end()) return {Verdict::no_such_dependency, {}, 0, id};
+      if (at->second.state == State::failed || at->second.state == State::cancelled) doomed = true;
+      if (!is_finished(at->second.state)) task.waits_for.push_back(id);
+    }
+    if (open_count() >= k_open_max) return {Verdict::queue_full, {}, k_open_max, {}};
+    task.state = task.waits_for.empty() ? State::queued : State::blocked;
+    tasks_[op.id] = task;
+    if (doomed) end(op.id, State::failed);
+    if (!extras.key.empty()) {
+      if (keys_.size() == k_keys_max) keys_.erase(keys_.begin());
+      keys_.push_back({extras.key, op.id, std::nullopt});
+    }
+    return {Verdict::ok, tasks_[op.id].state, 0, {}};
+  }
+
+  OpResult on(const Assign& op) {
+    if (auto stale = stale_epoch(op.epoch)) return *stale;
+    if (auto ended = not_open(op.task)) return *ended;
+    Known& task = tasks_[op.task];
+    if (task.state != State::queued) return {Verdict::wrong_state, task.state, 0, {}};
+    if (swarm_ == SwarmState::paused || swarm_ == SwarmState::stopped)
+      return {Verdict::swarm_closed, task.state, 0, {}};
+    task.state = State::assigned;
+    task.fence = ++last_fence_;
+    ++task.deliveries;
+    return {Verdict::ok, State::assigned, task.fence, {}};
+  }
+
+  OpResult on(const Start& op) {
+    if (auto bad = not_running(op.task, op.fence, std::nullopt)) return *bad;
+    Known& task = tasks_[op.task];
+    const bool again = task.state == State::executing;
+    task.state = State::executing;
+    return {again ? Verdict::accepted_before : Verdict::ok, State::executing, 0, {}};
+  }
+
+  OpResult on(const Complete& op) {
+    if (auto bad = not_running(op.task, op.fence, State::completed)) return *bad;
+    end(op.task, State::completed);
+    return {Verdict::ok, State::completed, 0, {}};
+  }
+
+  OpResult on(const Fail& op) {
+    if (auto bad = not_running(op.task, op.fence, State::failed)) return *bad;
+    return failed(op.task, op.error == ErrorClass::permanent);
+  }
+
+  OpResult on(const Requeue& op) {
+    if (auto stale = stale_epoch(op.epoch)) return *stale;
+    if (auto bad = not_running(op.task, op.fence, std::nullopt)) return *bad;
+    Known& task = tasks_[op.task];
+    const bool crashed = op.reason == RequeueReason::agent_crash || op.reason == RequeueReason::lease_expired;
+    const bool worn_out = op.reason == RequeueReason::node_crash && task.deliveries > k_deliveries;
+    if (crashed || worn_out) return failed(op.task, false);
+    task.state = State::queued;
+    return {Verdict::ok, State::queued, 0, {}};
+  }
+
+  OpResult on(const Cancel& op) {
+    if (auto ended = not_open(op.task)) return *ended;
+    end(op.task, State::cancelled);
+    return {Verdict::ok, State::cancelled, 0, {}};
+  }
+
+  OpResult on(const Retry& op) {
+    const auto old = tasks_.find(op.old_task);
+    if (old == tasks_.end()) return {Verdict::no_such_task, {}, 0, {}};
+    if (old->second.state != State::failed && old->second.state != State::cancelled) {
+      return {Verdict::wrong_state, old->second.state, 0, {}};
+    }
+    if (const auto before = old->second.retried_as; !before.none()) {
+      const auto at = tasks_.find(before);
+      return {Verdict::existing, at == tasks_.end() ? std::nullopt : std::optional(at->second.state), 0, before};
+    }
+    if (tasks_.contains(op.new_task)) return {Verdict::duplicate_id, tasks_.at(op.new_task).state, 0, {}};
+    if (swarm_ == SwarmState::draining || swarm_ == SwarmState::stopped) return {Verdict::swarm_closed, {}, 0, {}};
+    if (open_count() >= k_open_max) return {Verdict::queue_full, {}, k_open_max, {}};
+    Known task;
+    task.attempts_max = old->second.attempts_max;
+    old->second.retried_as = op.new_task;
+    tasks_[op.new_task] = task;
+    return {Verdict::ok, State::queued, 0, {}};
+  }
+
+  OpResult on(const Expire& op) {
+    if (auto stale = stale_epoch(op.epoch)) return *stale;
+    if (auto ended = not_open(op.task)) return *ended;
+    Known& task = tasks_[op.task];
+    if (task.deadline == 0 || op.at < task.deadline) return {Verdict::not_due, task.state, 0, {}};
+    task.expired = true;
+    end(op.task, State::failed);
+    return {Verdict::ok, State::failed, 0, {}};
+  }
+
+  OpResult on(const Archived& op) {
+    std::uint64_t count = 0;
+    while (!ended_.empty() && archived_ < op.up_to) {
+      const TaskId id = ended_.front();
+      for (auto& key : keys_) {
+        if (key.task == id && !key.ended) key.ended = tasks_.at(id).state;
+      }
+      tasks_.erase(id);
+      ended_.erase(ended_.begin());
+      ++archived_;
+      ++count;
+    }
+    return {Verdict::ok, {}, count, {}};
+  }
+
+  OpResult on(const EvictKeys& op) {
+    std::uint64_t count = 0;
+    for (; count < op.at_most && !keys_.empty(); ++count) keys_.erase(keys_.begin());
+    return {Verdict::ok, {}, count, {}};
+  }
+
+  OpResult on(const SwarmSetState& op) {
+    swarm_ = op.state;
+    return {};
+  }
+
+  OpResult took(journal::Position position) {
+    epoch_ = position;
+    return {Verdict::ok, {}, position, {}};
+  }
+
+  // Where the ledger stands otherwise than the model; nothing when nowhere.
+  [[nodiscard]] std::optional<std::string> difference(const Ledger& real) const {
+    for (std::uint64_t n = 0; n < k_ids; ++n) {
+      const auto id = id_of(n);
+      const auto found = real.find(id);
+      const auto at = tasks_.find(id);
+      if (found.has_value() != (at != tasks_.end())) return fmt::format("task {}: known to one of them", n);
+      if (!found) continue;
+      const auto& task = found->task;
+      const auto& known = at->second;
+      if (task.state != known.state || task.fence != known.fence || task.attempts != known.attempts) {
+        return fmt::format("task {}: {} with fence {} after {} attempts, must be {} with fence {} after {}", n,
+                           name_of(task.state), task.fence, task.attempts, name_of(known.state), known.fence,
+                           known.attempts);
+      }
+    }
+    return std::nullopt;
+  }
+
+  [[nodiscard]] Epoch epoch() const { return epoch_; }
+  [[nodiscard]] Fence fence_of(TaskId id) const {
+    const auto at = tasks_.find(id);
+    return at == tasks_.end() ? 0 : at->second.fence;
+  }
+
+ private:
+  [[nodiscard]] std::uint64_t open_count() const {
+    return static_cast<std::uint64_t>(
+        std::count_if(tasks_.begin(), tasks_.end(), [](const auto& each) { return !is_finished(each.second.state); }));
+  }
+  [[nodiscard]] std::optional<OpResult> stale_epoch(Epoch epoch) const {
+    if (epoch == epoch_ && epoch != 0) return std::nullopt;
+    return OpResult{Verdict::stale_epoch, {}, epoch_, {}};
+  }
+  [[nodiscard]] std::optional<OpResult> not_open(TaskId id) const {
+    const auto at = tasks_.find(id);
+    if (at == tasks_.end()) return OpResult{Verdict::no_such_task, {}, 0, {}};
+    if (is_finished(at->second.state)) return OpResult{Verdict::already_finished, at->second.state, 0, {}};
+    return std::nullopt;
+  }
+  [[nodiscard]] std::optional<OpResult> not_running(TaskId id, Fence fence, std::optional<State> outcome) const {
+    if (auto bad = not_open(id)) {
+      const bool same = bad->state && bad->state == outcome && fence != 0 && tasks_.at(id).fence == fence;
+      if (same && !tasks_.at(id).expired) bad->verdict = Verdict::accepted_before;
+      return bad;
+    }
+    const Known& task = tasks_.at(id);
+    if (!is_running(task.state) || task.fence != fence) return OpResult{Verdict::stale_fence, task.state, 0, {}};
+    return std::nullopt;
+  }
+  OpResult failed(TaskId id, bool permanent) {
+    Known& task = tasks_[id];
+    ++task.attempts;
+    task.state = State::queued;
+    if (permanent || task.attempts == task.attempts_max) end(id, State::failed);
+    return {Verdict::ok, tasks_[id].state, 0, {}};
+  }
+  // Breadth first, as the order of ends decides what is archived first.
+  void end(TaskId first, State how) {
+    tasks_[first].state = how;
+    ended_.push_back(first);
+    for (std::size_t i = ended_.size() - 1; i < ended_.size(); ++i) {
+      const TaskId ended = ended_[i];
+      const bool completed = tasks_[ended].state == State::completed;
+      // By the order of submission, which is the order of numbers.
+      for (const auto& id : waiting_in_order(ended)) {
+        Known& task = tasks_[id];
+        std::erase(task.waits_for, ended);
+        if (!completed && task.state == State::blocked) {
+          task.state = State::failed;
+          ended_.push_back(id);
+        } else if (completed && task.waits_for.empty()) {
+          task.state = State::queued;
+        }
+      }
+    }
+  }
+  [[nodiscard]] std::vector<TaskId> waiting_in_order(TaskId ended) const {
+    std::vector<TaskId> out;
+    for (const auto& [id, task] : tasks_) {
+      if (task.state != State::blocked) continue;
+      if (std::find(task.waits_for.begin(), task.waits_for.end(), ended) != task.waits_for.end()) out.push_back(id);
+    }
+    std::sort(out.begin(), out.end(), [this](TaskId a, TaskId b) { return numbers_.at(a) < numbers_.at(b); });
+    return out;
+  }
+
+ public:
+  std::map<TaskId, std::uint64_t> numbers_;  // the step at which a task was submitted last
+
+ private:
+  std::map<TaskId, Known> tasks_;
+  std::vector<TaskId> ended_;  // in the order they ended, not yet archived
+  std::vector<KnownKey> keys_;
+  FinishNumber archived_ = 0;
+  Fence last_fence_ = 0;
+  Epoch epoch_ = 0;
+  SwarmState swarm_ = SwarmState::active;
+};
+
+class World {
+ public:
+  World() {
+    Limits limits;
+    limits.swarm_tasks = k_open_max;
+    limits.keys = k_keys_max;
+    limits.deliveries = k_deliveries;
+    apply(encode_command(SetLimits{limits}));
+  }
+
+  // Nothing when all is well.
+  std::optional<std::string> step(const LedgerStep& s) {
+    now_ += 1;
+    const TaskId id = id_of(s.which);
+    const Epoch epoch = s.more % 16 == 15 ? model_.epoch() - 1 : model_.epoch();
+    const Fence last = model_.fence_of(id);
+    const Fence fence = s.how % 8 == 7 && last > 0 ? last - 1 : last;
+    switch (s.what % 16) {
+      case 0:
+      case 1:
+      case 2:
+        return submit(s, id);
+      case 3:
+      case 4:
+        return check(Assign{epoch, id, "agent", now_});
+      case 5:
+        return check(Start{id, fence, now_});
+      case 6:
+        return check(Complete{id, fence, now_, body_of("result")});
+      case 7:
+        return check(Fail{id, fence, now_, static_cast<ErrorClass>(s.more % 6 + 1), now_ + 5, "failed"});
+      case 8:
+      case 9:
+        return check(Requeue{epoch, id, fence, now_, static_cast<RequeueReason>(s.more % 5 + 1), 0, s.how % 2 == 0});
+      case 10:
+        return check(Cancel{id, now_, "enough"});
+      case 11:
+        return retry(s, id);
+      case 12:
+        return check(Expire{epoch, id, now_});
+      case 13:
+        return rare(s);
+      case 14:
+        return restore_twin();
+      default:
+        return garbage(s, id);
+    }
+  }
+
+  // The whole log once more, on a ledger that knows nothing.
+  std::optional<std::string> replay() {
+    Ledger fresh;
+    for (std::size_t i = 0; i < log_.size(); ++i) {
+      if (fresh.apply(i + 1, log_[i]) != answers_[i]) return fmt::format("position {} is answered otherwise", i + 1);
+    }
+    if (fresh.digest() != real_.digest()) return "a replay of the log leads to another state";
+    return std::nullopt;
+  }
+
+ private:
+  std::string apply(const std::string& bytes) {
+    log_.push_back(bytes);
+    answers_.push_back(real_.apply(log_.size(), bytes));
+    return answers_.back();
+  }
+
+  std::optional<std::string> answered(const std::string& bytes, const OpResult& expected) {
+    const auto answer = apply(bytes);
+    const auto results = decode_results(answer);
+    if (!results || results->size() != 1) return "an answer that is none";
+    const auto& got = results->front();
+    if (got != expected) {
+      return fmt::format("answered {} (number {}), must be {} (number {})", name_of(got.verdict), got.number,
+                         name_of(expected.verdict), expected.number);
+    }
+    if (twin_ && twin_->apply(log_.size(), bytes) != answer) return "the twin from a snapshot answers otherwise";
+    if (auto broken = broken_invariant(*real_.freeze())) return broken;
+    if (auto broken = broken_limit(*real_.freeze())) return broken;
+    return model_.difference(real_);
+  }
+
+  template <class T>
+  std::optional<std::string> check(const T& op) {
+    const auto expected = model_.on(op);
+    return answered(encode_command(op), expected);
+  }
+
+  std::optional<std::string> submit(const LedgerStep& s, TaskId id) {
+    Submit op;
+    op.id = id;
+    op.at = now_;
+    op.spec.type = "t";
+    op.spec.params = body_of(std::string(s.more % 50, 'p'));
+    op.spec.attempts_max = s.how % 3 + 1U;
+    if (s.how % 4 == 0) op.spec.extras.key = s.how % 8 == 0 ? "a" : "b";
+    if (s.how % 16 == 3) op.spec.extras.key = "c";
+    if (s.more % 3 == 0) op.spec.extras.dependencies.push_back(id_of(s.more / 3U));
+    if (s.more % 9 == 0 && id_of(s.how) != id_of(s.more / 3U)) op.spec.extras.dependencies.push_back(id_of(s.how));
+    if (s.more % 5 == 0) op.spec.deadline_at = now_ + 3;
+    return numbered(id, op);
+  }
+
+  std::optional<std::string> retry(const LedgerStep& s, TaskId id) {
+    return numbered(id_of(s.how), Retry{id, id_of(s.how), now_});
+  }
+
+  template <class T>
+  std::optional<std::string> numbered(TaskId made, const T& op) {
+    const auto expected = model_.on(op);
+    if (expected.verdict == Verdict::ok) model_.numbers_[made] = log_.size();
+    return answered(encode_command(op), expected);
+  }
+
+  std::optional<std::string> rare(const LedgerStep& s) {
+    switch (s.how % 6) {
+      case 0:
+      case 1:
+        return answered(encode_command(TakeDispatch{"node", now_}), model_.took(log_.size() + 1));
+      case 2:
+        return check(SwarmSetState{"default", static_cast<SwarmState>(s.more % 4 + 1)});
+      case 3:
+        return check(SwarmSetState{"default", SwarmState::active});
+      case 4:
+        return check(Archived{s.more});
+      default:
+        return check(EvictKeys{now_ + 1, s.more % 3U});
+    }
+  }
+
+  std::optional<std::string> restore_twin() {
+    if (twin_ && twin_->digest() != real_.digest()) return "the twin from a snapshot has another state";
+    journal::StringSink sink;
+    real_.freeze()->write(sink);
+    twin_ = std::make_unique<Ledger>();
+    if (!twin_->restore(sink.text)) return "a snapshot cannot be restored";
+    if (twin_->digest() != real_.digest()) return "a snapshot restores another state";
+    if (twin_->counters() != real_.counters()) return "a snapshot restores other counters";
+    return std::nullopt;
+  }
+
+  // A command cut short, or one whose operation is.
+  std::optional<std::string> garbage(const LedgerStep& s, TaskId id) {
+    auto bytes = encode_command(Cancel{id, now_, "a reason"});
+    if (s.how % 2 == 0) {
+      bytes.resize(bytes.size() - 1 - s.more % 8U);
+    } else {
+      // One byte less in the body and in its length.
+      bytes.pop_back();
+      bytes[3] = static_cast<char>(bytes[3] - 1);
+    }
+    return answered(bytes, {Verdict::malformed, {}, 0, {}});
+  }
+
+  Ledger real_;
+  std::unique_ptr<Ledger> twin_;
+  Model model_;
+  WallMs now_ = 1000;
+  std::vector<std::string> log_;
+  std::vector<std::string> answers_;
+};
+
+}  // namespace
+
+std::vector<LedgerStep> ledger_steps(std::uint64_t seed, std::size_t count) {
+  Random random(seed);
+  std::vector<LedgerStep> steps(count);
+  for (auto& step : steps) {
+    const std::uint64_t bits = random.next();
+    step = {static_cast<std::uint8_t>(bits), static_cast<std::uint8_t>(bits >> 8U),
+            static_cast<std::uint8_t>(bits >> 16U), static_cast<std::uint8_t>(bits >> 24U)};
+  }
+  // Somebody must dispatch, or little happens.
+  if (!steps.empty()) steps[0] = {13, 0, 0, 0};
+  return steps;
+}
+
+std::optional<std::string> run_ledger_steps(std::span<const LedgerStep> steps) {
+  World world;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    if (auto wrong = world.step(steps[i])) return fmt::format("step {}: {}", i, *wrong);
+  }
+  return world.replay();
+}
+
+}  // namespace skein::sim

@@ -1,0 +1,26 @@
+// The ledger against a model: a second, plain account of what each operation on tasks must do, written from the rules
+// and not from the code. Steps of four bytes choose operations over few tasks, keys and fences, so that they meet
+// often; beside it a twin restored from snapshots must go on exactly as the ledger does. One thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace skein::sim {
+
+struct LedgerStep {
+  std::uint8_t what = 0;
+  std::uint8_t which = 0;
+  std::uint8_t how = 0;
+  std::uint8_t more = 0;
+};
+
+[[nodiscard]] std::vector<LedgerStep> ledger_steps(std::uint64_t seed, std::size_t count);
+
+// What was violated, and at which step; nothing when the ledger did as the model says.
+[[nodiscard]] std::optional<std::string> run_ledger_steps(std::span<const LedgerStep> steps);
+
+}  // namespace skein::sim

@@ -1,0 +1,30 @@
+#include "sim/ledger_model.hpp"
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <tuple>
+
+namespace skein::sim {
+namespace {
+
+TEST(LedgerModel, the_ledger_does_as_the_model_says) {
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    EXPECT_EQ(run_ledger_steps(ledger_steps(seed, 300)), std::nullopt) << "seed " << seed;
+  }
+}
+
+// The same from RapidCheck, which makes the shortest sequence that fails.
+TEST(LedgerModel, any_sequence_of_commands_and_answers_in_any_order) {
+  EXPECT_TRUE(rc::check([](const std::vector<std::tuple<std::uint8_t, std::uint8_t, std::uint8_t>>& sequence) {
+    std::vector<LedgerStep> steps{{13, 0, 0, 0}};
+    for (const auto& [what, which, how] : sequence) {
+      steps.push_back({what, which, how, static_cast<std::uint8_t>(how * 7U + which)});
+    }
+    const auto wrong = run_ledger_steps(steps);
+    if (wrong) RC_FAIL(*wrong);
+  }));
+}
+
+}  // namespace
+}  // namespace skein::sim
