@@ -38,14 +38,15 @@ skein_share_precompiled(skein-bench)
 
 # Everything of the simulator but its main and the planted bugs is shared with the tests.
 skein_sources(sim_sources sim/*.cpp)
-list(FILTER sim_sources EXCLUDE REGEX "/sim/(main|mutants)\\.cpp$")
+list(FILTER sim_sources EXCLUDE REGEX "/sim/(main|.*mutants)\\.cpp$")
 add_library(skein-sim-objects OBJECT ${sim_sources})
 target_link_libraries(skein-sim-objects PUBLIC skein)
 skein_share_precompiled(skein-sim-objects)
 
 # The simulator has its own build of what bugs are planted in; it comes before the library's, which has none.
-skein_sources(planted_sources skein/journal/*.cpp)
-add_executable(skein-sim sim/main.cpp sim/mutants.cpp ${planted_sources})
+skein_sources(planted_sources skein/journal/*.cpp skein/ledger/*.cpp)
+file(GLOB mutant_sources CONFIGURE_DEPENDS sim/*mutants.cpp)
+add_executable(skein-sim sim/main.cpp ${mutant_sources} ${planted_sources})
 target_compile_definitions(skein-sim PRIVATE SKEIN_PLANTED_BUGS)
 target_link_libraries(skein-sim PRIVATE skein-sim-objects)
 skein_precompile(skein-sim)

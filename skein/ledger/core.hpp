@@ -187,6 +187,7 @@ class Core {
   [[nodiscard]] bool restore_finished(Reader& r);
   [[nodiscard]] bool restore_tasks(Reader& r);
   [[nodiscard]] bool read_task(Reader& r, Task& task);
+  [[nodiscard]] bool numbers_are_single() const;
 
   Head head_;
   SlotTable<Task> tasks_;

@@ -18,7 +18,9 @@ std::uint64_t limit_of(const Swarm& swarm, std::string_view name, std::uint64_t 
   return text ? std::stoull(std::string(*text)) : otherwise;
 }
 
-std::optional<std::string> broken_task(const Task& task, const Counters& counters, const std::set<TaskId>& open) {
+using OpenNumbers = std::map<TaskId, TaskNumber>;
+
+std::optional<std::string> broken_task(const Task& task, const Counters& counters, const OpenNumbers& open) {
   const auto name = fmt::format("task {} (number {}, {})", task.id.text(), task.number, name_of(task.state));
   if (task.number == 0 || task.number > counters.last_number) return name + " has a number that was never given";
   if (task.fence > counters.last_fence) return name + " has a fence that was never issued";
@@ -27,7 +29,11 @@ std::optional<std::string> broken_task(const Task& task, const Counters& counter
   if (is_finished(task.state)) return std::nullopt;
   if (task.attempts == task.attempts_max) return name + " is open with no attempt left";
   std::uint32_t waits_for = 0;
-  for (const auto& id : task.more().dependencies) waits_for += open.contains(id) ? 1 : 0;
+  for (const auto& id : task.more().dependencies) {
+    // A later task may bear the id of one that ended and was archived.
+    const auto at = open.find(id);
+    if (at != open.end() && at->second < task.number) ++waits_for;
+  }
   if (task.state == State::blocked && waits_for == 0) return name + " waits for nothing";
   if (task.state == State::blocked && waits_for != task.waits_for) return name + " has lost count of what it waits for";
   if (task.state != State::blocked && waits_for != 0) return name + " does not wait for its dependencies";
@@ -39,12 +45,12 @@ std::optional<std::string> broken_task(const Task& task, const Counters& counter
 std::optional<std::string> broken_invariant(const FrozenLedger& ledger) {
   const auto& counters = ledger.counters();
   const auto tasks = ledger.open_tasks();
-  std::set<TaskId> ids;
+  OpenNumbers ids;
   std::set<TaskNumber> numbers;
   std::set<Fence> fences;
   std::map<std::string, Sum> swarms;
   Sum all;
-  for (const auto& task : tasks) ids.insert(task.id);
+  for (const auto& task : tasks) ids.emplace(task.id, task.number);
   for (const auto& task : tasks) {
     if (is_finished(task.state)) return fmt::format("task {} is open and finished", task.id.text());
     if (auto broken = broken_task(task, counters, ids)) return broken;
@@ -66,7 +72,8 @@ std::optional<std::string> broken_invariant(const FrozenLedger& ledger) {
   for (const auto& each : ledger.finished_tasks()) {
     if (!is_finished(each->task.state)) return fmt::format("task {} is finished and open", each->task.id.text());
     if (auto broken = broken_task(each->task, counters, ids)) return broken;
-    if (!ids.insert(each->task.id).second) return fmt::format("task {} ended twice", each->task.id.text());
+    if (!ids.emplace(each->task.id, each->task.number).second)
+      return fmt::format("task {} ended twice", each->task.id.text());
     if (!numbers.insert(each->task.number).second) return fmt::format("number {} is used twice", each->task.number);
     if (each->finish_number != next++) return "finish numbers have a gap";
     ++finished.tasks;

@@ -84,9 +84,9 @@ TEST_F(LedgerSwarm, is_removed_only_when_it_has_no_open_tasks) {
   op.id = task_id(2);
   EXPECT_EQ(verdict(op), Verdict::no_such_swarm);
   EXPECT_EQ(verdict(Retry{task_id(1), task_id(3), 1}), Verdict::no_such_swarm);
-  for (const Op& each : std::vector<Op>{SwarmRemove{"s"}, SwarmOverride{"s", {}}, SwarmDropOverrides{"s"},
-                                        SwarmSetState{"s", SwarmState::active},
-                                        SwarmSetBreaker{"s", Breaker::open, 0}}) {
+  for (const Op& each :
+       std::vector<Op>{SwarmRemove{"s"}, SwarmOverride{"s", {}}, SwarmDropOverrides{"s"},
+                       SwarmSetState{"s", SwarmState::active}, SwarmSetBreaker{"s", Breaker::open, 0}}) {
     EXPECT_EQ(verdict(each), Verdict::no_such_swarm);
   }
 }

@@ -138,6 +138,11 @@ void write_keys(const FrozenQueue<KeyRecord>& keys, Pieces& out) {
   }
 }
 
+bool has_twins(std::vector<std::uint64_t>& values) {
+  std::sort(values.begin(), values.end());
+  return std::adjacent_find(values.begin(), values.end()) != values.end();
+}
+
 bool fits(State state, Ending ending) {
   if (state == State::completed) return ending == Ending::completed;
   if (state == State::cancelled) return ending == Ending::cancelled;
@@ -201,8 +206,20 @@ bool Core::restore(std::string_view bytes) {
   }
   if (head_.last_order < 0 || head_.last_order > k_order_max) return false;
   if (head_.front_order > 0 || head_.front_order < -k_order_max) return false;
-  return restore_swarms(r) && restore_agents(r) && restore_finished(r) && restore_tasks(r) && restore_keys(r) &&
-         r.done();
+  if (!restore_swarms(r) || !restore_agents(r) || !restore_finished(r) || !restore_tasks(r)) return false;
+  if (!restore_keys(r) || !r.done()) return false;
+  return numbers_are_single();
+}
+
+bool Core::numbers_are_single() const {
+  std::vector<TaskNumber> numbers;
+  std::vector<Fence> fences;
+  for (const Task* task : view().sorted_tasks()) {
+    numbers.push_back(task->number);
+    if (is_running(task->state)) fences.push_back(task->fence);
+  }
+  for (FinishNumber n = finished_.first(); n < finished_.end(); ++n) numbers.push_back(finished_[n]->task.number);
+  return !has_twins(numbers) && !has_twins(fences);
 }
 
 bool Core::restore_swarms(Reader& r) {
