@@ -1,5 +1,5 @@
-// The ledger's bytes: any command is answered or is from a newer program; what is read is written the same; any snapshot
-// that is taken is a state on which commands work, and is written the same.
+// The ledger's bytes: any command is answered or is from a newer program; what is read is written the same; any
+// snapshot that is taken is a state on which commands work, and is written the same.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

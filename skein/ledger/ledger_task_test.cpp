@@ -255,7 +255,7 @@ TEST_F(LedgerTask, a_node_crash_is_free_up_to_ten_deliveries) {
 TEST_F(LedgerTask, front_comes_before_all_others_and_the_last_front_first) {
   for (std::uint64_t n = 1; n <= 4; ++n) EXPECT_EQ(verdict(submit(n)), Verdict::ok);
   dispatch();
-  for (const std::uint64_t n : {3, 4}) {
+  for (const std::uint64_t n : {3UL, 4UL}) {
     const Fence fence = assign(n);
     EXPECT_EQ(verdict(Requeue{epoch, task_id(n), fence, 1, RequeueReason::agent_crash, 0, true}), Verdict::ok);
   }
@@ -284,7 +284,7 @@ TEST_F(LedgerTask, cancel_works_in_every_open_state_and_later_answers_come_too_l
   EXPECT_EQ(verdict(Start{task_id(2), fence, 1}), Verdict::ok);
   EXPECT_EQ(verdict(submit(3)), Verdict::ok);
   EXPECT_EQ(verdict(submit_after(4, {3})), Verdict::ok);
-  for (const std::uint64_t n : {1, 2, 4, 3}) {
+  for (const std::uint64_t n : {1UL, 2UL, 4UL, 3UL}) {
     const State was = state(n);
     EXPECT_EQ(run(Cancel{task_id(n), 7, "enough"}), (OpResult{Verdict::ok, State::cancelled, 0, {}}));
     EXPECT_EQ(told<TaskFinished>()[0].was, was);
