@@ -13,7 +13,16 @@
 
 namespace skein::inline v0::detail {
 
-enum class KeyKind : std::uint8_t { agent = 1, counter, member, capability_set, counter_set, group_set };
+enum class KeyKind : std::uint8_t {
+  agent = 1,
+  counter,  // from here to resource: one per process and text
+  member,
+  resource,
+  capability_set,
+  counter_set,
+  group_set,
+  resource_set,
+};
 
 class Key {
  public:
@@ -26,17 +35,21 @@ class Key {
   }
 
   [[nodiscard]] std::uint64_t hash() const { return hash_; }
-  // What slots keep, and where they begin to look: texts that differ in the last four bits only are neighbours, because
-  // names are often numbered and asked for in order. Which shard it is has no part in it.
+  // Where in a shard to begin to look. Which shard it is has no part in it.
   [[nodiscard]] std::uint32_t tag() const { return static_cast<std::uint32_t>(hash_ >> 32U); }
   // Bytes of text and kind in one word; with the words it is the whole key.
   [[nodiscard]] std::uint32_t shape() const { return shape_; }
+  [[nodiscard]] KeyKind kind() const { return static_cast<KeyKind>(shape_ >> 16U); }
+  // Without the scope; a view into this key.
+  [[nodiscard]] std::string_view text() const {
+    return {reinterpret_cast<const char*>(words_ + (is_scoped(shape_) ? 1 : 0)), text_bytes(shape_)};
+  }
   [[nodiscard]] std::size_t count() const { return count_; }
   [[nodiscard]] std::uint64_t word(std::size_t i) const { return words_[i]; }
 
   [[nodiscard]] static bool is_scoped(std::uint32_t shape) {
     const auto kind = static_cast<KeyKind>(shape >> 16U);
-    return kind == KeyKind::counter || kind == KeyKind::member;
+    return kind == KeyKind::counter || kind == KeyKind::member || kind == KeyKind::resource;
   }
   [[nodiscard]] static std::size_t text_bytes(std::uint32_t shape) { return shape & 0xffffU; }
 
@@ -50,11 +63,8 @@ class Key {
     }
     shape_ = static_cast<std::uint32_t>(text.size()) | (static_cast<std::uint32_t>(kind) << 16U);
     std::uint64_t mixed = fold(shape_ ^ 0x2d358dccaa6c78a5ULL, 0x8bb84b93962eacc9ULL);
-    for (std::size_t i = 0; i + 1 < count_; ++i) mixed = fold(mixed ^ words_[i], 0x4b33a62ed433d4a3ULL ^ (i + 1));
-    const std::uint64_t nibble = text.empty() ? 0 : static_cast<unsigned char>(text.back()) & 15U;
-    const std::uint64_t rest = count_ == 0 ? 0 : words_[count_ - 1] ^ (nibble << (8 * ((text.size() - 1) % 8)));
-    mixed = fold(fold(mixed ^ rest, 0x4b33a62ed433d4a3ULL), 0x9e3779b97f4a7c15ULL);
-    hash_ = (mixed & ~(std::uint64_t{15} << 32U)) | (nibble << 32U);
+    for (std::size_t i = 0; i < count_; ++i) mixed = fold(mixed ^ words_[i], 0x4b33a62ed433d4a3ULL ^ (i + 1));
+    hash_ = fold(mixed, 0x9e3779b97f4a7c15ULL);
   }
   // Both halves of the product.
   [[nodiscard]] static std::uint64_t fold(std::uint64_t a, std::uint64_t b) {

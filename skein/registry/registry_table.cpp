@@ -37,7 +37,9 @@ RegistryTable::RegistryTable(Runtime& runtime, RegistryOptions options)
       entries_(options_.limits.entries),
       sets_(entries_, options_.limits.sets),
       owners_(entries_),
-      watches_(runtime, options_.limits.watches),
+      watches_(runtime, options_.limits.watches, options_.limits.watch_backlog, detail::k_first_name_watch),
+      resource_watches_(runtime, options_.limits.watches, options_.limits.watch_backlog,
+                        detail::k_first_resource_watch),
       topics_(options_.limits.subscriptions) {}
 
 RegistryResult<void> RegistryTable::check_name(std::string_view name) const {
@@ -116,7 +118,11 @@ void RegistryTable::drop_entry(const Key& key, std::uint32_t index, bool is_agen
   entries_.hide(key, index);
   detail::ColdEntry& cold = entries_.cold(index);
   const std::size_t sets = cold.sets_count.load(std::memory_order_acquire);
-  for (std::size_t i = 0; i < sets; ++i) sets_.remove(index, i);
+  bool last = false;
+  for (std::size_t i = 0; i < sets; ++i) last = sets_.remove(index, i);
+  if (last && key.kind() == KeyKind::resource) {
+    (void)resource_watches_.tell(key.text(), NameChange::emptied, {}, owner);  // none of these ends by being told
+  }
   if (is_agent) {
     agents_[EntryTable::shard_of(key)].remove(cold.all_place, [&](std::uint64_t ref, auto to) {
       entries_.cold(static_cast<std::uint32_t>(ref >> 32U)).all_place = to;
@@ -126,9 +132,9 @@ void RegistryTable::drop_entry(const Key& key, std::uint32_t index, bool is_agen
   entries_.release(key, index);
 }
 
-void RegistryTable::move_entry(std::uint32_t index, Pid from, Pid to) {
+void RegistryTable::move_entry(const Key& key, std::uint32_t index, Pid from, Pid to) {
   owners_.unlink(from, index);
-  entries_.hot(index).owner.store(to.bits(), std::memory_order_release);
+  entries_.set_owner(key, index, to);
   if (owners_.link(to, index)) monitor(to);
 }
 
@@ -149,9 +155,18 @@ void RegistryTable::end_entry(const Key& key, std::uint32_t index, std::string_v
   // What was assigned to the old owner is not the heir's.
   entry.value.store(load_word(0, entry.incarnation.load(std::memory_order_acquire)), std::memory_order_release);
   entry.heartbeat.store(k_no_heartbeat, std::memory_order_release);
-  move_entry(index, owner, heir->first);
+  move_entry(key, index, owner, heir->first);
   watches_.tell_one(heir->second, heir->first, NameChange::failover, agent, heir->first, owner);
   tell(agent, NameChange::failover, heir->first, owner);
+}
+
+std::vector<Key> RegistryTable::capability_keys(const std::vector<std::string>& capabilities) {
+  std::vector<Key> sets;
+  sets.reserve(capabilities.size());
+  for (auto each = capabilities.begin(); each != capabilities.end(); ++each) {
+    if (std::find(capabilities.begin(), each, *each) == each) sets.emplace_back(KeyKind::capability_set, *each);
+  }
+  return sets;
 }
 
 RegistryResult<void> RegistryTable::register_agent(std::string_view id, Pid pid,
@@ -161,11 +176,7 @@ RegistryResult<void> RegistryTable::register_agent(std::string_view id, Pid pid,
     return checked;
   }
   if (!runtime_.is_alive(pid)) return registry_error(RegistryFailure::dead_process);
-  std::vector<Key> sets;
-  sets.reserve(capabilities.size());
-  for (auto each = capabilities.begin(); each != capabilities.end(); ++each) {
-    if (std::find(capabilities.begin(), each, *each) == each) sets.emplace_back(KeyKind::capability_set, *each);
-  }
+  const std::vector<Key> sets = capability_keys(capabilities);
   const Key key(KeyKind::agent, id);
   const auto lock = entries_.lock(key);
   if (const Pid holder = settle(key, id)) return registry_error(RegistryFailure::already_registered, holder);
@@ -200,7 +211,7 @@ RegistryResult<void> RegistryTable::give_away(std::string_view id, Pid from, Pid
   if (!holder) return registry_error(RegistryFailure::not_found);
   if (holder != from) return registry_error(RegistryFailure::not_owner, holder);
   if (from == to) return {};
-  move_entry(entries_.find_held(key), from, to);
+  move_entry(key, entries_.find_held(key), from, to);
   tell(id, NameChange::migrated, to, from);
   return {};
 }

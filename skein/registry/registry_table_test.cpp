@@ -365,5 +365,49 @@ TEST(RegistryError, every_text_says_what_to_do) {
   }
 }
 
+TEST(RegistryTable, registers_many_names_or_none) {
+  World world({.entries = 4, .names_at_once = 5});
+  const Pid pid = world.agent();
+  const Pid other = world.agent();
+  using Names = std::vector<AgentName>;
+  ASSERT_TRUE(world.table.register_agents(Names{{"a", {"execute"}}, {"b"}}, pid));
+  EXPECT_EQ(world.table.find_agent("a"), pid);
+  EXPECT_EQ(world.table.find_agent("b"), pid);
+  EXPECT_EQ(world.table.find_agents_by_capability("execute").size(), 1U);
+  const auto none_but_two = [&](const Names& names, Pid who, RegistryFailure why) {
+    EXPECT_EQ(failure_of(world.table.register_agents(names, who)), why);
+    EXPECT_EQ(world.table.entry_count(), 2U);
+    EXPECT_FALSE(world.table.find_agent("c"));
+  };
+  none_but_two({{"c"}, {"b"}}, other, RegistryFailure::already_registered);
+  none_but_two({{"c"}, {"c"}}, other, RegistryFailure::already_registered);
+  none_but_two({{"c"}, {""}}, other, RegistryFailure::bad_name);
+  none_but_two({{"c"}, {"d", {""}}}, other, RegistryFailure::bad_capability);
+  none_but_two({{"c"}, {"d"}, {"e"}}, other, RegistryFailure::full);
+  none_but_two({{"c"}, {"d"}, {"e"}, {"f"}, {"g"}, {"h"}}, other, RegistryFailure::too_many_names);
+  none_but_two({{"c"}}, Pid{}, RegistryFailure::dead_process);
+  EXPECT_TRUE(world.table.register_agents(Names{}, pid));
+  EXPECT_TRUE(world.table.register_agents(Names{{"c"}, {"d"}}, other));
+}
+
+TEST(RegistryTable, resets_a_counter_and_says_what_it_was) {
+  World world;
+  const Pid pid = world.agent();
+  ASSERT_TRUE(world.table.add_counter("jobs", pid, 7));
+  EXPECT_EQ(world.table.reset_counter("jobs", pid), 7);
+  EXPECT_EQ(world.table.counter("jobs", pid), 0);
+  EXPECT_EQ(world.table.reset_counter("jobs", pid, 5), 0);
+  EXPECT_EQ(world.table.sum_of_counters("jobs"), 5);
+  EXPECT_EQ(failure_of(world.table.reset_counter("other", pid)), RegistryFailure::not_found);
+}
+
+TEST(RegistryTable, sends_to_whoever_has_a_name) {
+  World world;
+  const Pid pid = world.listener();
+  ASSERT_TRUE(world.table.register_agent("a", pid));
+  EXPECT_EQ(world.table.send_to_agent("a", 5), SendResult::ok);
+  EXPECT_EQ(world.table.send_to_agent("b", 5), SendResult::noproc);
+}
+
 }  // namespace
 }  // namespace skein::inline v0::registry_tests
