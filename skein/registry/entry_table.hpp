@@ -60,6 +60,10 @@ class EntryTable {
     [[nodiscard]] std::uint64_t ref() const { return entry_ref(index, incarnation); }
   };
   [[nodiscard]] Seen find(const Key& key) const;
+  // Begins to fetch what find(key) will read.
+  void prefetch(const Key& key) const {
+    __builtin_prefetch(&shards_[shard_of(key)].array.load(std::memory_order_acquire)->at(key.tag()));
+  }
   // Nobody if the entry has ended since.
   [[nodiscard]] Pid owner_of(std::uint64_t ref) const;
   // The key's text, without its scope; false if the entry has ended since.

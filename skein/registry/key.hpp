@@ -3,6 +3,7 @@
 // A value on the stack. The text must have been checked against k_registry_text_max before.
 #pragma once
 
+#include <bit>
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
@@ -25,6 +26,8 @@ enum class KeyKind : std::uint8_t {
 };
 
 class Key {
+  static_assert(std::endian::native == std::endian::little);
+
  public:
   static constexpr std::size_t k_words = 1 + (k_registry_text_max + 7) / 8;
 
@@ -57,14 +60,27 @@ class Key {
   void build(KeyKind kind, std::size_t begin, std::string_view text) {
     assert(text.size() <= k_registry_text_max);
     count_ = begin + (text.size() + 7) / 8;
-    if (!text.empty()) {
-      words_[count_ - 1] = 0;
-      std::memcpy(words_ + begin, text.data(), text.size());
-    }
+    copy(begin, text);
     shape_ = static_cast<std::uint32_t>(text.size()) | (static_cast<std::uint32_t>(kind) << 16U);
     std::uint64_t mixed = fold(shape_ ^ 0x2d358dccaa6c78a5ULL, 0x8bb84b93962eacc9ULL);
     for (std::size_t i = 0; i < count_; ++i) mixed = fold(mixed ^ words_[i], 0x4b33a62ed433d4a3ULL ^ (i + 1));
     hash_ = fold(mixed, 0x9e3779b97f4a7c15ULL);
+  }
+  // Without a call for the few bytes most texts have.
+  void copy(std::size_t begin, std::string_view text) {
+    const char* from = text.data();
+    std::size_t left = text.size();
+    std::uint64_t* to = words_ + begin;
+    for (; left >= 8; left -= 8, from += 8) std::memcpy(to++, from, 8);
+    if (left == 0) return;
+    std::uint64_t last = 0;
+    if (text.size() >= 8) {
+      std::memcpy(&last, text.data() + text.size() - 8, 8);
+      last >>= 8 * (8 - left);
+    } else {
+      for (std::size_t i = 0; i < left; ++i) last |= std::uint64_t{static_cast<unsigned char>(from[i])} << (8 * i);
+    }
+    *to = last;
   }
   // Both halves of the product.
   [[nodiscard]] static std::uint64_t fold(std::uint64_t a, std::uint64_t b) {

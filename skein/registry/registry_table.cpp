@@ -2,6 +2,7 @@
 #include "skein/registry/registry_table.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <limits>
 #include <optional>
 
@@ -220,6 +221,27 @@ RegistryResult<Pid> RegistryTable::find_agent(std::string_view id) const {
   const EntryTable::Seen seen = see_agent(id);
   if (!seen) return registry_error(RegistryFailure::not_found);
   return Pid::from_bits(seen.owner);
+}
+
+void RegistryTable::find_agents(std::span<const std::string_view> ids, std::span<Pid> found) const {
+  assert(ids.size() == found.size());
+  constexpr std::size_t k_batch = 16;
+  std::array<std::optional<Key>, k_batch> keys;
+  for (std::size_t begin = 0; begin < ids.size(); begin += k_batch) {
+    const std::size_t count = std::min(k_batch, ids.size() - begin);
+    for (std::size_t i = 0; i < count; ++i) {
+      keys[i].reset();
+      if (!is_readable(ids[begin + i])) continue;
+      keys[i].emplace(KeyKind::agent, ids[begin + i]);
+      entries_.prefetch(*keys[i]);
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      found[begin + i] = keys[i] ? Pid::from_bits(entries_.find(*keys[i]).owner) : Pid{};
+    }
+    for (Pid& each : found.subspan(begin, count)) {
+      if (!runtime_.is_alive(each)) each = Pid{};
+    }
+  }
 }
 
 template <class T, class Make>

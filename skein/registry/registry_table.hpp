@@ -80,6 +80,9 @@ class RegistryTable {
   RegistryResult<void> give_away(std::string_view id, Pid from, Pid to);
 
   [[nodiscard]] RegistryResult<Pid> find_agent(std::string_view id) const;
+  // Many at once: found[i] becomes who has ids[i], or nobody. Among so many agents that each lookup waits for memory,
+  // this waits for a batch of them together. `found` is as long as `ids`.
+  void find_agents(std::span<const std::string_view> ids, std::span<Pid> found) const;
   // noproc when nobody has the name.
   template <class T>
   SendResult send_to_agent(std::string_view id, T&& value) {

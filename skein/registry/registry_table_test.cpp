@@ -3,7 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "skein/registry/registry_world.hpp"
 
@@ -407,6 +411,29 @@ TEST(RegistryTable, sends_to_whoever_has_a_name) {
   ASSERT_TRUE(world.table.register_agent("a", pid));
   EXPECT_EQ(world.table.send_to_agent("a", 5), SendResult::ok);
   EXPECT_EQ(world.table.send_to_agent("b", 5), SendResult::noproc);
+}
+
+TEST(RegistryTable, finds_many_at_once) {
+  World world;
+  const Pid dead = world.agent();
+  const Pid living = world.agent();
+  std::vector<std::string> names;
+  for (int i = 0; i < 50; ++i) {
+    names.push_back("agent-" + std::to_string(i));
+    if (i % 5 == 0) continue;
+    ASSERT_TRUE(world.table.register_agent(names.back(), i % 7 == 0 ? dead : living));
+  }
+  world.kill(world.registry);
+  world.kill(dead);
+  names.emplace_back();
+  names.emplace_back(1'000, 'x');
+  const std::vector<std::string_view> ids(names.begin(), names.end());
+  std::vector<Pid> found(ids.size(), dead);
+  world.table.find_agents(ids, found);
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    EXPECT_EQ(found[i], world.table.find_agent(ids[i]).value_or(Pid{})) << ids[i];
+  }
+  EXPECT_EQ(std::ranges::count(found, living), 34);
 }
 
 }  // namespace
