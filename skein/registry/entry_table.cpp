@@ -28,6 +28,16 @@ T* reserve(std::size_t count) {
 
 [[nodiscard]] std::uint64_t tag_and_shape(const Key& key) { return (std::uint64_t{key.tag()} << 32U) | key.shape(); }
 
+// The first place for a key of that tag which holds no entry.
+[[nodiscard]] std::size_t free_place(PlaceArray& array, std::uint32_t tag) {
+  std::size_t at = tag;
+  for (;; at = PlaceArray::after(at, tag)) {
+    const std::uint64_t ref = array.at(at).ref.load(std::memory_order_relaxed);
+    if (ref == Place::k_empty || ref == Place::k_grave) return at;
+    array.pass(at);
+  }
+}
+
 }  // namespace
 
 BlockPool::Block BlockPool::take() {
@@ -84,7 +94,7 @@ EntryTable::Seen EntryTable::find(const Key& key) const {
     const PlaceArray& array = *shard.array.load(std::memory_order_acquire);
     Seen seen;
     bool changed = false;
-    for (std::size_t at = key.tag();; ++at) {
+    for (std::size_t at = key.tag();; at = PlaceArray::after(at, key.tag())) {
       const Place& place = array.at(at);
       const std::uint64_t ref = place.ref.load(std::memory_order_acquire);
       if (ref == Place::k_empty) break;
@@ -145,7 +155,7 @@ bool EntryTable::is_in_set(std::uint32_t index, std::uint32_t set) const {
 
 std::uint32_t EntryTable::find_held(const Key& key) const {
   const PlaceArray& array = *shards_[shard_of(key)].array.load(std::memory_order_relaxed);
-  for (std::size_t at = key.tag();; ++at) {
+  for (std::size_t at = key.tag();; at = PlaceArray::after(at, key.tag())) {
     const Place& place = array.at(at);
     const std::uint64_t ref = place.ref.load(std::memory_order_relaxed);
     if (ref == Place::k_empty) return k_none;
@@ -153,16 +163,17 @@ std::uint32_t EntryTable::find_held(const Key& key) const {
   }
 }
 
-Place& EntryTable::place_of(const Key& key, std::uint32_t index) const {
+std::size_t EntryTable::place_of(const Key& key, std::uint64_t ref) const {
   const PlaceArray& array = *shards_[shard_of(key)].array.load(std::memory_order_relaxed);
-  const std::uint64_t ref = entry_ref(index, hot_[index].incarnation.load(std::memory_order_relaxed));
   std::size_t at = key.tag();
-  while (array.at(at).ref.load(std::memory_order_relaxed) != ref) ++at;
-  return array.at(at);
+  while (array.at(at).ref.load(std::memory_order_relaxed) != ref) at = PlaceArray::after(at, key.tag());
+  return at;
 }
 
 void EntryTable::set_owner(const Key& key, std::uint32_t index, Pid owner) {
-  place_of(key, index).owner.store(owner.bits(), std::memory_order_release);
+  const std::uint64_t ref = entry_ref(index, hot_[index].incarnation.load(std::memory_order_relaxed));
+  const PlaceArray& array = *shards_[shard_of(key)].array.load(std::memory_order_relaxed);
+  array.at(place_of(key, ref)).owner.store(owner.bits(), std::memory_order_release);
   hot_[index].owner.store(owner.bits(), std::memory_order_release);
 }
 
@@ -233,12 +244,10 @@ void EntryTable::make_room(Shard& shard) {
     const Place& old = from->at(i);
     const std::uint64_t ref = old.ref.load(std::memory_order_relaxed);
     if (ref == Place::k_empty || ref == Place::k_grave) continue;
-    const std::uint64_t tag = old.tag_and_shape.load(std::memory_order_relaxed);
-    std::size_t at = tag >> 32U;
-    while (to->at(at).ref.load(std::memory_order_relaxed) != Place::k_empty) ++at;
-    Place& place = to->at(at);
+    const std::uint64_t tagged = old.tag_and_shape.load(std::memory_order_relaxed);
+    Place& place = to->at(free_place(*to, static_cast<std::uint32_t>(tagged >> 32U)));
     place.owner.store(old.owner.load(std::memory_order_relaxed), std::memory_order_release);
-    place.tag_and_shape.store(tag, std::memory_order_release);
+    place.tag_and_shape.store(tagged, std::memory_order_release);
     for (std::size_t word = 0; word < k_place_key_words; ++word) {
       place.key[word].store(old.key[word].load(std::memory_order_relaxed), std::memory_order_release);
     }
@@ -254,16 +263,11 @@ void EntryTable::publish(const Key& key, std::uint32_t index) {
   Shard& shard = shards_[shard_of(key)];
   const std::size_t capacity = shard.array.load(std::memory_order_relaxed)->capacity();
   if ((std::size_t{shard.live} + shard.graves + 1) * 8 > capacity * 5) make_room(shard);
-  const PlaceArray& array = *shard.array.load(std::memory_order_relaxed);
-  std::size_t at = key.tag();
-  std::uint64_t before = array.at(at).ref.load(std::memory_order_relaxed);
-  while (before != Place::k_empty && before != Place::k_grave) {
-    before = array.at(++at).ref.load(std::memory_order_relaxed);
-  }
-  if (before == Place::k_grave) --shard.graves;
+  PlaceArray& array = *shard.array.load(std::memory_order_relaxed);
+  Place& place = array.at(free_place(array, key.tag()));
+  if (place.ref.load(std::memory_order_relaxed) == Place::k_grave) --shard.graves;
   ++shard.live;
   const std::uint32_t incarnation = next_incarnation(index);
-  Place& place = array.at(at);
   place.owner.store(hot_[index].owner.load(std::memory_order_relaxed), std::memory_order_release);
   place.tag_and_shape.store(tag_and_shape(key), std::memory_order_release);
   for (std::size_t i = 0; i < std::min(key.count(), k_place_key_words); ++i) {
@@ -279,18 +283,11 @@ void EntryTable::hide(const Key& key, std::uint32_t index) {
   const PlaceArray& array = *shard.array.load(std::memory_order_relaxed);
   const std::uint64_t ref = entry_ref(index, hot_[index].incarnation.load(std::memory_order_relaxed));
   hot_[index].incarnation.store(next_incarnation(index), std::memory_order_release);
-  std::size_t at = key.tag();
-  while (array.at(at).ref.load(std::memory_order_relaxed) != ref) ++at;
+  const std::size_t at = place_of(key, ref);
   --shard.live;
-  ++shard.graves;
-  array.at(at).ref.store(Place::k_grave, std::memory_order_release);
-  // A grave that nothing follows separates nothing.
-  if (array.at(at + 1).ref.load(std::memory_order_relaxed) != Place::k_empty) return;
-  while (array.at(at).ref.load(std::memory_order_relaxed) == Place::k_grave) {
-    array.at(at).ref.store(Place::k_empty, std::memory_order_release);
-    --shard.graves;
-    at = array.before(at);
-  }
+  const bool is_grave = array.was_passed(at);
+  if (is_grave) ++shard.graves;
+  array.at(at).ref.store(is_grave ? Place::k_grave : Place::k_empty, std::memory_order_release);
 }
 
 void EntryTable::release(const Key& key, std::uint32_t index) {

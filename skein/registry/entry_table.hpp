@@ -113,8 +113,8 @@ class EntryTable {
   };
 
   [[nodiscard]] bool matches(const Place& place, std::uint64_t ref, const Key& key) const;
-  // The place of an entry that is published.
-  [[nodiscard]] Place& place_of(const Key& key, std::uint32_t index) const;
+  // Where in its shard's array a published entry is.
+  [[nodiscard]] std::size_t place_of(const Key& key, std::uint64_t ref) const;
   void write_key(std::uint32_t index, const Key& key);
   [[nodiscard]] std::uint32_t take_index(Shard& shard);
   void give_index(Shard& shard, std::uint32_t index);

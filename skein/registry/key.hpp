@@ -38,7 +38,8 @@ class Key {
   }
 
   [[nodiscard]] std::uint64_t hash() const { return hash_; }
-  // Where in a shard to begin to look. Which shard it is has no part in it.
+  // Where in a shard to begin to look; which shard it is has no part in it. Texts that differ in the last four bits only
+  // are neighbours, because names are often numbered and asked for in order.
   [[nodiscard]] std::uint32_t tag() const { return static_cast<std::uint32_t>(hash_ >> 32U); }
   // Bytes of text and kind in one word; with the words it is the whole key.
   [[nodiscard]] std::uint32_t shape() const { return shape_; }
@@ -63,8 +64,12 @@ class Key {
     copy(begin, text);
     shape_ = static_cast<std::uint32_t>(text.size()) | (static_cast<std::uint32_t>(kind) << 16U);
     std::uint64_t mixed = fold(shape_ ^ 0x2d358dccaa6c78a5ULL, 0x8bb84b93962eacc9ULL);
-    for (std::size_t i = 0; i < count_; ++i) mixed = fold(mixed ^ words_[i], 0x4b33a62ed433d4a3ULL ^ (i + 1));
-    hash_ = fold(mixed, 0x9e3779b97f4a7c15ULL);
+    const std::uint64_t nibble = text.empty() ? 0 : static_cast<unsigned char>(text.back()) & 15U;
+    for (std::size_t i = 0; i < count_; ++i) {
+      const std::uint64_t left_out = i + 1 == count_ ? nibble << (8 * ((text.size() - 1) % 8)) : 0;
+      mixed = fold(mixed ^ words_[i] ^ left_out, 0x4b33a62ed433d4a3ULL ^ (i + 1));
+    }
+    hash_ = fold(mixed, 0x9e3779b97f4a7c15ULL) + (nibble << 32U);
   }
   // Without a call for the few bytes most texts have.
   void copy(std::size_t begin, std::string_view text) {

@@ -27,7 +27,7 @@ void* map_large(std::size_t bytes) {
 }  // namespace
 
 // Fresh pages are zero, which is what an array of empty places is.
-PlaceArray::PlaceArray(std::size_t capacity) : mask_(capacity - 1) {
+PlaceArray::PlaceArray(std::size_t capacity) : mask_(capacity - 1), passed_(capacity) {
   if (is_large()) {
     places_ = static_cast<Place*>(map_large(bytes()));
   } else {
@@ -46,6 +46,7 @@ PlaceArray::~PlaceArray() {
 bool PlaceArray::is_large() const { return bytes() >= k_large; }
 
 void PlaceArray::clear() {
+  passed_.assign(capacity(), false);
   if (is_large() && ::madvise(places_, bytes(), MADV_DONTNEED) == 0) return;
   for (std::size_t i = 0; i < capacity(); ++i) places_[i].ref.store(Place::k_empty, std::memory_order_release);
 }

@@ -40,7 +40,12 @@ class PlaceArray {
 
   [[nodiscard]] std::size_t capacity() const { return mask_ + 1; }
   [[nodiscard]] Place& at(std::size_t i) const { return places_[i & mask_]; }
-  [[nodiscard]] std::size_t before(std::size_t i) const { return i + mask_; }
+  // Where a key that did not get `i` is to be looked for next. Its steps are odd, so it comes by every place, and (but for
+  // a few) the same for all keys that begin as neighbours, so they stay neighbours.
+  [[nodiscard]] static std::size_t after(std::size_t i, std::uint32_t tag) { return i + ((tag >> 12U) | 1U); }
+  // For the writer: some key was put elsewhere because this place was taken, so it must not become empty.
+  void pass(std::size_t i) { passed_[i & mask_] = true; }
+  [[nodiscard]] bool was_passed(std::size_t i) const { return passed_[i & mask_]; }
   // Makes every place empty.
   void clear();
 
@@ -50,6 +55,7 @@ class PlaceArray {
 
   Place* places_ = nullptr;
   std::size_t mask_;
+  std::vector<bool> passed_;
 };
 
 class PlaceArrays {

@@ -1,8 +1,7 @@
 #include "skein/registry/worker_pool.hpp"
 
 #include <algorithm>
-
-#include "skein/registry/key.hpp"
+#include <functional>
 
 namespace skein::inline v0 {
 
@@ -57,9 +56,7 @@ std::optional<Pid> WorkerPool::next() {
 std::optional<Pid> WorkerPool::any(Random& random) { return at(static_cast<std::size_t>(random.next() >> 1U)); }
 
 std::optional<Pid> WorkerPool::by_key(std::string_view key) {
-  // Only what fits a key of the registry counts: the rest of a longer one makes no difference.
-  const detail::Key hashed(detail::KeyKind::agent, key.substr(0, k_registry_text_max));
-  return at(static_cast<std::size_t>(hashed.hash() >> 1U));
+  return at(std::hash<std::string_view>{}(key));
 }
 
 std::optional<Pid> WorkerPool::at(std::size_t position) {
