@@ -214,10 +214,8 @@ const Registrar k_lookup_random{
     {.group = "registry", .name = "lookup_1000000_random", .unit = "lookup/s", .run = lookup_1000000_random}};
 const Registrar k_lookup_many_100{
     {.group = "registry", .name = "lookup_many_100", .unit = "lookup/s", .run = lookup_many_100}};
-const Registrar k_lookup_many_random{{.group = "registry",
-                                      .name = "lookup_many_1000000_random",
-                                      .unit = "lookup/s",
-                                      .run = lookup_many_1000000_random}};
+const Registrar k_lookup_many_random{
+    {.group = "registry", .name = "lookup_many_1000000_random", .unit = "lookup/s", .run = lookup_many_1000000_random}};
 const Registrar k_memory_miss{{.group = "registry", .name = "memory_miss", .unit = "read/s", .run = memory_miss}};
 const Registrar k_lookup_threads{
     {.group = "registry", .name = "lookup_2_threads", .unit = "lookup/s", .run = lookup_2_threads}};

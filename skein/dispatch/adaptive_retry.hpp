@@ -1,11 +1,11 @@
 // Learns, per class of error, how long to wait before the next attempt and whether to ask another agent.
 //
 // The retry policy says whether there is a next attempt and its usual delay; this chooses a multiple of that delay and
-// a target, and is told how the attempt went. It is the part of QLearning's table that is about retries: what that table
-// says of the agents' states (Prospects) is added to what was learned here of an action. Like the rest it explores a
-// little and moves its values by α. A delay is at most `longest`, or what the other side asked for (honoured()) if that
-// is more. Permanent errors are not retried by any policy, so nothing is learned for them. A value; one thread at a
-// time.
+// a target, and is told how the attempt went. It is the part of QLearning's table that is about retries: what that
+// table says of the agents' states (Prospects) is added to what was learned here of an action. Like the rest it
+// explores a little and moves its values by α. A delay is at most `longest`, or what the other side asked for
+// (honoured()) if that is more. Permanent errors are not retried by any policy, so nothing is learned for them. A
+// value; one thread at a time.
 #pragma once
 
 #include <array>
@@ -55,8 +55,8 @@ class AdaptiveRetry {
   explicit AdaptiveRetry(AdaptiveRetryOptions options = {});
 
   // `usual` is the policy's delay; a negative one counts as zero.
-  [[nodiscard]] Chosen choose(ErrorClass error, Duration usual, std::optional<Duration> retry_after,
-                              Random& random, Prospects prospects) const;
+  [[nodiscard]] Chosen choose(ErrorClass error, Duration usual, std::optional<Duration> retry_after, Random& random,
+                              Prospects prospects) const;
   [[nodiscard]] Chosen choose(ErrorClass error, Duration usual, std::optional<Duration> retry_after,
                               Random& random) const {
     return choose(error, usual, retry_after, random, Prospects{});

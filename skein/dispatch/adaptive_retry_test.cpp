@@ -70,7 +70,8 @@ TEST(AdaptiveRetry, asks_another_agent_when_the_prospects_there_are_better) {
   const auto worse = retry.choose(ErrorClass::transient, milliseconds(100), {}, random, {.same = -5, .other = 1});
   EXPECT_TRUE(worse.other_agent);
   EXPECT_EQ(worse.delay, milliseconds(100));
-  EXPECT_FALSE(retry.choose(ErrorClass::transient, milliseconds(100), {}, random, {.same = 1, .other = -5}).other_agent);
+  EXPECT_FALSE(
+      retry.choose(ErrorClass::transient, milliseconds(100), {}, random, {.same = 1, .other = -5}).other_agent);
 }
 
 TEST(AdaptiveRetry, never_waits_less_than_was_asked_nor_longer_than_the_limits) {

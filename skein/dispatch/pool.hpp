@@ -1,9 +1,9 @@
 // The agents that have one set of capabilities, arranged so that choosing one does not depend on how many there are.
 //
 // Members are those who could ever do the task; of them the ready ones stand in the first tier, those whose health is
-// poor in the second (used only when nobody better is allowed), the rest (busy, paused, broken) in none. So health comes
-// first, then the breaker, then the bulkhead (groups with room), then the strategy. The hash ring
-// is over all members, so that load does not move keys. The Router tells a pool of every change. One thread at a time.
+// poor in the second (used only when nobody better is allowed), the rest (busy, paused, broken) in none. So health
+// comes first, then the breaker, then the bulkhead (groups with room), then the strategy. The hash ring is over all
+// members, so that load does not move keys. The Router tells a pool of every change. One thread at a time.
 #pragma once
 
 #include <array>

@@ -45,8 +45,7 @@ std::optional<std::string> QOptions::problem() const {
   return std::nullopt;
 }
 
-QLearning::QLearning(QOptions options)
-    : options_(options), explore_(options.explore_first), retry_(options.retry) {
+QLearning::QLearning(QOptions options) : options_(options), explore_(options.explore_first), retry_(options.retry) {
   if (const auto problem = options_.problem()) throw std::invalid_argument("q-learning: " + *problem);
   // Until shown otherwise, a busier agent is a little worse.
   for (std::size_t state = 0; state < k_q_states; ++state) {

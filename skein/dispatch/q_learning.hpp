@@ -67,10 +67,11 @@ class QLearning {
   [[nodiscard]] AdaptiveRetry& retry() { return retry_; }
   [[nodiscard]] const AdaptiveRetry& retry() const { return retry_; }
 
-  // The table as text: a version line, then exploration and values, then those of retries. The same table gives the same
-  // text.
+  // The table as text: a version line, then exploration and values, then those of retries. The same table gives the
+  // same text.
   [[nodiscard]] std::string save() const;
-  // Takes over what save() wrote, also that of version 1, which had no retries; with anything else nothing changes and the error says what is wrong.
+  // Takes over what save() wrote, also that of version 1, which had no retries; with anything else nothing changes and
+  // the error says what is wrong.
   [[nodiscard]] std::expected<void, std::string> restore(std::string_view text);
 
  private:

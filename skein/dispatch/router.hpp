@@ -95,7 +95,7 @@ class Router {
     Strategy strategy = Strategy::round_robin;
     std::string_view key = {};                // of consistent_hash
     std::span<const AgentHandle> avoid = {};  // those who failed it; the last k_avoid_max are heeded
-    std::optional<Instant> since = {};        // when it was asked first; timed_out if nobody is found in routing_timeout
+    std::optional<Instant> since = {};  // when it was asked first; timed_out if nobody is found in routing_timeout
   };
   struct Choice {
     AgentHandle agent;

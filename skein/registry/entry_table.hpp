@@ -4,9 +4,9 @@
 // The order of locks is: an entry's shard, then an owner's shard or a set's shard.
 //
 // 1. A lookup reads one cache line, if the first place is the right one (two in three are when a shard is at its
-//    fullest) and the key has at most 40 bytes. A place is empty, a grave, or a copy of an entry's key and owner. Entries
-//    never move within an array, so a reader sees each entry that was there all along. Moving to another array raises
-//    the shard's generation; who found something on an array that is not the shard's any more looks again.
+//    fullest) and the key has at most 40 bytes. A place is empty, a grave, or a copy of an entry's key and owner.
+//    Entries never move within an array, so a reader sees each entry that was there all along. Moving to another array
+//    raises the shard's generation; who found something on an array that is not the shard's any more looks again.
 // 2. An entry is not live before publish and not after hide; only then may release make it free for another key.
 // 3. At most `capacity` entries are claimed at any time.
 #pragma once

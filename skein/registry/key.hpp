@@ -38,8 +38,8 @@ class Key {
   }
 
   [[nodiscard]] std::uint64_t hash() const { return hash_; }
-  // Where in a shard to begin to look; which shard it is has no part in it. Texts that differ in the last four bits only
-  // are neighbours, because names are often numbered and asked for in order.
+  // Where in a shard to begin to look; which shard it is has no part in it. Texts that differ in the last four bits
+  // only are neighbours, because names are often numbered and asked for in order.
   [[nodiscard]] std::uint32_t tag() const { return static_cast<std::uint32_t>(hash_ >> 32U); }
   // Bytes of text and kind in one word; with the words it is the whole key.
   [[nodiscard]] std::uint32_t shape() const { return shape_; }

@@ -37,8 +37,7 @@ Pid NameWatches::remove(WatchRef ref) {
   return watcher;
 }
 
-void NameWatches::tell_one(WatchRef ref, Pid watcher, NameChange change, std::string_view name, Pid pid,
-                           Pid previous) {
+void NameWatches::tell_one(WatchRef ref, Pid watcher, NameChange change, std::string_view name, Pid pid, Pid previous) {
   if (runtime_.mailbox_length(watcher) >= backlog_) {
     dropped_.fetch_add(1, std::memory_order_relaxed);
     return;

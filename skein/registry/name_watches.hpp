@@ -96,7 +96,8 @@ class NameWatches {
   boost::unordered_flat_map<std::uint64_t, std::string> names_;  // by id
 };
 
-// One record of an owner holds ids of all three kinds: subscriptions have odd ones, watches even ones, in steps of four.
+// One record of an owner holds ids of all three kinds: subscriptions have odd ones, watches even ones, in steps of
+// four.
 inline constexpr std::uint64_t k_watch_step = 4;
 inline constexpr std::uint64_t k_first_name_watch = 4;
 inline constexpr std::uint64_t k_first_resource_watch = 2;

@@ -1,5 +1,5 @@
-// The index of a shard: cache lines that hold all a lookup reads, in arrays that readers may still be looking at when the
-// writer has moved on to another.
+// The index of a shard: cache lines that hold all a lookup reads, in arrays that readers may still be looking at when
+// the writer has moved on to another.
 //
 // PlaceArrays belongs to one writer at a time. It never frees an array before its own end, but hands a retired one out
 // again for the same size. A reader that is still on a retired array reads places of another time; it finds that out by
@@ -40,8 +40,8 @@ class PlaceArray {
 
   [[nodiscard]] std::size_t capacity() const { return mask_ + 1; }
   [[nodiscard]] Place& at(std::size_t i) const { return places_[i & mask_]; }
-  // Where a key that did not get `i` is to be looked for next. Its steps are odd, so it comes by every place, and (but for
-  // a few) the same for all keys that begin as neighbours, so they stay neighbours.
+  // Where a key that did not get `i` is to be looked for next. Its steps are odd, so it comes by every place, and (but
+  // for a few) the same for all keys that begin as neighbours, so they stay neighbours.
   [[nodiscard]] static std::size_t after(std::size_t i, std::uint32_t tag) { return i + ((tag >> 12U) | 1U); }
   // For the writer: some key was put elsewhere because this place was taken, so it must not become empty.
   void pass(std::size_t i) { passed_[i & mask_] = true; }

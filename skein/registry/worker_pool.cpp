@@ -55,9 +55,7 @@ std::optional<Pid> WorkerPool::next() {
 
 std::optional<Pid> WorkerPool::any(Random& random) { return at(static_cast<std::size_t>(random.next() >> 1U)); }
 
-std::optional<Pid> WorkerPool::by_key(std::string_view key) {
-  return at(std::hash<std::string_view>{}(key));
-}
+std::optional<Pid> WorkerPool::by_key(std::string_view key) { return at(std::hash<std::string_view>{}(key)); }
 
 std::optional<Pid> WorkerPool::at(std::size_t position) {
   const std::scoped_lock lock(mutex_);

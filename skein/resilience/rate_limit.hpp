@@ -1,8 +1,8 @@
 // A rate limit: a bucket that fills at a steady rate up to a burst, and a call takes from it.
 //
 // A value, told of the time; a clock that stands still or goes back adds nothing and takes nothing. Exact: it counts in
-// parts of a nanosecond (one over the rate), in integers wide enough for any rate, period and burst, so no rounding adds
-// up. One thread at a time.
+// parts of a nanosecond (one over the rate), in integers wide enough for any rate, period and burst, so no rounding
+// adds up. One thread at a time.
 #pragma once
 
 #include <algorithm>
