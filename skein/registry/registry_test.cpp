@@ -342,7 +342,7 @@ TEST(Registry, tells_when_the_last_resource_of_a_name_is_gone) {
   ASSERT_TRUE(world.table.add_resource("slot", a));
   ASSERT_TRUE(world.table.remove_resource("slot", a));
   const auto heard = world.heard(watcher);
-  EXPECT_THAT(changes(heard), ElementsAre(NameChange::emptied, NameChange::emptied));
+  ASSERT_THAT(changes(heard), ElementsAre(NameChange::emptied, NameChange::emptied));
   EXPECT_EQ(heard.events[0].name, "slot");
   EXPECT_EQ(heard.events[0].previous, b);
   EXPECT_EQ(heard.events[0].ref, *ref);
