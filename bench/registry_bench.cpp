@@ -5,6 +5,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -70,14 +71,20 @@ void look_up(const Fleet& fleet, std::uint64_t lookups) {
   must(right == lookups);
 }
 
-double lookups_among(std::uint64_t agents, bool in_order = true) {
-  Fleet fleet(agents);
+// Names and Pids lie in memory in the order they are asked for, so that the processor sees them coming: what misses the
+// caches is the registry's.
+void shuffle(Fleet& fleet) {
   Random random(1);
-  for (std::uint64_t i = agents - 1; i > 0 && !in_order; --i) {
+  for (std::uint64_t i = fleet.names.size() - 1; i > 0; --i) {
     const std::uint64_t other = random.below(i + 1);
     std::swap(fleet.names[i], fleet.names[other]);
     std::swap(fleet.pids[i], fleet.pids[other]);
   }
+}
+
+double lookups_among(std::uint64_t agents, bool in_order = true) {
+  Fleet fleet(agents);
+  if (!in_order) shuffle(fleet);
   look_up(fleet, agents);
   const auto begin = std::chrono::steady_clock::now();
   look_up(fleet, k_lookups);
@@ -89,6 +96,49 @@ double lookup_100() { return lookups_among(100); }
 double lookup_1000000() { return lookups_among(1'000'000); }
 // Every lookup misses the caches.
 double lookup_1000000_random() { return lookups_among(1'000'000, false); }
+
+// The same in batches that wait for memory together.
+double lookups_many_among(std::uint64_t agents) {
+  Fleet fleet(agents);
+  shuffle(fleet);
+  constexpr std::uint64_t k_batch = 100;
+  std::vector<std::string_view> ids(k_batch);
+  std::vector<Pid> found(k_batch);
+  std::uint64_t right = 0;
+  std::uint64_t at = 0;
+  const auto begin = std::chrono::steady_clock::now();
+  for (std::uint64_t i = 0; i < k_lookups; i += k_batch) {
+    for (std::uint64_t each = 0; each < k_batch; ++each) ids[each] = fleet.names[at + each];
+    fleet.table.find_agents(ids, found);
+    for (std::uint64_t each = 0; each < k_batch; ++each) right += found[each] == fleet.pids[at + each] ? 1U : 0U;
+    at = at + k_batch == agents ? 0 : at + k_batch;
+  }
+  const double seconds = seconds_since(begin);
+  must(right == k_lookups);
+  return static_cast<double>(k_lookups) / seconds;
+}
+
+double lookup_many_100() { return lookups_many_among(100); }
+double lookup_many_1000000_random() { return lookups_many_among(1'000'000); }
+
+// What a miss costs here: reads anywhere in the memory that the index of 1,000,000 agents takes, each of which has to
+// wait for the one before. As the index it is asked to be of huge pages.
+double memory_miss() {
+  constexpr std::size_t k_lines = std::size_t{2} << 20U;
+  detail::PlaceArray array(k_lines);
+  for (std::size_t i = 0; i < k_lines; ++i) array.at(i).ref.store(i * 2, std::memory_order_relaxed);
+  constexpr std::uint64_t k_reads = 2'000'000;
+  std::uint64_t at = 1;
+  const auto begin = std::chrono::steady_clock::now();
+  for (std::uint64_t i = 0; i < k_reads; ++i) {
+    // What is read is even, so it changes nothing, but the processor cannot know.
+    at = at * 6364136223846793005ULL + 1442695040888963407ULL +
+         (array.at(static_cast<std::size_t>(at >> 33U)).ref.load(std::memory_order_relaxed) & 1U);
+  }
+  const double seconds = seconds_since(begin);
+  must(at != 0);
+  return static_cast<double>(k_reads) / seconds;
+}
 
 double lookup_2_threads() {
   const Fleet fleet(k_agents);
@@ -162,6 +212,11 @@ const Registrar k_lookup_million{
     {.group = "registry", .name = "lookup_1000000", .unit = "lookup/s", .run = lookup_1000000}};
 const Registrar k_lookup_random{
     {.group = "registry", .name = "lookup_1000000_random", .unit = "lookup/s", .run = lookup_1000000_random}};
+const Registrar k_lookup_many_100{
+    {.group = "registry", .name = "lookup_many_100", .unit = "lookup/s", .run = lookup_many_100}};
+const Registrar k_lookup_many_random{
+    {.group = "registry", .name = "lookup_many_1000000_random", .unit = "lookup/s", .run = lookup_many_1000000_random}};
+const Registrar k_memory_miss{{.group = "registry", .name = "memory_miss", .unit = "read/s", .run = memory_miss}};
 const Registrar k_lookup_threads{
     {.group = "registry", .name = "lookup_2_threads", .unit = "lookup/s", .run = lookup_2_threads}};
 

@@ -12,7 +12,7 @@ main(Args) ->
     halt(0).
 
 all() -> [spawn_exit, spawn_monitor, idle_memory, ping_pong, call, ring, fan_in, skynet, pool_start, sup_restart,
-          sup_restart_p99, one_for_all_1000, ets_lookup, ets_register].
+          sup_restart_p99, one_for_all_1000, ets_lookup, ets_register, ets_lookup_100, ets_lookup_1000000_random].
 
 timed(F) -> T0 = erlang:monotonic_time(nanosecond), R = F(), {(erlang:monotonic_time(nanosecond) - T0) / 1.0e9, R}.
 
@@ -68,18 +68,25 @@ run(one_for_all_1000) ->
         [{_, P, _, _} | _] = supervisor:which_children(Sup), M = monitor(process, P), exit(P, kill),
         receive {'DOWN', M, _, _, _} -> ok end,
         wait_all(Sup, N, P) end || _ <- lists:seq(1, 50)] end), stop(Sup), {"us/full restart", S * 1.0e6 / 50};
-run(ets_lookup) ->
-    N = 2000000, T = ets:new(t, [set, public, {read_concurrency, true}]),
-    [ets:insert(T, {key(I), self()}) || I <- lists:seq(0, 9999)],
-    Ks = list_to_tuple([key(I) || I <- lists:seq(0, 9999)]),
-    {S, _} = timed(fun() -> lookups(T, Ks, N) end), {"lookup/s", N / S};
+run(ets_lookup) -> ets_lookups(lists:seq(0, 9999));
+run(ets_lookup_100) -> ets_lookups(lists:seq(0, 99));
+run(ets_lookup_1000000_random) ->
+    rand:seed(exsss, {1, 2, 3}),
+    ets_lookups([I || {_, I} <- lists:sort([{rand:uniform(), I} || I <- lists:seq(0, 999999)])]);
 run(ets_register) ->
     N = 1000000, T = ets:new(t, [set, public]),
     {S, _} = timed(fun() -> regs(T, N) end), {"register+unregister/s", N / S}.
 
+%% The keys lie in memory in the order they are asked for.
+ets_lookups(Numbers) ->
+    N = 2000000, T = ets:new(t, [set, public, {read_concurrency, true}]),
+    [ets:insert(T, {key(I), self()}) || I <- lists:sort(Numbers)],
+    Ks = list_to_tuple([key(I) || I <- Numbers]),
+    {S, _} = timed(fun() -> lookups(T, Ks, tuple_size(Ks), N) end), {"lookup/s", N / S}.
+
 key(I) -> <<"agent-", (integer_to_binary(I))/binary>>.
-lookups(_, _, 0) -> ok;
-lookups(T, Ks, N) -> [_] = ets:lookup(T, element((N rem 10000) + 1, Ks)), lookups(T, Ks, N - 1).
+lookups(_, _, _, 0) -> ok;
+lookups(T, Ks, Size, N) -> [_] = ets:lookup(T, element((N rem Size) + 1, Ks)), lookups(T, Ks, Size, N - 1).
 regs(_, 0) -> ok;
 regs(T, N) -> K = key(N rem 10000), ets:insert_new(T, {K, self()}), ets:delete(T, K), regs(T, N - 1).
 

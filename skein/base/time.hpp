@@ -25,8 +25,17 @@ inline constexpr Duration k_forever = Duration::max();
 
 // `at + after`, or the end of time when that would overflow.
 [[nodiscard]] constexpr Instant later(Instant at, Duration after) {
-  if (after > Instant::max() - at) return Instant::max();
-  return at + after;
+  std::int64_t sum = 0;
+  if (!__builtin_add_overflow(at.time_since_epoch().count(), after.count(), &sum)) return Instant(Duration(sum));
+  return after > Duration::zero() ? Instant::max() : Instant::min();
+}
+
+// `to - from`, or the longest duration when that would overflow; zero when `to` is not later.
+[[nodiscard]] constexpr Duration between(Instant from, Instant to) {
+  if (to <= from) return Duration::zero();
+  std::int64_t gap = 0;
+  if (__builtin_sub_overflow(to.time_since_epoch().count(), from.time_since_epoch().count(), &gap)) return k_forever;
+  return Duration(gap);
 }
 
 }  // namespace skein::inline v0

@@ -13,6 +13,8 @@ constexpr double k_success_reward = 1.0;
 constexpr double k_failure_reward = -10.0;
 constexpr std::string_view k_version_line = "skein-retry 1\n";
 
+constexpr bool is_other(std::size_t action) { return action >= AdaptiveRetry::k_multiples.size(); }
+
 }  // namespace
 
 std::optional<std::string> AdaptiveRetryOptions::problem() const {
@@ -32,22 +34,27 @@ AdaptiveRetry::AdaptiveRetry(AdaptiveRetryOptions options) : options_(options) {
 }
 
 AdaptiveRetry::Chosen AdaptiveRetry::choose(ErrorClass error, Duration usual, std::optional<Duration> retry_after,
-                                            Random& random) const {
+                                            Random& random, Prospects prospects) const {
   const auto number = static_cast<std::size_t>(error);
   std::size_t action = 0;
   if (random.chance(explore_[number])) {
     action = random.below(k_actions);
   } else {
     // The first of the greatest: with nothing learned, what the policy says, at the same agent.
-    action = static_cast<std::size_t>(std::ranges::max_element(values_[number]) - values_[number].begin());
+    const auto worth = [&](std::size_t each) {
+      return values_[number][each] + (is_other(each) ? prospects.other : prospects.same);
+    };
+    for (std::size_t each = 1; each < k_actions; ++each) {
+      if (worth(each) > worth(action)) action = each;
+    }
   }
   const double usual_ns = static_cast<double>(std::max(usual, Duration::zero()).count());
   const double wanted_ns = usual_ns * k_multiples[action % k_multiples.size()];
   Duration delay = wanted_ns < static_cast<double>(options_.longest.count())
                        ? Duration(static_cast<std::int64_t>(wanted_ns))
                        : options_.longest;
-  if (retry_after) delay = std::clamp(*retry_after, delay, options_.longest);
-  return {delay, action >= k_multiples.size(), error, static_cast<std::uint8_t>(action)};
+  delay = std::max(delay, honoured(retry_after));
+  return {delay, is_other(action), error, static_cast<std::uint8_t>(action)};
 }
 
 void AdaptiveRetry::learn(const Chosen& chosen, bool ok) {

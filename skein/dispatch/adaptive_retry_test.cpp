@@ -64,14 +64,24 @@ TEST(AdaptiveRetry, learns_for_each_class_of_error_on_its_own) {
   EXPECT_LT(retry.value(ErrorClass::transient, 0), 0.0);
 }
 
-TEST(AdaptiveRetry, never_waits_less_than_was_asked_nor_longer_than_its_limit) {
+TEST(AdaptiveRetry, asks_another_agent_when_the_prospects_there_are_better) {
+  const AdaptiveRetry retry(without_exploring());
+  Random random(1);
+  const auto worse = retry.choose(ErrorClass::transient, milliseconds(100), {}, random, {.same = -5, .other = 1});
+  EXPECT_TRUE(worse.other_agent);
+  EXPECT_EQ(worse.delay, milliseconds(100));
+  EXPECT_FALSE(
+      retry.choose(ErrorClass::transient, milliseconds(100), {}, random, {.same = 1, .other = -5}).other_agent);
+}
+
+TEST(AdaptiveRetry, never_waits_less_than_was_asked_nor_longer_than_the_limits) {
   const AdaptiveRetry retry;
   Random random(3);
   for (int i = 0; i < 1000; ++i) {
     const auto asked = retry.choose(ErrorClass::rate_limited, milliseconds(100), seconds(3), random);
     ASSERT_GE(asked.delay, seconds(3));
     ASSERT_EQ(retry.choose(ErrorClass::rate_limited, milliseconds(1), std::chrono::hours(5), random).delay,
-              seconds(60));
+              k_retry_after_max);
     ASSERT_EQ(retry.choose(ErrorClass::transient, k_forever, {}, random).delay, seconds(60));
     ASSERT_EQ(retry.choose(ErrorClass::transient, seconds(-5), seconds(-5), random).delay, Duration::zero());
   }

@@ -52,7 +52,7 @@ class FallbackPath {
     return next_swarm();
   }
 
-  // Nobody else is there to try (Router answered only_avoided or nobody_has_them, and waiting is no use).
+  // Nobody else is there to try (Router answered timed_out, or only_avoided or nobody_has_them and waiting is no use).
   FallbackStep no_agent_left() { return over_ ? FallbackStep::failed : next_swarm(); }
 
   // For Router::Request::avoid: nobody at the first retry, all who failed it after that.

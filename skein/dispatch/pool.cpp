@@ -82,13 +82,26 @@ std::uint32_t Pool::choose_from(Tier& tier, const Question& question, const Allo
   return k_none;
 }
 
-std::uint32_t Pool::choose(const Question& question, Random& random) {
-  prepare(question.strategy);
+void Pool::look_for_open_groups() {
   open_groups_.clear();
   for (std::uint32_t group = 0; group < groups_.size(); ++group) {
     const Bulkhead* bulkhead = groups_[group].bulkhead;
     if (bulkhead == nullptr || bulkhead->has_room()) open_groups_.push_back(group);
   }
+}
+
+std::optional<double> Pool::best_value(const QLearning& learned, std::span<const std::uint32_t> avoid) {
+  look_for_open_groups();
+  for (Tier& tier : tiers_) {
+    if (tier.empty()) continue;
+    if (const auto value = tier.best_value(Allowed{open_groups_, avoid}, learned)) return value;
+  }
+  return std::nullopt;
+}
+
+std::uint32_t Pool::choose(const Question& question, Random& random) {
+  prepare(question.strategy);
+  look_for_open_groups();
   const Allowed allowed{open_groups_, question.avoid};
   for (Tier& tier : tiers_) {
     if (tier.empty()) continue;

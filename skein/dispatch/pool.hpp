@@ -1,8 +1,9 @@
 // The agents that have one set of capabilities, arranged so that choosing one does not depend on how many there are.
 //
 // Members are those who could ever do the task; of them the ready ones stand in the first tier, those whose health is
-// poor in the second (used only when nobody better is allowed), the rest (busy, paused, broken) in none. The hash ring
-// is over all members, so that load does not move keys. The Router tells a pool of every change. One thread at a time.
+// poor in the second (used only when nobody better is allowed), the rest (busy, paused, broken) in none. So health
+// comes first, then the breaker, then the bulkhead (groups with room), then the strategy. The hash ring is over all
+// members, so that load does not move keys. The Router tells a pool of every change. One thread at a time.
 #pragma once
 
 #include <array>
@@ -60,6 +61,8 @@ class Pool {
 
   // The agent chosen, or k_none: nobody is in a tier and has room in its bulkhead and is not to be avoided.
   [[nodiscard]] std::uint32_t choose(const Question& question, Random& random);
+  // The greatest Q among those that choose() could choose, the healthy before the poorly; nothing when there are none.
+  [[nodiscard]] std::optional<double> best_value(const QLearning& learned, std::span<const std::uint32_t> avoid);
   // Builds what the strategy needs ahead of the first question.
   void prepare(Strategy strategy);
 
@@ -79,6 +82,8 @@ class Pool {
     std::uint32_t executor = 0;
     const Bulkhead* bulkhead = nullptr;
   };
+  // Those whose bulkhead has room.
+  void look_for_open_groups();
   [[nodiscard]] std::uint32_t group_of(std::uint32_t executor, const Bulkhead* bulkhead);
   [[nodiscard]] std::uint32_t choose_from(Tier& tier, const Question& question, const Allowed& allowed, Random& random);
   [[nodiscard]] std::uint32_t by_key(const Tier& tier, std::uint64_t key, const Allowed& allowed) const;

@@ -15,7 +15,8 @@ constexpr double k_success_low = 0.8;
 constexpr double k_success_high = 0.95;
 constexpr double k_failure_reward = -10.0;
 constexpr double k_latency_s_max = 60.0;  // a longer wait is not worse than this, or one outcome would bury the rest
-constexpr std::string_view k_version_line = "skein-q 1\n";
+constexpr std::string_view k_version_line = "skein-q 2\n";
+constexpr std::string_view k_version_line_1 = "skein-q 1\n";
 
 }  // namespace
 
@@ -40,10 +41,11 @@ std::optional<std::string> QOptions::problem() const {
   }
   if (!share(explore_decay)) return "explore_decay must be from 0 to 1";
   if (!(temperature >= 1e-3 && temperature <= 1e6)) return "temperature must be from 0.001 to 1000000";
+  if (auto problem = retry.problem()) return "retry: " + *problem;
   return std::nullopt;
 }
 
-QLearning::QLearning(QOptions options) : options_(options), explore_(options.explore_first) {
+QLearning::QLearning(QOptions options) : options_(options), explore_(options.explore_first), retry_(options.retry) {
   if (const auto problem = options_.problem()) throw std::invalid_argument("q-learning: " + *problem);
   // Until shown otherwise, a busier agent is a little worse.
   for (std::size_t state = 0; state < k_q_states; ++state) {
@@ -90,23 +92,29 @@ std::string QLearning::save() const {
   std::string text(k_version_line);
   q_text::append_line(text, "explore", std::span(&explore_, 1));
   q_text::append_line(text, "values", values_);
-  return text;
+  return text + retry_.save();
 }
 
 std::expected<void, std::string> QLearning::restore(std::string_view text) {
   if (text.size() > k_text_bytes_max)
     return std::unexpected("learned table: too long; delete the file to start afresh");
-  if (!text.starts_with(k_version_line)) {
-    return std::unexpected("learned table: does not begin with 'skein-q 1'; delete the file to start afresh");
+  const bool without_retries = text.starts_with(k_version_line_1);
+  if (!without_retries && !text.starts_with(k_version_line)) {
+    return std::unexpected("learned table: does not begin with 'skein-q 2'; delete the file to start afresh");
   }
   text.remove_prefix(k_version_line.size());
   std::array<double, 1> explore{};
   std::array<double, k_q_states> values{};
   if (auto line = q_text::take_line(text, "explore", explore); !line) return line;
   if (auto line = q_text::take_line(text, "values", values); !line) return line;
-  if (!text.empty()) return std::unexpected("learned table: goes on after its end; delete the file to start afresh");
+  if (without_retries && !text.empty()) {
+    return std::unexpected("learned table: goes on after its end; delete the file to start afresh");
+  }
   if (explore[0] < 0 || explore[0] > 1) {
     return std::unexpected("learned table: line 'explore' is not from 0 to 1; delete the file to start afresh");
+  }
+  if (!without_retries) {
+    if (auto retries = retry_.restore(text); !retries) return retries;
   }
   explore_ = explore[0];
   values_ = values;

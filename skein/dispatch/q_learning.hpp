@@ -8,6 +8,7 @@
 //   reward: −latency in s, and +1 under 50 ms, −1 at 200 ms or more; −10 for a failure
 //
 // ε, the share of decisions made at random to keep learning, falls from .1 to .01, by .1% with each outcome.
+// What is learned of retries (adaptive_retry.hpp) is part of the same table, saved and restored with it.
 // A value; one thread at a time. All values stay finite.
 #pragma once
 
@@ -20,6 +21,7 @@
 #include <string_view>
 
 #include "skein/base/time.hpp"
+#include "skein/dispatch/adaptive_retry.hpp"
 
 namespace skein::inline v0 {
 
@@ -40,6 +42,7 @@ struct QOptions {
   double explore_last = 0.01;
   double explore_decay = 0.999;
   double temperature = 1.0;  // of weighted routing
+  AdaptiveRetryOptions retry;
 
   [[nodiscard]] std::optional<std::string> problem() const;
 };
@@ -61,9 +64,14 @@ class QLearning {
   [[nodiscard]] std::uint64_t outcomes() const { return outcomes_; }  // learned from, since made
   [[nodiscard]] const QOptions& options() const { return options_; }
 
-  // The table as text: a version line, then exploration and values. The same table gives the same text.
+  [[nodiscard]] AdaptiveRetry& retry() { return retry_; }
+  [[nodiscard]] const AdaptiveRetry& retry() const { return retry_; }
+
+  // The table as text: a version line, then exploration and values, then those of retries. The same table gives the
+  // same text.
   [[nodiscard]] std::string save() const;
-  // Takes over what save() wrote; with anything else nothing changes and the error says what is wrong.
+  // Takes over what save() wrote, also that of version 1, which had no retries; with anything else nothing changes and
+  // the error says what is wrong.
   [[nodiscard]] std::expected<void, std::string> restore(std::string_view text);
 
  private:
@@ -75,6 +83,7 @@ class QLearning {
   double greatest_ = 0;
   double explore_;
   std::uint64_t outcomes_ = 0;
+  AdaptiveRetry retry_;
 };
 
 }  // namespace skein::inline v0

@@ -13,6 +13,18 @@ namespace {
 
 using std::chrono::milliseconds;
 
+TEST(QLearning, takes_a_table_of_version_1_which_knew_no_retries) {
+  QLearning learned;
+  learned.learn(0, -3, 0);
+  std::string text = learned.save();
+  text.resize(text.find("skein-retry"));
+  text.replace(0, std::string_view("skein-q 2").size(), "skein-q 1");
+  QLearning again;
+  ASSERT_TRUE(again.restore(text));
+  EXPECT_EQ(again.save(), learned.save());
+  EXPECT_FALSE(again.restore(text + learned.save().substr(text.size())));
+}
+
 TEST(QLearning, tells_every_state_apart) {
   std::set<QState> states;
   for (std::uint32_t load = 0; load <= 10; ++load) {

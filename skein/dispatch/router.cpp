@@ -1,7 +1,6 @@
 #include "skein/dispatch/router.hpp"
 
 #include <algorithm>
-#include <array>
 #include <stdexcept>
 
 namespace skein::inline v0 {
@@ -87,25 +86,34 @@ void Router::refresh(std::uint32_t index, Instant now) {
   agent.for_each_membership([&](RoutedAgent::Membership its) { pools_[its.pool].pool->update(its.slot, standing); });
 }
 
-Router::Result<Router::Choice> Router::decide(const Request& request, Random& random, Instant now) {
-  now = advance(now);
-  const auto number = pool_for(request);
-  if (!number) return std::unexpected(number.error());
-  Pool& pool = *pools_[*number].pool;
-
-  std::array<std::uint32_t, k_avoid_max> avoid{};
-  std::size_t avoided = 0;
-  const std::size_t skipped = request.avoid.size() - std::min(request.avoid.size(), k_avoid_max);
-  for (const AgentHandle& each : request.avoid.subspan(skipped)) {
+Router::Avoided Router::avoided(std::span<const AgentHandle> agents, std::uint32_t pool) {
+  Avoided found;
+  const std::size_t skipped = agents.size() - std::min(agents.size(), k_avoid_max);
+  for (const AgentHandle& each : agents.subspan(skipped)) {
     const RoutedAgent* agent = at(each);
     if (agent == nullptr) continue;
     agent->for_each_membership([&](RoutedAgent::Membership its) {
-      if (its.pool == *number) avoid[avoided++] = its.slot;
+      if (its.pool == pool) found.slots[found.count++] = its.slot;
     });
   }
+  return found;
+}
+
+Router::Result<Router::Choice> Router::decide(const Request& request, Random& random, Instant now) {
+  now = advance(now);
+  auto decided = decide_now(request, random, now);
+  if (decided || !request.since || between(*request.since, now) < options_.routing_timeout) return decided;
+  return std::unexpected(RouteError::timed_out);
+}
+
+Router::Result<Router::Choice> Router::decide_now(const Request& request, Random& random, Instant now) {
+  const auto number = pool_for(request);
+  if (!number) return std::unexpected(number.error());
+  Pool& pool = *pools_[*number].pool;
+  const Avoided avoid = avoided(request.avoid, *number);
   const Pool::Question question{.strategy = request.strategy,
                                 .key = request.strategy == Strategy::consistent_hash ? stable_hash(request.key) : 0,
-                                .avoid = std::span(avoid).first(avoided),
+                                .avoid = avoid.span(),
                                 .learned = &learned_};
   for (std::uint32_t index = pool.choose(question, random); index != Pool::k_none;
        index = pool.choose(question, random)) {
@@ -116,7 +124,7 @@ Router::Result<Router::Choice> Router::decide(const Request& request, Random& ra
   }
   if (pool.members() == 0) return std::unexpected(RouteError::nobody_has_them);
   if (pool.ready() + pool.poorly() == 0) return std::unexpected(RouteError::nobody_ready);
-  return std::unexpected(avoided == 0 ? RouteError::bulkhead_full : RouteError::only_avoided);
+  return std::unexpected(avoid.count == 0 ? RouteError::bulkhead_full : RouteError::only_avoided);
 }
 
 Router::Result<void> Router::prepare(const Request& request, Instant now) {
@@ -141,6 +149,8 @@ Router::Result<Assignment> Router::assigned(AgentHandle handle, Instant now) {
   RoutedAgent* agent = at(handle);
   if (agent == nullptr) return std::unexpected(RouteError::unknown_agent);
   if (agent->paused) return std::unexpected(RouteError::agent_paused);
+  if (agent->load >= agent->capacity) return std::unexpected(RouteError::agent_full);
+  if (agent->held_until > now) return std::unexpected(RouteError::agent_held);
   Assignment assignment;
   if (Bulkhead* bulkhead = bulkheads_[agent->executor].get()) {
     auto place = bulkhead->enter();
@@ -204,8 +214,7 @@ bool Router::finished(Assignment assignment, const Outcome& outcome, Instant now
   if (agent == nullptr) return false;
   if (agent->load > 0) --agent->load;
   if (outcome.error == ErrorClass::rate_limited && outcome.retry_after > Duration::zero()) {
-    const Instant until = later(now, std::min(*outcome.retry_after, options_.hold_max));
-    agent->held_until = std::max(agent->held_until, until);
+    agent->held_until = std::max(agent->held_until, later(now, honoured(outcome.retry_after)));
   }
   tell_breaker(*agent, assignment, outcome, now);
   if (outcome.error != ErrorClass::permanent) {
@@ -232,6 +241,24 @@ bool Router::withdrawn(Assignment assignment, Instant now) {
   if (assignment.probe) agent->breaker->withdrawn(*assignment.probe, now);
   refresh(assignment.agent.index, now);
   return true;
+}
+
+AdaptiveRetry::Chosen Router::choose_retry(const Request& request, AgentHandle failed, ErrorClass error, Duration usual,
+                                           std::optional<Duration> retry_after, Random& random, Instant now) {
+  constexpr double k_hopeless = -1e6;
+  now = advance(now);
+  AdaptiveRetry::Prospects prospects{k_hopeless, k_hopeless};
+  const double discount = learned_.options().discount;
+  if (const RoutedAgent* agent = at(failed); agent != nullptr) {
+    refresh(failed.index, now);
+    if (agent->told.readiness != Readiness::not_now) prospects.same = discount * learned_.value(state_of(*agent));
+  }
+  if (const auto number = pool_for(request)) {
+    const AgentHandle it[] = {failed};
+    const auto other = pools_[*number].pool->best_value(learned_, avoided(it, *number).span());
+    if (other) prospects.other = discount * *other;
+  }
+  return learned_.retry().choose(error, usual, retry_after, random, prospects);
 }
 
 }  // namespace skein::inline v0

@@ -10,13 +10,14 @@
 // consistent_hash, which builds the ring (prepare() does both ahead). One thread at a time. What holds:
 // 1. An agent is chosen only if it has the capabilities, is not paused, is below its capacity, is not held back after a
 //    rate limit, its breaker lets a call through and its executor's bulkhead has room.
-// 2. One whose health score is below health_floor is chosen only when no other can be; after health_reset its
-// statistics
-//    are forgotten and it is tried again. Nobody is judged on fewer than health_minimum outcomes.
+// 2. Health is judged before breaker, bulkhead and strategy: one whose score is below health_floor is chosen only when
+//    no healthy one can be; after health_reset its statistics are forgotten and it is tried again. Nobody is judged on
+//    fewer than health_minimum outcomes.
 // 3. Time never goes back: an earlier `now` counts as the latest one seen.
 // 4. Handles of agents that left are refused or ignored, never taken for another's.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
@@ -52,12 +53,15 @@ enum class RouteError : std::uint8_t {
   executor_exists,
   unknown_agent,
   agent_paused,
+  agent_full,
+  agent_held,
   breaker_open,
   bulkhead_full,
   unknown_capability,
   nobody_has_them,
   nobody_ready,
   only_avoided,
+  timed_out,
 };
 // What happened and what to do about it.
 [[nodiscard]] std::string_view route_error_text(RouteError error);
@@ -70,7 +74,7 @@ struct RouterOptions {
   double health_floor = 0.5;
   std::size_t health_minimum = 10;
   Duration health_reset = std::chrono::seconds(30);
-  Duration hold_max = std::chrono::minutes(10);  // however long a rate limit asks for
+  Duration routing_timeout = std::chrono::seconds(5);  // how long a request with `since` may wait for an agent
   BreakerOptions breaker;
   QOptions learning;
 
@@ -91,6 +95,7 @@ class Router {
     Strategy strategy = Strategy::round_robin;
     std::string_view key = {};                // of consistent_hash
     std::span<const AgentHandle> avoid = {};  // those who failed it; the last k_avoid_max are heeded
+    std::optional<Instant> since = {};  // when it was asked first; timed_out if nobody is found in routing_timeout
   };
   struct Choice {
     AgentHandle agent;
@@ -124,7 +129,8 @@ class Router {
   // Arranges ahead what a decision like this will need.
   Result<void> prepare(const Request& request, Instant now);
 
-  // The task is given to the agent. Refused: it left, was paused, its breaker or its executor's bulkhead has closed.
+  // The task is given to the agent. Refused: it left, was paused, is at its capacity or held back, its breaker or its
+  // executor's bulkhead has closed.
   [[nodiscard]] Result<Assignment> assigned(AgentHandle agent, Instant now);
   // The agent runs this task already (the dispatcher is new): counted, with no question asked.
   [[nodiscard]] Result<Assignment> adopted(AgentHandle agent, Instant now);
@@ -132,6 +138,14 @@ class Router {
   bool finished(Assignment assignment, const Outcome& outcome, Instant now);
   // It was not done after all, or its outcome says nothing: only the load changes.
   bool withdrawn(Assignment assignment, Instant now);
+
+  // How to go on after `failed` could not do it: what was learned of retries, and of the states that agent and the best
+  // of the others are in. `usual` is the retry policy's delay.
+  [[nodiscard]] AdaptiveRetry::Chosen choose_retry(const Request& request, AgentHandle failed, ErrorClass error,
+                                                   Duration usual, std::optional<Duration> retry_after, Random& random,
+                                                   Instant now);
+  // How the attempt that followed went.
+  void retried(const AdaptiveRetry::Chosen& chosen, bool ok) { learned_.retry().learn(chosen, ok); }
 
   [[nodiscard]] QLearning& learned() { return learned_; }
   [[nodiscard]] const QLearning& learned() const { return learned_; }
@@ -164,7 +178,16 @@ class Router {
     friend constexpr bool operator>(const Wake& one, const Wake& other) { return one.at > other.at; }
   };
 
+  // Slots of a pool that are not to be chosen.
+  struct Avoided {
+    std::array<std::uint32_t, k_avoid_max> slots{};
+    std::size_t count = 0;
+    [[nodiscard]] std::span<const std::uint32_t> span() const { return std::span(slots).first(count); }
+  };
+
   RoutedAgent* at(AgentHandle agent);
+  [[nodiscard]] Avoided avoided(std::span<const AgentHandle> agents, std::uint32_t pool);
+  [[nodiscard]] Result<Choice> decide_now(const Request& request, Random& random, Instant now);
   Instant advance(Instant now);
   void wake(Instant now);
   void wake_later(std::uint32_t index, Instant at);

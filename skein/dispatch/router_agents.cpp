@@ -33,6 +33,10 @@ std::string_view route_error_text(RouteError error) {
       return "this agent is not here, or no longer; decide again";
     case RouteError::agent_paused:
       return "this agent is paused; resume it or decide again";
+    case RouteError::agent_full:
+      return "this agent has as many tasks as it may; decide again, or raise its capacity";
+    case RouteError::agent_held:
+      return "this agent was rate limited and is held back; decide again";
     case RouteError::breaker_open:
       return "this agent keeps failing and its circuit breaker lets no call through; decide again";
     case RouteError::bulkhead_full:
@@ -45,6 +49,8 @@ std::string_view route_error_text(RouteError error) {
       return "all agents with the required capabilities are busy, paused or failing; try again later";
     case RouteError::only_avoided:
       return "only agents that were to be avoided, or whose executor is full, are left";
+    case RouteError::timed_out:
+      return "no agent could take it within routing_timeout; use the fallback swarm, or start more agents";
   }
   return "unknown routing error";
 }
@@ -57,7 +63,7 @@ std::optional<std::string> RouterOptions::problem() const {
   if (!(health_floor >= 0 && health_floor <= 1)) return "health_floor must be from 0 to 1";
   if (health_minimum == 0 || health_minimum > AgentHealth::k_window) return "health_minimum must be from 1 to 100";
   if (health_reset <= Duration::zero()) return "health_reset must be above 0";
-  if (hold_max < Duration::zero()) return "hold_max must not be negative";
+  if (routing_timeout <= Duration::zero()) return "routing_timeout must be above 0";
   if (auto problem = breaker.problem()) return "breaker: " + *problem;
   if (auto problem = learning.problem()) return "learning: " + *problem;
   return std::nullopt;

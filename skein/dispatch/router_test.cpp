@@ -481,5 +481,94 @@ TEST(Router, has_a_text_for_every_error_and_a_name_for_every_strategy) {
   EXPECT_EQ(strategy_named("fastest"), std::nullopt);
 }
 
+TEST_F(RouterTest, gives_no_agent_more_than_its_capacity) {
+  const AgentHandle agent = join("a", 2);
+  const Assignment one = assign(agent);
+  const Assignment two = assign(agent);
+  const auto refused = router_.assigned(agent, now_);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error(), RouteError::agent_full);
+  EXPECT_EQ(view(agent).load, 2U);
+  EXPECT_TRUE(router_.adopted(agent, now_)) << "what it runs already is counted all the same";
+}
+
+TEST_F(RouterTest, gives_nothing_to_an_agent_that_is_held_back) {
+  const AgentHandle agent = join("a");
+  run(agent, {.error = ErrorClass::rate_limited, .retry_after = seconds(7)});
+  const auto refused = router_.assigned(agent, now_);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error(), RouteError::agent_held);
+  now_ += seconds(7);
+  EXPECT_TRUE(router_.assigned(agent, now_));
+}
+
+TEST_F(RouterTest, judges_health_before_breaker_and_bulkhead) {
+  ASSERT_TRUE(router_.add_executor("shared", 1));
+  const AgentHandle healthy = join("healthy", 10, "shared");
+  const AgentHandle poor = join("poor");
+  run(poor, {.latency = seconds(2)}, 20);
+  ASSERT_EQ(view(poor).readiness, Readiness::poorly);
+  EXPECT_EQ(decide(Strategy::least_connections)->agent, healthy);
+  {
+    const Assignment place = assign(healthy);
+    EXPECT_EQ(decide()->agent, poor) << "the healthy have no room in their bulkhead";
+  }
+  run(healthy, k_broke, 5);
+  ASSERT_EQ(view(healthy).breaker, BreakerState::open);
+  EXPECT_EQ(decide()->agent, poor);
+}
+
+TEST_F(RouterTest, a_request_that_nobody_can_take_times_out) {
+  const AgentHandle agent = join("a", 1);
+  const Assignment busy = assign(agent);
+  const Router::Request request{.capabilities = k_work, .since = now_};
+  EXPECT_EQ(router_.decide(request, random_, now_).error(), RouteError::nobody_ready);
+  now_ += seconds(5) - Duration(1);
+  EXPECT_EQ(router_.decide(request, random_, now_).error(), RouteError::nobody_ready);
+  now_ += Duration(1);
+  EXPECT_EQ(router_.decide(request, random_, now_).error(), RouteError::timed_out);
+  EXPECT_EQ(decide().error(), RouteError::nobody_ready) << "who does not say since when waits as long as it likes";
+  join("b");
+  EXPECT_TRUE(router_.decide(request, random_, now_)) << "late, but somebody is there";
+}
+
+class RetryingRouterTest : public RouterTest {
+ protected:
+  RetryingRouterTest() {
+    RouterOptions options;
+    options.learning.retry.explore_first = 0;
+    options.learning.retry.explore_last = 0;
+    router_ = Router(options);
+  }
+  AdaptiveRetry::Chosen choose(AgentHandle failed) {
+    return router_.choose_retry({.capabilities = k_work}, failed, ErrorClass::transient, milliseconds(100), {}, random_,
+                                now_);
+  }
+};
+
+TEST_F(RetryingRouterTest, the_learned_table_says_whether_another_agent_is_asked) {
+  const AgentHandle good = join("good", 100);
+  const AgentHandle bad = join("bad", 100);
+  EXPECT_FALSE(choose(bad).other_agent) << "nothing is known of anybody";
+  run(good, k_ok, 50);
+  run(bad, k_broke, 4);
+  EXPECT_TRUE(choose(bad).other_agent);
+  EXPECT_FALSE(choose(good).other_agent);
+  EXPECT_EQ(choose(good).delay, milliseconds(100));
+  // Nobody else is there, or the one that failed is not.
+  ASSERT_TRUE(router_.leave(good));
+  EXPECT_FALSE(choose(bad).other_agent);
+  EXPECT_TRUE(join("new", 100) != bad && choose(good).other_agent);
+}
+
+TEST_F(RetryingRouterTest, what_is_learned_of_retries_is_saved_with_the_rest) {
+  const AgentHandle agent = join("a");
+  for (int i = 0; i < 20; ++i) router_.retried(choose(agent), false);
+  Router other;
+  ASSERT_TRUE(other.learned().restore(router_.learned().save()));
+  EXPECT_EQ(other.learned().save(), router_.learned().save());
+  EXPECT_LT(other.learned().retry().value(ErrorClass::transient, 0), 0);
+}
+
 }  // namespace
 }  // namespace skein

@@ -246,6 +246,20 @@ std::uint32_t Tier::best_untried(const Allowed& allowed, const QLearning& learne
   }
 }
 
+std::optional<double> Tier::best_value(const Allowed& allowed, const QLearning& learned) {
+  need_states();
+  std::optional<double> greatest;
+  for (const std::uint32_t group : allowed.groups) {
+    for_each_state(group, [&](QState state) {
+      const double value = learned.value(state);
+      if (greatest && value <= *greatest) return;
+      const auto slots = states_.bucket(state_bucket(group, state));
+      if (std::ranges::any_of(slots, [&](std::uint32_t slot) { return !allowed.avoids(slot); })) greatest = value;
+    });
+  }
+  return greatest;
+}
+
 std::uint32_t Tier::best(const Allowed& allowed, const QLearning& learned, Random& random) {
   need_states();
   if (random.chance(learned.explore())) return anyone(allowed, random);

@@ -10,6 +10,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -65,6 +66,8 @@ class Tier {
   [[nodiscard]] std::uint32_t weighted(const Allowed& allowed, const QLearning& learned, Random& random);
   [[nodiscard]] std::uint32_t best(const Allowed& allowed, const QLearning& learned, Random& random);
   [[nodiscard]] std::uint32_t anyone(const Allowed& allowed, Random& random);
+  // The greatest Q of the states that those allowed are in; nothing when there are none.
+  [[nodiscard]] std::optional<double> best_value(const Allowed& allowed, const QLearning& learned);
   // The slot at `number` (modulo how many there are) among those allowed, or the next one.
   [[nodiscard]] std::uint32_t numbered(const Allowed& allowed, std::uint64_t number) const;
 

@@ -11,9 +11,6 @@
 namespace skein::inline v0::detail {
 namespace {
 
-constexpr std::uint64_t k_empty = 0;
-constexpr std::uint64_t k_grave = 1;
-constexpr std::uint64_t k_first = 2;  // what is added to an index, to tell it from the two above
 constexpr std::size_t k_smallest_array = 16;
 constexpr std::size_t k_kept_aside = 64;  // free indexes of one shard
 
@@ -29,8 +26,16 @@ T* reserve(std::size_t count) {
   return static_cast<T*>(memory);
 }
 
-[[nodiscard]] std::uint64_t slot_word(const Key& key, std::uint32_t index) {
-  return (std::uint64_t{key.tag()} << 32U) | (index + k_first);
+[[nodiscard]] std::uint64_t tag_and_shape(const Key& key) { return (std::uint64_t{key.tag()} << 32U) | key.shape(); }
+
+// The first place for a key of that tag which holds no entry.
+[[nodiscard]] std::size_t free_place(PlaceArray& array, std::uint32_t tag) {
+  std::size_t at = tag;
+  for (;; at = PlaceArray::after(at, tag)) {
+    const std::uint64_t ref = array.at(at).ref.load(std::memory_order_relaxed);
+    if (ref == Place::k_empty || ref == Place::k_grave) return at;
+    array.pass(at);
+  }
 }
 
 }  // namespace
@@ -67,17 +72,16 @@ EntryTable::~EntryTable() {
   ::munmap(cold_, std::size_t{reserved_} * sizeof(ColdEntry));
 }
 
-bool EntryTable::matches(std::uint32_t index, const Key& key) const {
-  const HotEntry& entry = hot_[index];
-  if (entry.shape.load(std::memory_order_acquire) != key.shape()) return false;
-  const std::size_t inline_words = std::min(key.count(), k_inline_key_words);
-  for (std::size_t i = 0; i < inline_words; ++i) {
-    if (entry.key[i].load(std::memory_order_acquire) != key.word(i)) return false;
-  }
-  if (key.count() <= k_inline_key_words) return true;
-  const BlockPool::Block rest = cold_[index].key_rest.load(std::memory_order_acquire);
+inline bool EntryTable::matches(const Place& place, std::uint64_t ref, const Key& key) const {
+  if (place.tag_and_shape.load(std::memory_order_acquire) != tag_and_shape(key)) return false;
+  const std::size_t in_place = std::min(key.count(), k_place_key_words);
+  std::uint64_t differ = 0;  // looked at once: a branch for each word would be guessed wrong too often
+  for (std::size_t i = 0; i < in_place; ++i) differ |= place.key[i].load(std::memory_order_acquire) ^ key.word(i);
+  if (differ != 0) return false;
+  if (key.count() <= k_place_key_words) return true;
+  const BlockPool::Block rest = cold_[ref >> 32U].key_rest.load(std::memory_order_acquire);
   if (rest == nullptr) return false;
-  for (std::size_t i = k_inline_key_words; i < key.count(); ++i) {
+  for (std::size_t i = k_place_key_words; i < key.count(); ++i) {
     if (rest[i - k_inline_key_words].load(std::memory_order_acquire) != key.word(i)) return false;
   }
   return true;
@@ -85,26 +89,23 @@ bool EntryTable::matches(std::uint32_t index, const Key& key) const {
 
 EntryTable::Seen EntryTable::find(const Key& key) const {
   const Shard& shard = shards_[shard_of(key)];
-  const std::uint32_t tag = key.tag();
   for (;;) {
     const std::uint32_t generation = shard.generation.load(std::memory_order_acquire);
-    const WordArray& array = *shard.array.load(std::memory_order_acquire);
+    const PlaceArray& array = *shard.array.load(std::memory_order_acquire);
+    Seen seen;
     bool changed = false;
-    for (std::size_t at = tag;; ++at) {
-      const std::uint64_t word = array.at(at).load(std::memory_order_acquire);
-      if (word == k_empty) break;
-      if (word >> 32U != tag || word == k_grave) continue;
-      const auto index = static_cast<std::uint32_t>(word - k_first);
-      const HotEntry& entry = hot_[index];
-      const std::uint32_t incarnation = entry.incarnation.load(std::memory_order_acquire);
-      if ((incarnation & 1U) == 0 || !matches(index, key)) continue;
-      const std::uint64_t owner = entry.owner.load(std::memory_order_acquire);
-      if (entry.incarnation.load(std::memory_order_acquire) == incarnation) return {index, incarnation, owner};
-      // It ended meanwhile; the key may have another entry by now.
-      changed = true;
+    for (std::size_t at = key.tag();; at = PlaceArray::after(at, key.tag())) {
+      const Place& place = array.at(at);
+      const std::uint64_t ref = place.ref.load(std::memory_order_acquire);
+      if (ref == Place::k_empty) break;
+      if (ref == Place::k_grave || !matches(place, ref, key)) continue;
+      seen = {static_cast<std::uint32_t>(ref >> 32U), static_cast<std::uint32_t>(ref),
+              place.owner.load(std::memory_order_acquire)};
+      // If it ended meanwhile, the key may have another entry by now.
+      changed = place.ref.load(std::memory_order_acquire) != ref;
       break;
     }
-    if (!changed && shard.generation.load(std::memory_order_acquire) == generation) return {};
+    if (!changed && shard.generation.load(std::memory_order_acquire) == generation) return seen;
   }
 }
 
@@ -153,14 +154,27 @@ bool EntryTable::is_in_set(std::uint32_t index, std::uint32_t set) const {
 }
 
 std::uint32_t EntryTable::find_held(const Key& key) const {
-  const WordArray& array = *shards_[shard_of(key)].array.load(std::memory_order_relaxed);
-  for (std::size_t at = key.tag();; ++at) {
-    const std::uint64_t word = array.at(at).load(std::memory_order_relaxed);
-    if (word == k_empty) return k_none;
-    if (word >> 32U != key.tag() || word == k_grave) continue;
-    const auto index = static_cast<std::uint32_t>(word - k_first);
-    if (matches(index, key)) return index;
+  const PlaceArray& array = *shards_[shard_of(key)].array.load(std::memory_order_relaxed);
+  for (std::size_t at = key.tag();; at = PlaceArray::after(at, key.tag())) {
+    const Place& place = array.at(at);
+    const std::uint64_t ref = place.ref.load(std::memory_order_relaxed);
+    if (ref == Place::k_empty) return k_none;
+    if (ref != Place::k_grave && matches(place, ref, key)) return static_cast<std::uint32_t>(ref >> 32U);
   }
+}
+
+std::size_t EntryTable::place_of(const Key& key, std::uint64_t ref) const {
+  const PlaceArray& array = *shards_[shard_of(key)].array.load(std::memory_order_relaxed);
+  std::size_t at = key.tag();
+  while (array.at(at).ref.load(std::memory_order_relaxed) != ref) at = PlaceArray::after(at, key.tag());
+  return at;
+}
+
+void EntryTable::set_owner(const Key& key, std::uint32_t index, Pid owner) {
+  const std::uint64_t ref = entry_ref(index, hot_[index].incarnation.load(std::memory_order_relaxed));
+  const PlaceArray& array = *shards_[shard_of(key)].array.load(std::memory_order_relaxed);
+  array.at(place_of(key, ref)).owner.store(owner.bits(), std::memory_order_release);
+  hot_[index].owner.store(owner.bits(), std::memory_order_release);
 }
 
 std::uint32_t EntryTable::take_index(Shard& shard) {
@@ -222,54 +236,58 @@ std::uint32_t EntryTable::claim(const Key& key, std::size_t sets) {
 
 // Grows when more than half of the array would be entries; else only gets rid of the graves.
 void EntryTable::make_room(Shard& shard) {
-  const WordArray* from = shard.array.load(std::memory_order_relaxed);
+  PlaceArray* from = shard.array.load(std::memory_order_relaxed);
   const std::size_t capacity =
       (std::size_t{shard.live} + 1) * 2 > from->capacity() ? from->capacity() * 2 : from->capacity();
-  WordArray* to = shard.arrays.take(capacity, from);
+  PlaceArray* to = shard.arrays.take(capacity, from);
   for (std::size_t i = 0; i < from->capacity(); ++i) {
-    const std::uint64_t word = from->at(i).load(std::memory_order_relaxed);
-    if (word == k_empty || word == k_grave) continue;
-    std::size_t at = word >> 32U;
-    while (to->at(at).load(std::memory_order_relaxed) != k_empty) ++at;
-    to->at(at).store(word, std::memory_order_release);
+    const Place& old = from->at(i);
+    const std::uint64_t ref = old.ref.load(std::memory_order_relaxed);
+    if (ref == Place::k_empty || ref == Place::k_grave) continue;
+    const std::uint64_t tagged = old.tag_and_shape.load(std::memory_order_relaxed);
+    Place& place = to->at(free_place(*to, static_cast<std::uint32_t>(tagged >> 32U)));
+    place.owner.store(old.owner.load(std::memory_order_relaxed), std::memory_order_release);
+    place.tag_and_shape.store(tagged, std::memory_order_release);
+    for (std::size_t word = 0; word < k_place_key_words; ++word) {
+      place.key[word].store(old.key[word].load(std::memory_order_relaxed), std::memory_order_release);
+    }
+    place.ref.store(ref, std::memory_order_release);
   }
   shard.graves = 0;
   shard.array.store(to, std::memory_order_release);
   shard.generation.fetch_add(1, std::memory_order_acq_rel);
+  PlaceArrays::retire(from);
 }
 
 void EntryTable::publish(const Key& key, std::uint32_t index) {
   Shard& shard = shards_[shard_of(key)];
   const std::size_t capacity = shard.array.load(std::memory_order_relaxed)->capacity();
   if ((std::size_t{shard.live} + shard.graves + 1) * 8 > capacity * 5) make_room(shard);
-  const WordArray& array = *shard.array.load(std::memory_order_relaxed);
-  std::size_t at = key.tag();
-  for (std::uint64_t word = array.at(at).load(std::memory_order_relaxed); word != k_empty && word != k_grave;) {
-    word = array.at(++at).load(std::memory_order_relaxed);
-  }
-  if (array.at(at).load(std::memory_order_relaxed) == k_grave) --shard.graves;
+  PlaceArray& array = *shard.array.load(std::memory_order_relaxed);
+  Place& place = array.at(free_place(array, key.tag()));
+  if (place.ref.load(std::memory_order_relaxed) == Place::k_grave) --shard.graves;
   ++shard.live;
-  array.at(at).store(slot_word(key, index), std::memory_order_release);
-  hot_[index].incarnation.store(next_incarnation(index), std::memory_order_release);
+  const std::uint32_t incarnation = next_incarnation(index);
+  place.owner.store(hot_[index].owner.load(std::memory_order_relaxed), std::memory_order_release);
+  place.tag_and_shape.store(tag_and_shape(key), std::memory_order_release);
+  for (std::size_t i = 0; i < std::min(key.count(), k_place_key_words); ++i) {
+    place.key[i].store(key.word(i), std::memory_order_release);
+  }
+  // The entry first: who finds the place finds the entry live.
+  hot_[index].incarnation.store(incarnation, std::memory_order_release);
+  place.ref.store(entry_ref(index, incarnation), std::memory_order_release);
 }
 
 void EntryTable::hide(const Key& key, std::uint32_t index) {
   Shard& shard = shards_[shard_of(key)];
+  const PlaceArray& array = *shard.array.load(std::memory_order_relaxed);
+  const std::uint64_t ref = entry_ref(index, hot_[index].incarnation.load(std::memory_order_relaxed));
   hot_[index].incarnation.store(next_incarnation(index), std::memory_order_release);
-  const WordArray& array = *shard.array.load(std::memory_order_relaxed);
-  const std::uint64_t word = slot_word(key, index);
-  std::size_t at = key.tag();
-  while (array.at(at).load(std::memory_order_relaxed) != word) ++at;
+  const std::size_t at = place_of(key, ref);
   --shard.live;
-  ++shard.graves;
-  array.at(at).store(k_grave, std::memory_order_release);
-  // A grave that nothing follows separates nothing.
-  if (array.at(at + 1).load(std::memory_order_relaxed) != k_empty) return;
-  while (array.at(at).load(std::memory_order_relaxed) == k_grave) {
-    array.at(at).store(k_empty, std::memory_order_release);
-    --shard.graves;
-    at = at + array.mask;
-  }
+  const bool is_grave = array.was_passed(at);
+  if (is_grave) ++shard.graves;
+  array.at(at).ref.store(is_grave ? Place::k_grave : Place::k_empty, std::memory_order_release);
 }
 
 void EntryTable::release(const Key& key, std::uint32_t index) {

@@ -3,8 +3,10 @@
 // find, owner_of and read_text may be called by any thread at any time. Everything else is for writers: hold lock(key).
 // The order of locks is: an entry's shard, then an owner's shard or a set's shard.
 //
-// 1. A slot of a shard's array is empty, a grave, or the tag and index of an entry. Entries never move within an array,
-//    so a reader sees each entry that was there all along. Moving to another array raises the shard's generation.
+// 1. A lookup reads one cache line, if the first place is the right one (two in three are when a shard is at its
+//    fullest) and the key has at most 40 bytes. A place is empty, a grave, or a copy of an entry's key and owner.
+//    Entries never move within an array, so a reader sees each entry that was there all along. Moving to another array
+//    raises the shard's generation; who found something on an array that is not the shard's any more looks again.
 // 2. An entry is not live before publish and not after hide; only then may release make it free for another key.
 // 3. At most `capacity` entries are claimed at any time.
 #pragma once
@@ -19,7 +21,7 @@
 
 #include "skein/registry/entry.hpp"
 #include "skein/registry/key.hpp"
-#include "skein/registry/word_array.hpp"
+#include "skein/registry/place_array.hpp"
 
 namespace skein::inline v0::detail {
 
@@ -58,6 +60,10 @@ class EntryTable {
     [[nodiscard]] std::uint64_t ref() const { return entry_ref(index, incarnation); }
   };
   [[nodiscard]] Seen find(const Key& key) const;
+  // Begins to fetch what find(key) will read.
+  void prefetch(const Key& key) const {
+    __builtin_prefetch(&shards_[shard_of(key)].array.load(std::memory_order_acquire)->at(key.tag()));
+  }
   // Nobody if the entry has ended since.
   [[nodiscard]] Pid owner_of(std::uint64_t ref) const;
   // The key's text, without its scope; false if the entry has ended since.
@@ -79,6 +85,9 @@ class EntryTable {
   [[nodiscard]] std::unique_lock<std::mutex> lock(const Key& key) const {
     return std::unique_lock(shards_[shard_of(key)].mutex);
   }
+  [[nodiscard]] std::unique_lock<std::mutex> lock_shard(std::size_t shard) const {
+    return std::unique_lock(shards_[shard].mutex);
+  }
   [[nodiscard]] std::uint32_t find_held(const Key& key) const;
   // A free entry with this key and room for `sets` sets; k_none when all are taken.
   [[nodiscard]] std::uint32_t claim(const Key& key, std::size_t sets);
@@ -87,21 +96,25 @@ class EntryTable {
     return hot_[index].incarnation.load(std::memory_order_relaxed) + 1;
   }
   void publish(const Key& key, std::uint32_t index);
+  // Gives a published entry to another process.
+  void set_owner(const Key& key, std::uint32_t index, Pid owner);
   void hide(const Key& key, std::uint32_t index);
   void release(const Key& key, std::uint32_t index);
 
  private:
   struct Shard {
-    alignas(64) std::atomic<WordArray*> array{nullptr};
+    alignas(64) std::atomic<PlaceArray*> array{nullptr};
     std::atomic<std::uint32_t> generation{0};
     alignas(64) mutable std::mutex mutex;
     std::uint32_t live = 0;
     std::uint32_t graves = 0;
     std::vector<std::uint32_t> free;  // indexes
-    WordArrays arrays;
+    PlaceArrays arrays;
   };
 
-  [[nodiscard]] bool matches(std::uint32_t index, const Key& key) const;
+  [[nodiscard]] bool matches(const Place& place, std::uint64_t ref, const Key& key) const;
+  // Where in its shard's array a published entry is.
+  [[nodiscard]] std::size_t place_of(const Key& key, std::uint64_t ref) const;
   void write_key(std::uint32_t index, const Key& key);
   [[nodiscard]] std::uint32_t take_index(Shard& shard);
   void give_index(Shard& shard, std::uint32_t index);

@@ -5,11 +5,16 @@ namespace skein::inline v0::detail {
 RegistryResult<WatchRef> NameWatches::add(std::string_view name, Pid watcher, WatchMode mode) {
   const std::scoped_lock lock(mutex_);
   if (names_.size() >= limit_) return registry_limit(RegistryFailure::full, limit_);
-  next_ += 2;
-  by_name_[std::string(name)].push_back({next_, watcher, mode});
-  names_.emplace(next_, name);
+  const std::uint64_t id = std::exchange(next_, next_ + k_watch_step);
+  by_name_[std::string(name)].push_back({id, watcher, mode});
+  names_.emplace(id, name);
   count_.fetch_add(1, std::memory_order_release);
-  return WatchRef{next_};
+  return WatchRef{id};
+}
+
+WatchRef NameWatches::add_nothing() {
+  const std::scoped_lock lock(mutex_);
+  return WatchRef{std::exchange(next_, next_ + k_watch_step)};
 }
 
 void NameWatches::erase(ByName::iterator at, std::size_t i) {
@@ -32,9 +37,12 @@ Pid NameWatches::remove(WatchRef ref) {
   return watcher;
 }
 
-void NameWatches::tell_one(WatchRef ref, Pid watcher, NameChange change, std::string_view name, Pid pid,
-                           Pid previous) const {
-  runtime_.send(watcher, NameEvent{ref, change, pid, previous, std::string(name)});
+void NameWatches::tell_one(WatchRef ref, Pid watcher, NameChange change, std::string_view name, Pid pid, Pid previous) {
+  if (runtime_.mailbox_length(watcher) >= backlog_) {
+    dropped_.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  runtime_.notify(watcher, NameEvent{ref, change, pid, previous, std::string(name)});
 }
 
 NameWatches::Ended NameWatches::tell(std::string_view name, NameChange change, Pid pid, Pid previous) {

@@ -39,7 +39,7 @@ void Registry::handle_info(Self self, Message message) {
   if (message.is<detail::NewOwners>()) {
     const std::vector<Pid> owners = table_->take_new_owners(k_owners_in_a_turn);
     for (const Pid owner : owners) (void)self.monitor(owner);
-    if (owners.size() == k_owners_in_a_turn) self.send(self.pid(), detail::NewOwners{});
+    if (owners.size() == k_owners_in_a_turn) table_->wake_again();
   } else if (const Down* down = message.get_if<Down>()) {
     const auto waiting = callers_.find(down->pid);
     if (waiting != callers_.end() && waits_.at(waiting->second).monitor == down->ref) {
@@ -112,8 +112,9 @@ void Registry::answer_all(Self self, const std::string& name, Pid holder) {
 }
 
 std::string Registry::describe() const {
-  return fmt::format("{} entries, {} sets, {} watches, {} subscriptions, {} waits", table_->entry_count(),
-                     table_->set_count(), table_->watch_count(), table_->subscription_count(), waits_.size());
+  return fmt::format("{} entries, {} sets, {} watches, {} subscriptions, {} waits, {} events dropped",
+                     table_->entry_count(), table_->set_count(), table_->watch_count(), table_->subscription_count(),
+                     waits_.size(), table_->dropped_events());
 }
 
 RegistryResult<Pid> RegistryTable::await_agent(std::string_view id, Duration timeout) {

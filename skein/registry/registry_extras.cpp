@@ -20,16 +20,16 @@ RegistryResult<WatchRef> RegistryTable::watch_name(std::string_view name, Pid wa
     if (auto inserted = insert(key, true, watcher, 0, {}); !inserted) return std::unexpected(inserted.error());
     tell(name, NameChange::registered, watcher, {});
   }
+  if (!holder && mode != WatchMode::follow) {
+    // Over at once, and told so: it takes no place among the watches, so there is always room for it.
+    const WatchRef over = watches_.add_nothing();
+    const bool has_it = mode == WatchMode::standby;
+    watches_.tell_one(over, watcher, has_it ? NameChange::failover : NameChange::unregistered, name,
+                      has_it ? watcher : Pid{}, {});
+    return over;
+  }
   const auto ref = watches_.add(name, watcher, mode);
   if (!ref) return ref;
-  if (!holder && mode != WatchMode::follow) {
-    // Over at once, and told so.
-    const bool has_it = mode == WatchMode::standby;
-    watches_.tell_one(*ref, watcher, has_it ? NameChange::failover : NameChange::unregistered, name,
-                      has_it ? watcher : Pid{}, {});
-    watches_.remove(*ref);
-    return ref;
-  }
   if (owners_.tie(watcher, ref->id)) monitor(watcher);
   if (mode == WatchMode::follow) {
     watches_.tell_one(*ref, watcher, holder ? NameChange::registered : NameChange::unregistered, name, holder, {});
@@ -37,8 +37,58 @@ RegistryResult<WatchRef> RegistryTable::watch_name(std::string_view name, Pid wa
   return ref;
 }
 
+RegistryResult<WatchRef> RegistryTable::watch_resource(std::string_view name, Pid watcher) {
+  if (auto checked = check_name(name); !checked) return std::unexpected(checked.error());
+  if (!runtime_.is_alive(watcher)) return registry_error(RegistryFailure::dead_process);
+  const auto ref = resource_watches_.add(name, watcher, WatchMode::follow);
+  if (ref && owners_.tie(watcher, ref->id)) monitor(watcher);
+  return ref;
+}
+
 void RegistryTable::unwatch(WatchRef ref) {
-  if (const Pid watcher = watches_.remove(ref)) owners_.untie(watcher, ref.id);
+  detail::NameWatches& among = detail::is_resource_watch_id(ref.id) ? resource_watches_ : watches_;
+  if (const Pid watcher = among.remove(ref)) owners_.untie(watcher, ref.id);
+}
+
+RegistryResult<void> RegistryTable::register_agents(std::span<const AgentName> names, Pid pid) {
+  if (names.size() > options_.limits.names_at_once) {
+    return registry_limit(RegistryFailure::too_many_names, options_.limits.names_at_once);
+  }
+  std::vector<Key> keys;
+  std::array<bool, EntryTable::k_shards> in_shard{};
+  keys.reserve(names.size());
+  for (const AgentName& each : names) {
+    if (auto checked = check_name(each.id); !checked) return checked;
+    if (auto checked = check_capabilities(each.capabilities, options_.limits.capabilities_per_agent, false); !checked) {
+      return checked;
+    }
+    keys.emplace_back(KeyKind::agent, each.id);
+    in_shard[EntryTable::shard_of(keys.back())] = true;
+  }
+  if (!runtime_.is_alive(pid)) return registry_error(RegistryFailure::dead_process);
+  // In the order of shards; everybody else holds one at a time.
+  std::vector<std::unique_lock<std::mutex>> locks;
+  for (std::size_t shard = 0; shard < in_shard.size(); ++shard) {
+    if (in_shard[shard]) locks.push_back(entries_.lock_shard(shard));
+  }
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (const Pid holder = settle(keys[i], names[i].id)) {
+      return registry_error(RegistryFailure::already_registered, holder);
+    }
+  }
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    auto inserted = entries_.find_held(keys[i]) == EntryTable::k_none
+                        ? insert(keys[i], true, pid, 0, capability_keys(names[i].capabilities))
+                        : registry_error(RegistryFailure::already_registered, pid);
+    if (inserted) continue;
+    while (i > 0) {
+      --i;
+      drop_entry(keys[i], entries_.find_held(keys[i]), true);
+    }
+    return inserted;
+  }
+  for (const AgentName& each : names) tell(each.id, NameChange::registered, pid, {});
+  return {};
 }
 
 RegistryResult<void> RegistryTable::add_scoped(KeyKind kind, KeyKind set, std::string_view name, Pid owner,
@@ -72,19 +122,37 @@ RegistryResult<void> RegistryTable::remove_counter(std::string_view name, Pid ow
   return remove_scoped(KeyKind::counter, name, owner);
 }
 
-RegistryResult<std::int64_t> RegistryTable::update_counter(std::string_view name, Pid owner, std::int64_t by) {
+template <class Change>
+RegistryResult<std::pair<std::int64_t, std::int64_t>> RegistryTable::change_counter(std::string_view name, Pid owner,
+                                                                                    Change&& change) {
   if (auto checked = check_name(name); !checked) return std::unexpected(checked.error());
   const Key key(KeyKind::counter, owner, name);
   const auto lock = entries_.lock(key);
   const std::uint32_t index = entries_.find_held(key);
   if (index == EntryTable::k_none || !runtime_.is_alive(owner)) return registry_error(RegistryFailure::not_found);
   std::atomic<std::uint64_t>& value = entries_.hot(index).value;
-  std::int64_t sum = 0;
-  if (__builtin_add_overflow(static_cast<std::int64_t>(value.load(std::memory_order_acquire)), by, &sum)) {
-    return registry_error(RegistryFailure::counter_overflow);
-  }
-  value.store(static_cast<std::uint64_t>(sum), std::memory_order_release);
-  return sum;
+  const auto before = static_cast<std::int64_t>(value.load(std::memory_order_acquire));
+  std::int64_t after = 0;
+  if (!change(before, &after)) return registry_error(RegistryFailure::counter_overflow);
+  value.store(static_cast<std::uint64_t>(after), std::memory_order_release);
+  return std::pair(before, after);
+}
+
+RegistryResult<std::int64_t> RegistryTable::update_counter(std::string_view name, Pid owner, std::int64_t by) {
+  const auto changed = change_counter(name, owner, [&](std::int64_t before, std::int64_t* after) {
+    return !__builtin_add_overflow(before, by, after);
+  });
+  if (!changed) return std::unexpected(changed.error());
+  return changed->second;
+}
+
+RegistryResult<std::int64_t> RegistryTable::reset_counter(std::string_view name, Pid owner, std::int64_t value) {
+  const auto changed = change_counter(name, owner, [&](std::int64_t, std::int64_t* after) {
+    *after = value;
+    return true;
+  });
+  if (!changed) return std::unexpected(changed.error());
+  return changed->first;
 }
 
 RegistryResult<std::int64_t> RegistryTable::counter(std::string_view name, Pid owner) const {
@@ -124,15 +192,30 @@ RegistryResult<void> RegistryTable::leave_group(std::string_view group, Pid memb
 }
 
 std::vector<Pid> RegistryTable::group_members(std::string_view group) const {
-  std::vector<Pid> members;
-  if (!is_readable(group)) return members;
+  return is_readable(group) ? owners_in(Key(KeyKind::group_set, group)) : std::vector<Pid>{};
+}
+
+RegistryResult<void> RegistryTable::add_resource(std::string_view name, Pid owner) {
+  return add_scoped(KeyKind::resource, KeyKind::resource_set, name, owner, 0);
+}
+
+RegistryResult<void> RegistryTable::remove_resource(std::string_view name, Pid owner) {
+  return remove_scoped(KeyKind::resource, name, owner);
+}
+
+std::size_t RegistryTable::resource_count(std::string_view name) const {
+  return is_readable(name) ? owners_in(Key(KeyKind::resource_set, name)).size() : 0;
+}
+
+std::vector<Pid> RegistryTable::owners_in(const Key& set) const {
+  std::vector<Pid> owners;
   sets_.read(
-      Key(KeyKind::group_set, group), [&] { members.clear(); },
+      set, [&] { owners.clear(); },
       [&](std::uint64_t ref) {
-        if (const Pid member = living_owner(ref)) members.push_back(member);
+        if (const Pid owner = living_owner(ref)) owners.push_back(owner);
         return true;
       });
-  return members;
+  return owners;
 }
 
 RegistryResult<SubscriptionRef> RegistryTable::add_subscription(std::string_view topic, Pid subscriber, Deliver deliver,
@@ -158,13 +241,13 @@ void RegistryTable::monitor(Pid owner) {
     new_owners_.push_back(owner);
     if (std::exchange(woken_, true)) return;
   }
-  const SendResult sent = runtime_.send(registry, detail::NewOwners{});
-  if (sent == SendResult::ok) return;
+  // Gets into a full mailbox too; there is one of them at a time.
+  if (runtime_.notify(registry, detail::NewOwners{}) == SendResult::ok) return;
   const std::scoped_lock lock(new_owners_mutex_);
   if (attached() != registry) return;
-  // Dead: its successor gets all owners. Full: the next owner tries again for all.
+  // Dead: its successor gets all owners.
   woken_ = false;
-  if (sent == SendResult::noproc) new_owners_.clear();
+  new_owners_.clear();
 }
 
 std::vector<Pid> RegistryTable::attach(Pid registry) {
@@ -206,8 +289,10 @@ void RegistryTable::process_ended(Pid pid) {
     const auto ids = owners_.forget(pid);
     if (!ids) continue;
     for (const std::uint64_t id : *ids) {
-      if (detail::is_watch_id(id)) {
+      if (detail::is_name_watch_id(id)) {
         watches_.remove(WatchRef{id});
+      } else if (detail::is_resource_watch_id(id)) {
+        resource_watches_.remove(WatchRef{id});
       } else {
         topics_.remove(SubscriptionRef{id});
       }

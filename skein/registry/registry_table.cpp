@@ -2,6 +2,7 @@
 #include "skein/registry/registry_table.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <limits>
 #include <optional>
 
@@ -37,7 +38,9 @@ RegistryTable::RegistryTable(Runtime& runtime, RegistryOptions options)
       entries_(options_.limits.entries),
       sets_(entries_, options_.limits.sets),
       owners_(entries_),
-      watches_(runtime, options_.limits.watches),
+      watches_(runtime, options_.limits.watches, options_.limits.watch_backlog, detail::k_first_name_watch),
+      resource_watches_(runtime, options_.limits.watches, options_.limits.watch_backlog,
+                        detail::k_first_resource_watch),
       topics_(options_.limits.subscriptions) {}
 
 RegistryResult<void> RegistryTable::check_name(std::string_view name) const {
@@ -116,7 +119,11 @@ void RegistryTable::drop_entry(const Key& key, std::uint32_t index, bool is_agen
   entries_.hide(key, index);
   detail::ColdEntry& cold = entries_.cold(index);
   const std::size_t sets = cold.sets_count.load(std::memory_order_acquire);
-  for (std::size_t i = 0; i < sets; ++i) sets_.remove(index, i);
+  bool last = false;
+  for (std::size_t i = 0; i < sets; ++i) last = sets_.remove(index, i);
+  if (last && key.kind() == KeyKind::resource) {
+    (void)resource_watches_.tell(key.text(), NameChange::emptied, {}, owner);  // none of these ends by being told
+  }
   if (is_agent) {
     agents_[EntryTable::shard_of(key)].remove(cold.all_place, [&](std::uint64_t ref, auto to) {
       entries_.cold(static_cast<std::uint32_t>(ref >> 32U)).all_place = to;
@@ -126,9 +133,9 @@ void RegistryTable::drop_entry(const Key& key, std::uint32_t index, bool is_agen
   entries_.release(key, index);
 }
 
-void RegistryTable::move_entry(std::uint32_t index, Pid from, Pid to) {
+void RegistryTable::move_entry(const Key& key, std::uint32_t index, Pid from, Pid to) {
   owners_.unlink(from, index);
-  entries_.hot(index).owner.store(to.bits(), std::memory_order_release);
+  entries_.set_owner(key, index, to);
   if (owners_.link(to, index)) monitor(to);
 }
 
@@ -149,9 +156,18 @@ void RegistryTable::end_entry(const Key& key, std::uint32_t index, std::string_v
   // What was assigned to the old owner is not the heir's.
   entry.value.store(load_word(0, entry.incarnation.load(std::memory_order_acquire)), std::memory_order_release);
   entry.heartbeat.store(k_no_heartbeat, std::memory_order_release);
-  move_entry(index, owner, heir->first);
+  move_entry(key, index, owner, heir->first);
   watches_.tell_one(heir->second, heir->first, NameChange::failover, agent, heir->first, owner);
   tell(agent, NameChange::failover, heir->first, owner);
+}
+
+std::vector<Key> RegistryTable::capability_keys(const std::vector<std::string>& capabilities) {
+  std::vector<Key> sets;
+  sets.reserve(capabilities.size());
+  for (auto each = capabilities.begin(); each != capabilities.end(); ++each) {
+    if (std::find(capabilities.begin(), each, *each) == each) sets.emplace_back(KeyKind::capability_set, *each);
+  }
+  return sets;
 }
 
 RegistryResult<void> RegistryTable::register_agent(std::string_view id, Pid pid,
@@ -161,11 +177,7 @@ RegistryResult<void> RegistryTable::register_agent(std::string_view id, Pid pid,
     return checked;
   }
   if (!runtime_.is_alive(pid)) return registry_error(RegistryFailure::dead_process);
-  std::vector<Key> sets;
-  sets.reserve(capabilities.size());
-  for (auto each = capabilities.begin(); each != capabilities.end(); ++each) {
-    if (std::find(capabilities.begin(), each, *each) == each) sets.emplace_back(KeyKind::capability_set, *each);
-  }
+  const std::vector<Key> sets = capability_keys(capabilities);
   const Key key(KeyKind::agent, id);
   const auto lock = entries_.lock(key);
   if (const Pid holder = settle(key, id)) return registry_error(RegistryFailure::already_registered, holder);
@@ -200,7 +212,7 @@ RegistryResult<void> RegistryTable::give_away(std::string_view id, Pid from, Pid
   if (!holder) return registry_error(RegistryFailure::not_found);
   if (holder != from) return registry_error(RegistryFailure::not_owner, holder);
   if (from == to) return {};
-  move_entry(entries_.find_held(key), from, to);
+  move_entry(key, entries_.find_held(key), from, to);
   tell(id, NameChange::migrated, to, from);
   return {};
 }
@@ -209,6 +221,27 @@ RegistryResult<Pid> RegistryTable::find_agent(std::string_view id) const {
   const EntryTable::Seen seen = see_agent(id);
   if (!seen) return registry_error(RegistryFailure::not_found);
   return Pid::from_bits(seen.owner);
+}
+
+void RegistryTable::find_agents(std::span<const std::string_view> ids, std::span<Pid> found) const {
+  assert(ids.size() == found.size());
+  constexpr std::size_t k_batch = 16;
+  std::array<std::optional<Key>, k_batch> keys;
+  for (std::size_t begin = 0; begin < ids.size(); begin += k_batch) {
+    const std::size_t count = std::min(k_batch, ids.size() - begin);
+    for (std::size_t i = 0; i < count; ++i) {
+      keys[i].reset();
+      if (!is_readable(ids[begin + i])) continue;
+      keys[i].emplace(KeyKind::agent, ids[begin + i]);
+      entries_.prefetch(*keys[i]);
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      found[begin + i] = keys[i] ? Pid::from_bits(entries_.find(*keys[i]).owner) : Pid{};
+    }
+    for (Pid& each : found.subspan(begin, count)) {
+      if (!runtime_.is_alive(each)) each = Pid{};
+    }
+  }
 }
 
 template <class T, class Make>

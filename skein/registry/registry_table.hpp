@@ -33,6 +33,11 @@
 
 namespace skein::inline v0 {
 
+namespace detail {
+// Tells the Registry that take_new_owners has something for it.
+struct NewOwners {};
+}  // namespace detail
+
 // The capability that everybody has, in queries.
 inline constexpr std::string_view k_any_capability = "any";
 
@@ -41,6 +46,12 @@ using WallTime = std::chrono::system_clock::time_point;
 struct Heartbeat {
   Duration ago{};
   WallTime at;
+};
+
+// A name to take, with its capabilities.
+struct AgentName {
+  std::string id;
+  std::vector<std::string> capabilities = {};
 };
 
 struct RegistryOptions {
@@ -60,12 +71,23 @@ class RegistryTable {
   // Registers, or says who has the name already.
   RegistryResult<Pid> register_or_locate(std::string_view id, Pid pid,
                                          const std::vector<std::string>& capabilities = {});
+  // All of them or none, and nobody else gets one of them in between; a reader may see the first before the last. Fails
+  // as register_agent does, with too_many_names, or already_registered also when one name is there twice.
+  RegistryResult<void> register_agents(std::span<const AgentName> names, Pid pid);
   // A standby takes the name over, if there is one.
   RegistryResult<void> unregister_agent(std::string_view id);
   // Gives the name, with its capabilities and load, to another process. not_owner, dead_process.
   RegistryResult<void> give_away(std::string_view id, Pid from, Pid to);
 
   [[nodiscard]] RegistryResult<Pid> find_agent(std::string_view id) const;
+  // Many at once: found[i] becomes who has ids[i], or nobody. Among so many agents that each lookup waits for memory,
+  // this waits for a batch of them together. `found` is as long as `ids`.
+  void find_agents(std::span<const std::string_view> ids, std::span<Pid> found) const;
+  // noproc when nobody has the name.
+  template <class T>
+  SendResult send_to_agent(std::string_view id, T&& value) {
+    return runtime_.send(find_agent(id).value_or(Pid{}), std::forward<T>(value));
+  }
   // One Pid per registered name, in no particular order, at most `limit`; `any` gives all.
   [[nodiscard]] std::vector<Pid> find_agents_by_capability(std::string_view capability,
                                                            std::size_t limit = SIZE_MAX) const;
@@ -86,6 +108,8 @@ class RegistryTable {
   RegistryResult<Pid> await_agent(std::string_view id, Duration timeout);
   // The watcher gets NameEvents. Watching a free name: info is told unregistered, a standby takes it at once.
   RegistryResult<WatchRef> watch_name(std::string_view name, Pid watcher, WatchMode mode);
+  // The watcher gets a NameEvent `emptied` each time the last resource of that name goes, with its owner or before.
+  RegistryResult<WatchRef> watch_resource(std::string_view name, Pid watcher);
   // Nothing is sent for it afterwards; what was sent before may still arrive.
   void unwatch(WatchRef ref);
 
@@ -94,9 +118,16 @@ class RegistryTable {
   RegistryResult<void> remove_counter(std::string_view name, Pid owner);
   // The new value.
   RegistryResult<std::int64_t> update_counter(std::string_view name, Pid owner, std::int64_t by);
+  // Sets it; the value it had.
+  RegistryResult<std::int64_t> reset_counter(std::string_view name, Pid owner, std::int64_t value = 0);
   [[nodiscard]] RegistryResult<std::int64_t> counter(std::string_view name, Pid owner) const;
   // The sum over the counters of that name whose owners live; 0 when there are none.
   [[nodiscard]] RegistryResult<std::int64_t> sum_of_counters(std::string_view name) const;
+
+  // A resource belongs to a process: one per name and process. Count them, or be told when there is none (above).
+  RegistryResult<void> add_resource(std::string_view name, Pid owner);
+  RegistryResult<void> remove_resource(std::string_view name, Pid owner);
+  [[nodiscard]] std::size_t resource_count(std::string_view name) const;
 
   RegistryResult<void> join_group(std::string_view group, Pid member);
   RegistryResult<void> leave_group(std::string_view group, Pid member);
@@ -139,15 +170,18 @@ class RegistryTable {
   // Entries of all kinds, also of the dead whose Down has not been handled.
   [[nodiscard]] std::uint32_t entry_count() const { return entries_.count(); }
   [[nodiscard]] std::uint32_t set_count() const { return sets_.count(); }
-  [[nodiscard]] std::uint32_t watch_count() const { return watches_.count(); }
+  [[nodiscard]] std::uint32_t watch_count() const { return watches_.count() + resource_watches_.count(); }
+  // NameEvents that a watcher with watch_backlog messages waiting did not get.
+  [[nodiscard]] std::uint64_t dropped_events() const { return watches_.dropped() + resource_watches_.dropped(); }
   [[nodiscard]] std::size_t subscription_count() const { return topics_.count(); }
 
   // For the Registry process.
   // Makes `registry` the one that is told of new owners; returns those there are.
   [[nodiscard]] std::vector<Pid> attach(Pid registry);
   [[nodiscard]] Pid attached() const { return Pid::from_bits(process_.load(std::memory_order_acquire)); }
-  // Some of the owners to monitor; when there were more, it has to ask again without being told.
+  // Some of the owners to monitor; when there were more, it has to call wake_again.
   [[nodiscard]] std::vector<Pid> take_new_owners(std::size_t at_most);
+  void wake_again() { runtime_.notify(attached(), detail::NewOwners{}); }
   // Whether the Registry knows of all owners.
   [[nodiscard]] bool is_settled();
   // Removes all that a dead process owned.
@@ -164,6 +198,12 @@ class RegistryTable {
   [[nodiscard]] detail::EntryTable::Seen see(const detail::Key& key) const;
   [[nodiscard]] detail::EntryTable::Seen see_agent(std::string_view id) const;
   [[nodiscard]] Pid living_owner(std::uint64_t ref) const;
+  [[nodiscard]] static std::vector<detail::Key> capability_keys(const std::vector<std::string>& capabilities);
+  [[nodiscard]] std::vector<Pid> owners_in(const detail::Key& set) const;
+  // Changes a counter under its lock: change(before, &after) says whether it may be.
+  template <class Change>
+  RegistryResult<std::pair<std::int64_t, std::int64_t>> change_counter(std::string_view name, Pid owner,
+                                                                       Change&& change);
   RegistryResult<std::uint32_t> change_load(std::string_view id, std::int64_t by);
   // Puts what make(ref) returns for each agent into `into`, leaving out what is nothing.
   template <class T, class Make>
@@ -181,7 +221,7 @@ class RegistryTable {
                               std::span<const detail::Key> sets);
   void end_entry(const detail::Key& key, std::uint32_t index, std::string_view agent);
   void drop_entry(const detail::Key& key, std::uint32_t index, bool is_agent);
-  void move_entry(std::uint32_t index, Pid from, Pid to);
+  void move_entry(const detail::Key& key, std::uint32_t index, Pid from, Pid to);
   void tell(std::string_view agent, NameChange change, Pid pid, Pid previous);
 
   void monitor(Pid owner);
@@ -192,6 +232,7 @@ class RegistryTable {
   detail::Sets sets_;
   detail::Owners owners_;
   detail::NameWatches watches_;
+  detail::NameWatches resource_watches_;
   detail::Topics topics_;
   std::array<detail::EntrySet, detail::EntryTable::k_shards> agents_;  // all, by the shard of their name
 
@@ -200,10 +241,5 @@ class RegistryTable {
   std::vector<Pid> new_owners_;
   bool woken_ = false;  // the Registry was told, and has not taken them all yet
 };
-
-namespace detail {
-// Tells the Registry that take_new_owners has something for it.
-struct NewOwners {};
-}  // namespace detail
 
 }  // namespace skein::inline v0

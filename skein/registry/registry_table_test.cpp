@@ -3,7 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "skein/registry/registry_world.hpp"
 
@@ -363,6 +367,73 @@ TEST(RegistryError, every_text_says_what_to_do) {
     EXPECT_THAT(text, HasSubstr(text.find('(') != std::string::npos ? "(" : ": "));
     EXPECT_EQ(text.find("unknown"), std::string::npos) << text;
   }
+}
+
+TEST(RegistryTable, registers_many_names_or_none) {
+  World world({.entries = 4, .names_at_once = 5});
+  const Pid pid = world.agent();
+  const Pid other = world.agent();
+  using Names = std::vector<AgentName>;
+  ASSERT_TRUE(world.table.register_agents(Names{{"a", {"execute"}}, {"b"}}, pid));
+  EXPECT_EQ(world.table.find_agent("a"), pid);
+  EXPECT_EQ(world.table.find_agent("b"), pid);
+  EXPECT_EQ(world.table.find_agents_by_capability("execute").size(), 1U);
+  const auto none_but_two = [&](const Names& names, Pid who, RegistryFailure why) {
+    EXPECT_EQ(failure_of(world.table.register_agents(names, who)), why);
+    EXPECT_EQ(world.table.entry_count(), 2U);
+    EXPECT_FALSE(world.table.find_agent("c"));
+  };
+  none_but_two({{"c"}, {"b"}}, other, RegistryFailure::already_registered);
+  none_but_two({{"c"}, {"c"}}, other, RegistryFailure::already_registered);
+  none_but_two({{"c"}, {""}}, other, RegistryFailure::bad_name);
+  none_but_two({{"c"}, {"d", {""}}}, other, RegistryFailure::bad_capability);
+  none_but_two({{"c"}, {"d"}, {"e"}}, other, RegistryFailure::full);
+  none_but_two({{"c"}, {"d"}, {"e"}, {"f"}, {"g"}, {"h"}}, other, RegistryFailure::too_many_names);
+  none_but_two({{"c"}}, Pid{}, RegistryFailure::dead_process);
+  EXPECT_TRUE(world.table.register_agents(Names{}, pid));
+  EXPECT_TRUE(world.table.register_agents(Names{{"c"}, {"d"}}, other));
+}
+
+TEST(RegistryTable, resets_a_counter_and_says_what_it_was) {
+  World world;
+  const Pid pid = world.agent();
+  ASSERT_TRUE(world.table.add_counter("jobs", pid, 7));
+  EXPECT_EQ(world.table.reset_counter("jobs", pid), 7);
+  EXPECT_EQ(world.table.counter("jobs", pid), 0);
+  EXPECT_EQ(world.table.reset_counter("jobs", pid, 5), 0);
+  EXPECT_EQ(world.table.sum_of_counters("jobs"), 5);
+  EXPECT_EQ(failure_of(world.table.reset_counter("other", pid)), RegistryFailure::not_found);
+}
+
+TEST(RegistryTable, sends_to_whoever_has_a_name) {
+  World world;
+  const Pid pid = world.listener();
+  ASSERT_TRUE(world.table.register_agent("a", pid));
+  EXPECT_EQ(world.table.send_to_agent("a", 5), SendResult::ok);
+  EXPECT_EQ(world.table.send_to_agent("b", 5), SendResult::noproc);
+}
+
+TEST(RegistryTable, finds_many_at_once) {
+  World world;
+  const Pid dead = world.agent();
+  const Pid living = world.agent();
+  std::vector<std::string> names;
+  for (int i = 0; i < 50; ++i) {
+    names.push_back("agent-" + std::to_string(i));
+    if (i % 5 == 0) continue;
+    ASSERT_TRUE(world.table.register_agent(names.back(), i % 7 == 0 ? dead : living));
+  }
+  world.kill(world.registry);
+  world.kill(dead);
+  names.emplace_back();
+  names.emplace_back(1'000, 'x');
+  const std::vector<std::string_view> ids(names.begin(), names.end());
+  std::vector<Pid> found(ids.size(), dead);
+  world.table.find_agents(ids, found);
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    EXPECT_EQ(found[i], world.table.find_agent(ids[i]).value_or(Pid{})) << ids[i];
+  }
+  EXPECT_EQ(std::ranges::count(found, living), 34);
 }
 
 }  // namespace

@@ -263,11 +263,104 @@ TEST(Registry, a_standby_for_a_free_name_has_it_at_once) {
   EXPECT_THAT(changes(world.heard(standby)), ElementsAre(NameChange::failover));
 }
 
+TEST(Registry, an_event_gets_into_a_mailbox_that_is_full) {
+  World world;
+  for (const FullMailbox policy : {FullMailbox::reject, FullMailbox::drop_newest, FullMailbox::drop_oldest}) {
+    SpawnOptions options;
+    options.mailbox_limit = 2;
+    options.when_full = policy;
+    const Pid watcher = world.runtime.spawn_with<Listener>(options);
+    const Pid owner = world.agent();
+    ASSERT_TRUE(world.table.register_agent("n", owner));
+    ASSERT_TRUE(world.table.watch_name("n", watcher, WatchMode::info));
+    for (int i = 0; i < 10; ++i) (void)world.runtime.send(watcher, i);
+    ASSERT_TRUE(world.table.unregister_agent("n"));
+    for (int i = 0; i < 10; ++i) (void)world.runtime.send(watcher, i);
+    world.runtime.run_ready();
+    EXPECT_THAT(changes(world.heard(watcher)), ElementsAre(NameChange::unregistered));
+  }
+  EXPECT_EQ(world.table.dropped_events(), 0U);
+}
+
+TEST(Registry, events_beyond_the_backlog_are_dropped_and_counted) {
+  World world({.watch_backlog = 5});
+  const Pid watcher = world.runtime.spawn<Listener>();
+  const Pid owner = world.agent();
+  ASSERT_TRUE(world.table.watch_name("n", watcher, WatchMode::follow));
+  for (int i = 0; i < 4; ++i) {
+    ASSERT_TRUE(world.table.register_agent("n", owner));
+    ASSERT_TRUE(world.table.unregister_agent("n"));
+  }
+  EXPECT_EQ(world.table.dropped_events() + world.heard(watcher).events.size(), 9U);
+  EXPECT_GT(world.table.dropped_events(), 0U);
+}
+
+TEST(Registry, a_standby_for_a_free_name_needs_no_room_among_the_watches) {
+  World world({.watches = 0});
+  const Pid standby = world.listener();
+  ASSERT_TRUE(world.table.watch_name("n", standby, WatchMode::standby));
+  EXPECT_EQ(world.table.find_agent("n"), standby);
+  EXPECT_THAT(changes(world.heard(standby)), ElementsAre(NameChange::failover));
+  const Pid other = world.listener();
+  EXPECT_EQ(failure_of(world.table.watch_name("n", other, WatchMode::standby)), Failure::full);
+}
+
+TEST(Registry, monitors_the_last_owner_though_its_mailbox_was_full) {
+  World world;
+  world.kill(world.registry);
+  SpawnOptions options;
+  options.mailbox_limit = 1;
+  world.registry = world.runtime.spawn_with<Registry>(options, world.shared);
+  world.runtime.run_ready();
+  const Pid owner = world.agent();
+  for (int i = 0; i < 5; ++i) (void)world.runtime.send(world.registry, i);
+  ASSERT_TRUE(world.table.register_agent("n", owner));
+  world.runtime.run_ready();
+  EXPECT_TRUE(world.table.is_settled());
+  world.kill(owner);
+  EXPECT_EQ(world.table.entry_count(), 0U);
+}
+
+TEST(Registry, tells_when_the_last_resource_of_a_name_is_gone) {
+  World world;
+  const Pid watcher = world.listener();
+  const Pid a = world.agent();
+  const Pid b = world.agent();
+  ASSERT_TRUE(world.table.add_resource("slot", a));
+  ASSERT_TRUE(world.table.add_resource("slot", b));
+  ASSERT_TRUE(world.table.add_resource("other", b));
+  EXPECT_EQ(failure_of(world.table.add_resource("slot", a)), Failure::already_registered);
+  const auto ref = world.table.watch_resource("slot", watcher);
+  ASSERT_TRUE(ref);
+  EXPECT_EQ(world.table.resource_count("slot"), 2U);
+  ASSERT_TRUE(world.table.remove_resource("slot", a));
+  EXPECT_EQ(world.table.resource_count("slot"), 1U);
+  EXPECT_THAT(world.heard(watcher).events, IsEmpty());
+  world.kill(b);
+  EXPECT_EQ(world.table.resource_count("slot"), 0U);
+  // Each time, until it is not wanted any more.
+  ASSERT_TRUE(world.table.add_resource("slot", a));
+  ASSERT_TRUE(world.table.remove_resource("slot", a));
+  const auto heard = world.heard(watcher);
+  ASSERT_THAT(changes(heard), ElementsAre(NameChange::emptied, NameChange::emptied));
+  EXPECT_EQ(heard.events[0].name, "slot");
+  EXPECT_EQ(heard.events[0].previous, b);
+  EXPECT_EQ(heard.events[0].ref, *ref);
+  world.table.unwatch(*ref);
+  ASSERT_TRUE(world.table.add_resource("slot", a));
+  ASSERT_TRUE(world.table.remove_resource("slot", a));
+  EXPECT_EQ(world.heard(watcher).events.size(), 2U);
+  EXPECT_EQ(world.table.watch_count(), 0U);
+  ASSERT_TRUE(world.table.watch_resource("slot", watcher));
+  world.kill(watcher);
+  EXPECT_EQ(world.table.watch_count(), 0U) << "it goes with its watcher";
+}
+
 TEST(Registry, describes_itself) {
   World world;
   ASSERT_TRUE(world.table.register_agent("a", world.agent(), {"execute"}));
   EXPECT_EQ(world.runtime.describe(world.registry).value_or(""),
-            "1 entries, 1 sets, 0 watches, 0 subscriptions, 0 waits");
+            "1 entries, 1 sets, 0 watches, 0 subscriptions, 0 waits, 0 events dropped");
 }
 
 }  // namespace

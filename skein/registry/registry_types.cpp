@@ -22,6 +22,9 @@ std::string RegistryError::text() const {
     case RegistryFailure::too_many_capabilities:
       return fmt::format("a list may name {} capabilities at most (capabilities_per_agent, capabilities_per_query)",
                          limit);
+    case RegistryFailure::too_many_names:
+      return fmt::format("{} names can be registered at once at most (names_at_once): register the rest after them",
+                         limit);
     case RegistryFailure::full:
       return fmt::format("the registry is full ({}): raise the limit or unregister what is not needed", limit);
     case RegistryFailure::load_below_zero:

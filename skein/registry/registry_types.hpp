@@ -21,9 +21,12 @@ struct RegistryLimits {
   std::size_t capabilities_per_query = k_capabilities_max;  // of query_agents
   std::uint32_t entries = 4'000'000;                        // agents, counters and group memberships together
   std::uint32_t sets = 100'000;                             // capabilities, counter names and groups in use
-  std::uint32_t watches = 1'000'000;                        // on names
+  std::uint32_t watches = 1'000'000;                        // on names, and as many on resources
+  std::uint32_t watch_backlog = 2'000'000;  // messages that wait for a watcher, from which on it misses events
   std::uint32_t subscriptions = 1'000'000;
-  std::uint32_t waits = 100'000;  // processes and threads in await_agent
+  std::uint32_t waits = 100'000;         // processes and threads in await_agent
+  std::size_t names_at_once = 10'000;    // of register_agents
+  std::size_t pool_workers = 1'000'000;  // of one WorkerPool
 };
 
 enum class RegistryFailure : std::uint8_t {
@@ -34,7 +37,8 @@ enum class RegistryFailure : std::uint8_t {
   bad_name,               // empty, or more than `limit` bytes
   bad_capability,         // likewise
   too_many_capabilities,  // more than `limit` in one list
-  full,                   // `limit` entries, sets, watches, subscriptions or waits are there
+  too_many_names,         // more than `limit` in one list
+  full,                   // `limit` entries, sets, watches, subscriptions, waits or workers are there
   load_below_zero,        // nothing was changed
   load_too_large,         // likewise
   counter_overflow,       // likewise

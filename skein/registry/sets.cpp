@@ -53,10 +53,10 @@ bool Sets::add(const Key& set, std::uint32_t index, std::uint32_t incarnation, s
   return true;
 }
 
-void Sets::remove(std::uint32_t index, std::size_t i) {
+bool Sets::remove(std::uint32_t index, std::size_t i) {
   std::atomic<std::uint64_t>& link = entries_.set_link(index, i);
   const std::uint64_t before = link.load(std::memory_order_acquire);
-  if (before == 0) return;
+  if (before == 0) return false;
   const auto set = static_cast<std::uint32_t>((before >> 32U) - 1);
   Named& from = named(set);
   // Stable while this entry is a member.
@@ -66,9 +66,10 @@ void Sets::remove(std::uint32_t index, std::size_t i) {
   const auto place = static_cast<std::uint32_t>(link.load(std::memory_order_acquire));
   from.members.remove(place, [&](std::uint64_t ref, std::uint32_t to) { note_move(set, ref, to); });
   link.store(0, std::memory_order_release);
-  if (from.members.size() != 0) return;
+  if (from.members.size() != 0) return false;
   table_.hide(key, set);
   table_.release(key, set);
+  return true;
 }
 
 std::vector<std::string> Sets::names_of(std::uint64_t ref) const {

@@ -21,8 +21,8 @@ class Sets {
 
   // Puts the entry, which will have that incarnation, into the set; `i` counts the entry's sets. False: no room.
   [[nodiscard]] bool add(const Key& set, std::uint32_t index, std::uint32_t incarnation, std::size_t i);
-  // Takes the entry out of its `i`th set.
-  void remove(std::uint32_t index, std::size_t i);
+  // Takes the entry out of its `i`th set. True: it was the last one there.
+  bool remove(std::uint32_t index, std::size_t i);
 
   // Calls begin() and then call(ref) for each member until it returns false; both again if the set was moved meanwhile.
   template <class Begin, class Call>

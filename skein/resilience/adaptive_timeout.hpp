@@ -5,7 +5,12 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "skein/base/time.hpp"
@@ -18,17 +23,30 @@ struct AdaptiveTimeoutOptions {
   double factor = 2.0;
   std::size_t window = 256;
   std::size_t minimum = 16;
+
+  // What is wrong with these options, or nothing.
+  [[nodiscard]] std::optional<std::string> problem() const {
+    if (shortest <= Duration::zero()) return "shortest must be above 0";
+    if (longest < shortest) return "longest must not be below shortest";
+    if (!std::isfinite(factor) || factor < 1.0) return "factor must be a number of at least 1";
+    if (window == 0 || window > 1'000'000) return "window must be from 1 to 1000000";
+    if (minimum == 0 || minimum > window) return "minimum must be from 1 to window";
+    return std::nullopt;
+  }
 };
 
 class AdaptiveTimeout {
  public:
-  explicit AdaptiveTimeout(AdaptiveTimeoutOptions options = {}) : options_(options) {}
+  // Throws std::invalid_argument with what problem() says.
+  explicit AdaptiveTimeout(AdaptiveTimeoutOptions options = {}) : options_(options) {
+    if (const auto problem = options_.problem()) throw std::invalid_argument("adaptive timeout: " + *problem);
+  }
 
   void observe(Duration latency) {
     const Duration seen = std::max(latency, Duration::zero());
     if (ring_.size() < options_.window) {
       ring_.push_back(seen);
-    } else if (!ring_.empty()) {
+    } else {
       ring_[next_] = seen;
       next_ = (next_ + 1) % ring_.size();
     }

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+#include <stdexcept>
+
 namespace skein {
 namespace {
 
@@ -37,6 +40,19 @@ TEST(AdaptiveTimeout, takes_a_negative_latency_as_none) {
   for (int i = 0; i < 20; ++i) timeout.observe(seconds(-5));
   EXPECT_EQ(timeout.p95(), Duration::zero());
   EXPECT_EQ(timeout.timeout(), seconds(1));
+}
+
+TEST(AdaptiveTimeout, refuses_options_that_make_no_sense) {
+  for (auto change : std::initializer_list<void (*)(AdaptiveTimeoutOptions&)>{
+           [](AdaptiveTimeoutOptions& o) { o.shortest = Duration::zero(); },
+           [](AdaptiveTimeoutOptions& o) { o.longest = milliseconds(10); },
+           [](AdaptiveTimeoutOptions& o) { o.factor = std::numeric_limits<double>::quiet_NaN(); },
+           [](AdaptiveTimeoutOptions& o) { o.factor = -2; }, [](AdaptiveTimeoutOptions& o) { o.window = 0; },
+           [](AdaptiveTimeoutOptions& o) { o.minimum = 0; }, [](AdaptiveTimeoutOptions& o) { o.minimum = 257; }}) {
+    AdaptiveTimeoutOptions options;
+    change(options);
+    EXPECT_THROW(AdaptiveTimeout{options}, std::invalid_argument);
+  }
 }
 
 }  // namespace

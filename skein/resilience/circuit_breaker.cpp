@@ -66,7 +66,7 @@ void CircuitBreaker::expire(Instant now) {
     return;
   }
   // Ids are given in the order of time, so the oldest is first.
-  while (!under_way_.empty() && latest_ - under_way_.begin()->second >= options_.operation_timeout) {
+  while (!under_way_.empty() && between(under_way_.begin()->second, latest_) >= options_.operation_timeout) {
     under_way_.erase(under_way_.begin());
     ++metrics_.timed_out;
     count(false, latest_);

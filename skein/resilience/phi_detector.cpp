@@ -37,7 +37,7 @@ std::optional<std::string> PhiOptions::problem() const {
   return std::nullopt;
 }
 
-PhiDetector::PhiDetector(PhiOptions options) : options_(options) {
+PhiDetector::PhiDetector(PhiOptions options) : options_(options), usual_gap_(least_gap()) {
   if (const auto problem = options_.problem()) throw std::invalid_argument("phi detector: " + *problem);
 }
 
@@ -54,6 +54,18 @@ void PhiDetector::learn(double interval_ns) {
   }
   sum_ += interval;
   squares_ += interval * interval;
+  if (next_ != 0 || ring_.size() < options_.window) return;
+  // Once a window, afresh: what was added and taken away again leaves rounding behind, a lot after a long interval.
+  sum_ = 0;
+  squares_ = 0;
+  for (const double each : ring_) {
+    sum_ += each;
+    squares_ += each * each;
+  }
+}
+
+Instant PhiDetector::latest(Instant now) const {
+  return std::max({now, last_.value_or(Instant::min()), last_asked_.value_or(Instant::min())});
 }
 
 void PhiDetector::heartbeat(Instant now) {
@@ -65,22 +77,30 @@ void PhiDetector::heartbeat(Instant now) {
     last_ = now;
     return;
   }
-  const Instant at = std::max(now, *last_);
-  if (is_available(at)) learn(static_cast<double>((at - *last_ - forgiven_).count()));
+  const Instant at = latest(now);
+  // Read before the asker has noticed that it slept.
+  if (last_asked_ && is_pause(between(*last_asked_, at))) woken_ = at;
+  const bool after_sleep = woken_ && *last_ < later(*woken_, mean());
+  if (!after_sleep && is_available(at)) learn(static_cast<double>((between(*last_, at) - forgiven_).count()));
   last_ = at;
   forgiven_ = Duration::zero();
 }
 
 void PhiDetector::asked(Instant now) {
-  if (last_asked_ && now > *last_asked_) {
-    const Duration gap = now - *last_asked_;
-    // Only time after the last heartbeat can be held against the node.
-    if (gap > options_.local_pause && last_ && now > *last_) {
-      forgiven_ += std::min(gap, now - *last_);
-      forgiven_ = std::min(forgiven_, now - *last_);
+  const Instant at = latest(now);
+  if (last_asked_) {
+    const Duration gap = between(*last_asked_, at);
+    if (is_pause(gap)) {
+      // Only time after the last heartbeat can be held against the node; what is usual counts all the same.
+      const Duration quiet = last_ ? between(*last_, at) : Duration::zero();
+      forgiven_ += std::min(gap - usual_gap_, quiet - forgiven_);
+      woken_ = at;
+      usual_gap_ *= 2;
+    } else {
+      usual_gap_ = std::max(least_gap(), usual_gap_ + (gap - usual_gap_) / 8);
     }
   }
-  if (!last_asked_ || now > *last_asked_) last_asked_ = now;
+  last_asked_ = at;
 }
 
 Duration PhiDetector::mean() const {
@@ -98,8 +118,8 @@ Duration PhiDetector::deviation() const {
 }
 
 double PhiDetector::phi(Instant now) const {
-  if (!last_ || now <= *last_) return 0.0;
-  const Duration quiet = now - *last_ - forgiven_;
+  if (!last_) return 0.0;
+  const Duration quiet = between(*last_, latest(now)) - forgiven_;
   if (quiet <= Duration::zero()) return 0.0;
   const auto expected = static_cast<double>(mean().count()) + static_cast<double>(options_.acceptable_pause.count());
   const double value = tail(static_cast<double>(quiet.count()), expected, static_cast<double>(deviation().count()));

@@ -95,6 +95,77 @@ TEST(PhiDetector, withholds_judgement_after_the_asker_slept) {
   EXPECT_FALSE(detector.is_available(at(71'000)));
 }
 
+TEST(PhiDetector, convicts_also_when_it_is_asked_less_often_than_the_local_pause) {
+  for (const std::int64_t every : {1'500, 2'000, 10'000, 60'000}) {
+    PhiDetector detector(fast());
+    std::int64_t ms = 0;
+    for (; ms < 50 * every; ms += 100) {
+      detector.heartbeat(at(ms));
+      if (ms % every == 0) detector.asked(at(ms));
+    }
+    std::int64_t convicted = 0;
+    for (std::int64_t ask = 1; ask <= 3 && convicted == 0; ++ask) {
+      const std::int64_t now = 49 * every + (ask + 1) * every;
+      detector.asked(at(now));
+      if (!detector.is_available(at(now))) convicted = ask;
+    }
+    EXPECT_GT(convicted, 0) << "asked every " << every << " ms";
+  }
+}
+
+TEST(PhiDetector, forgives_a_few_gaps_at_most_when_the_first_questions_are_far_apart) {
+  PhiDetector detector(fast());
+  detector.heartbeat(at(0));
+  detector.asked(at(0));
+  int asked = 0;
+  for (std::int64_t ms = 60'000; asked < 20; ms += 60'000, ++asked) {
+    detector.asked(at(ms));
+    if (!detector.is_available(at(ms))) break;
+  }
+  EXPECT_LT(asked, 8);
+}
+
+TEST(PhiDetector, learns_nothing_from_heartbeats_that_waited_while_it_slept) {
+  for (const bool question_first : {true, false}) {
+    PhiDetector detector(fast());
+    std::int64_t ms = 0;
+    for (; ms <= 10'000; ms += 100) {
+      detector.heartbeat(at(ms));
+      detector.asked(at(ms));
+    }
+    const Duration mean = detector.mean();
+    const std::size_t known = detector.intervals();
+    // A minute of heartbeats is read within a millisecond.
+    if (question_first) detector.asked(at(70'000));
+    for (int i = 0; i < 600; ++i) detector.heartbeat(Instant(seconds(70)) + Duration(i * 1'000));
+    if (!question_first) detector.asked(at(70'001));
+    EXPECT_TRUE(detector.is_available(at(70'001)));
+    EXPECT_EQ(detector.mean(), mean);
+    EXPECT_EQ(detector.intervals(), known);
+    // And then it learns again.
+    for (ms = 70'100; ms < 71'000; ms += 100) {
+      detector.heartbeat(at(ms));
+      detector.asked(at(ms));
+    }
+    EXPECT_GT(detector.intervals(), known);
+    EXPECT_NEAR(static_cast<double>(detector.mean().count()), 1e8, 1e6);
+  }
+}
+
+TEST(PhiDetector, a_long_interval_that_has_left_the_window_leaves_nothing_behind) {
+  PhiOptions options = fast();
+  options.window = 10;
+  options.min_deviation = milliseconds(1);
+  options.acceptable_pause = Duration::max();
+  PhiDetector detector(options);
+  Instant now{};
+  detector.heartbeat(now);
+  detector.heartbeat(now += Duration(900'000'000'000'000'000));
+  for (int i = 0; i < 40; ++i) detector.heartbeat(now += milliseconds(i % 2 == 0 ? 50 : 150));
+  EXPECT_NEAR(static_cast<double>(detector.mean().count()), 1e8, 1e3);
+  EXPECT_NEAR(static_cast<double>(detector.deviation().count()), 5e7, 1e3);
+}
+
 TEST(PhiDetector, refuses_options_that_make_no_sense) {
   for (auto change : std::initializer_list<void (*)(PhiOptions&)>{
            [](PhiOptions& o) { o.threshold = 0; },
@@ -117,10 +188,10 @@ RC_GTEST_PROP(PhiDetector, is_finite_for_any_sequence_of_times, ()) {
   PhiDetector detector(options);
   const auto times = *rc::gen::container<std::vector<std::int64_t>>(rc::gen::arbitrary<std::int64_t>());
   for (const std::int64_t time : times) {
-    // Half the range each way, so that differences fit.
-    const Instant now{Duration(time / 2)};
+    const Instant now{Duration(time)};
+    if (*rc::gen::arbitrary<bool>()) detector.asked(now);
     detector.heartbeat(now);
-    const double phi = detector.phi(Instant(Duration(time / 2 + 12'345)));
+    const double phi = detector.phi(later(now, Duration(12'345)));
     RC_ASSERT(std::isfinite(phi));
     RC_ASSERT(phi >= 0.0);
     RC_ASSERT(phi <= PhiDetector::k_phi_max);

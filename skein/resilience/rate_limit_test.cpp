@@ -37,6 +37,27 @@ TEST(RateLimit, a_clock_that_goes_back_gives_nothing) {
   EXPECT_EQ(limit.take(at(6000)), Duration::zero());
 }
 
+TEST(RateLimit, a_rate_that_does_not_divide_the_period_is_kept_exactly) {
+  // 3 per 10 ns would be 3.33 if a call's share were rounded to 3 ns.
+  RateLimit limit(3, Duration(10), 2);
+  std::uint64_t passed = 0;
+  for (std::int64_t ns = 0; ns <= 1'000'000; ++ns) passed += limit.take(Instant(Duration(ns))) == Duration::zero();
+  EXPECT_EQ(passed, 300'002U) << "what flowed in, and the two that were saved up";
+  RateLimit fast(1'000, Duration(1), 1'000);
+  passed = 0;
+  for (int i = 0; i < 2'000; ++i) passed += fast.take(Instant(Duration(5))) == Duration::zero();
+  EXPECT_EQ(passed, 1'000U) << "a call may be worth less than a nanosecond";
+}
+
+TEST(RateLimit, holds_for_the_largest_numbers_and_the_farthest_times) {
+  RateLimit limit(1, Duration::max(), UINT32_MAX);
+  EXPECT_EQ(limit.take(Instant::min()), Duration::zero());
+  EXPECT_EQ(limit.take(Instant::max()), Duration::zero());
+  RateLimit slow(1, Duration::max(), 1);
+  EXPECT_EQ(slow.take(Instant::max()), Duration::zero());
+  EXPECT_EQ(slow.take(Instant::max()), Duration::max());
+}
+
 TEST(RateLimit, refuses_zeroes) {
   EXPECT_THROW(RateLimit(0, seconds(1), 1), std::invalid_argument);
   EXPECT_THROW(RateLimit(1, Duration::zero(), 1), std::invalid_argument);

@@ -12,6 +12,12 @@ RetryOptions checked(const RetryOptions& options) {
   return options;
 }
 
+// Written so that an infinite product is capped too, and one that is no number (0 times infinity) is none.
+Duration capped(double delay_ns, Duration longest) {
+  if (!(delay_ns > 0)) return Duration::zero();
+  return delay_ns < static_cast<double>(longest.count()) ? Duration(static_cast<std::int64_t>(delay_ns)) : longest;
+}
+
 }  // namespace
 
 std::string_view error_class_name(ErrorClass error) {
@@ -64,9 +70,7 @@ std::optional<Duration> RetryPolicy::base_delay(std::uint32_t attempt, ErrorClas
       delay = first * std::pow(options.factor, attempt - 1);
       break;
   }
-  const auto longest = static_cast<double>(options.longest.count());
-  // Written so that an infinite product is capped too.
-  return delay < longest ? Duration(static_cast<std::int64_t>(delay)) : options.longest;
+  return capped(delay, options.longest);
 }
 
 std::optional<Duration> RetryPolicy::next(std::uint32_t attempt, ErrorClass error, Random& random,
@@ -74,8 +78,8 @@ std::optional<Duration> RetryPolicy::next(std::uint32_t attempt, ErrorClass erro
   const auto base = base_delay(attempt, error);
   if (!base) return std::nullopt;
   const double spread = 1.0 + options(error).jitter * (2.0 * random.unit() - 1.0);
-  const Duration delay(static_cast<std::int64_t>(static_cast<double>(base->count()) * spread));
-  return std::max({delay, retry_after.value_or(Duration::zero()), Duration::zero()});
+  const Duration delay = capped(static_cast<double>(base->count()) * spread, options(error).longest);
+  return std::max(delay, honoured(retry_after));
 }
 
 }  // namespace skein::inline v0

@@ -2,9 +2,11 @@
 //
 // Attempts count from 1: after attempt n failed, next() says how long to wait before attempt n + 1, or nothing.
 // Each class of error may have a policy of its own; permanent errors are not retried, rate-limited ones wait as long as
-// the other side asked (Retry-After), if that is longer. One thread at a time because of the generator handed in.
+// the other side asked (Retry-After), if that is longer. How long the other side may ask for is limited in one place,
+// honoured(), for everybody who heeds it. One thread at a time because of the generator handed in.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -20,6 +22,14 @@ enum class ErrorClass : std::uint8_t { transient, permanent, rate_limited, resou
 inline constexpr std::size_t k_error_classes = 4;
 [[nodiscard]] std::string_view error_class_name(ErrorClass error);
 
+// The longest Retry-After that is heeded: nobody may park our work for days.
+inline constexpr Duration k_retry_after_max = std::chrono::minutes(10);
+
+// What is made of a Retry-After: nothing or a negative one is zero, more than k_retry_after_max is that.
+[[nodiscard]] constexpr Duration honoured(std::optional<Duration> retry_after) {
+  return std::clamp(retry_after.value_or(Duration::zero()), Duration::zero(), k_retry_after_max);
+}
+
 enum class Growth : std::uint8_t { none, fixed, linear, exponential };
 
 struct RetryOptions {
@@ -27,7 +37,7 @@ struct RetryOptions {
   Growth growth = Growth::exponential;
   Duration first = std::chrono::milliseconds(100);
   double factor = 2.0;                         // of exponential growth
-  Duration longest = std::chrono::seconds(5);  // before jitter
+  Duration longest = std::chrono::seconds(5);  // with jitter too; only Retry-After can ask for more
   double jitter = 0.1;                         // each delay varies by this share, up and down
 
   [[nodiscard]] std::optional<std::string> problem() const;

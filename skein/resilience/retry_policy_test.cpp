@@ -75,6 +75,38 @@ TEST(RetryPolicy, waits_as_long_as_the_other_side_asked) {
   EXPECT_GE(*policy.next(1, ErrorClass::rate_limited, random, milliseconds(-5)), milliseconds(90));
 }
 
+TEST(RetryPolicy, jitter_never_exceeds_the_longest_delay) {
+  for (const Duration longest : {Duration(seconds(5)), Duration::max()}) {
+    RetryOptions options;
+    options.attempts = 1'000;
+    options.longest = longest;
+    options.jitter = 1.0;
+    const RetryPolicy policy(options);
+    Random random(3);
+    for (int i = 0; i < 1'000; ++i) {
+      const Duration delay = *policy.next(900, ErrorClass::transient, random);
+      ASSERT_GE(delay, Duration::zero());
+      ASSERT_LE(delay, longest);
+    }
+  }
+}
+
+TEST(RetryPolicy, no_first_delay_stays_none_however_often_it_doubles) {
+  RetryOptions options;
+  options.attempts = UINT32_MAX;
+  options.first = Duration::zero();
+  EXPECT_EQ(RetryPolicy(options).base_delay(2'000'000, ErrorClass::transient), Duration::zero());
+}
+
+TEST(RetryPolicy, heeds_a_retry_after_up_to_its_limit) {
+  const RetryPolicy policy;
+  Random random(1);
+  EXPECT_EQ(policy.next(1, ErrorClass::rate_limited, random, std::chrono::hours(48)), k_retry_after_max);
+  EXPECT_EQ(policy.next(1, ErrorClass::rate_limited, random, k_forever), k_retry_after_max);
+  EXPECT_EQ(honoured(std::nullopt), Duration::zero());
+  EXPECT_EQ(honoured(seconds(-1)), Duration::zero());
+}
+
 TEST(RetryPolicy, a_class_may_have_its_own_policy) {
   RetryPolicy policy;
   RetryOptions patient;

@@ -50,6 +50,7 @@ Remains empty_slot(Core& core, Slot& slot) {
   slot.popped = 0;
   slot.first_monitor = Watcher{};
   slot.phase.store(Phase::free, std::memory_order_relaxed);
+  core.table.mark_dead(slot);
   remains.left = slot.mailbox.close();
   // From here on senders see that it is dead by the generation.
   slot.generation.store(remains.pid.generation() + 1, std::memory_order_release);

@@ -50,6 +50,7 @@ enum class MessageKind : std::uint8_t {
   start_reply,  // the answer to a synchronous start
   job_done,     // a blocking job of this process returned
   tick,         // its wheel entry fired: look at the deadline
+  notice,       // for handle_info like info, but it always gets in: who sends it sees to it that it is not flooded
   exit_signal,  // from here on: signals, which always get in
   link,         // payload: the Pid it is meant for; monitor likewise
   unlink,

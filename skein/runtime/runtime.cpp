@@ -54,11 +54,7 @@ void Runtime::exit(Pid pid, ExitReason reason) {
 
 Pid Runtime::whereis(std::string_view name) { return core_->names.find(name); }
 
-bool Runtime::is_alive(Pid pid) const {
-  const detail::Slot* slot = pid ? core_->table.find(pid) : nullptr;
-  return slot != nullptr && slot->generation.load(std::memory_order_acquire) == pid.generation() &&
-         !slot->mailbox.is_dead();
-}
+bool Runtime::is_alive(Pid pid) const { return core_->table.is_alive(pid); }
 
 std::optional<ExitReason> Runtime::wait_for_end(Pid pid, Duration timeout) {
   auto reason = run(&watch_end, pid, timeout);

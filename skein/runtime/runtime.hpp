@@ -92,6 +92,11 @@ class Runtime {
   SendResult send(Pid to, T&& value) {
     return detail::deliver(core(), to, detail::make_node(detail::MessageKind::info, std::forward<T>(value)));
   }
+  // Gets in also when the mailbox is full, as a Down does. For what is told once, and by one who limits how much.
+  template <class T>
+  SendResult notify(Pid to, T&& value) {
+    return detail::deliver(core(), to, detail::make_node(detail::MessageKind::notice, std::forward<T>(value)));
+  }
   template <class S, class Note>
   SendResult cast(Pid server, Note note) {
     auto* node = detail::make_node(detail::MessageKind::cast, std::move(note));

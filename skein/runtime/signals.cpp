@@ -223,6 +223,7 @@ void take_mail(Core& core, Slot& slot) {
     }
     switch (node->kind) {
       case MessageKind::info:
+      case MessageKind::notice:
       case MessageKind::request:
       case MessageKind::cast:
         append(slot, node);

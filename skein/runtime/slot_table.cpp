@@ -9,18 +9,32 @@
 
 namespace skein::inline v0::detail {
 
+namespace {
+
+void* reserve(std::size_t bytes) {
+  void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory != MAP_FAILED) return memory;
+  throw std::system_error(errno, std::generic_category(), "reserving address space for processes (max_processes)");
+}
+
+}  // namespace
+
 // Fresh pages are zero, and a slot that was never used must read as dead with generation 1; so it is constructed when
 // it is claimed first, and until then a sender is stopped by the generation, which is 0 in no Pid.
 SlotTable::SlotTable(std::uint32_t capacity) : capacity_(std::min(capacity, Pid::k_slot_max)) {
-  const std::size_t bytes = std::size_t{capacity_} * sizeof(Slot);
-  void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) {
-    throw std::system_error(errno, std::generic_category(), "reserving address space for processes (max_processes)");
+  slots_ = static_cast<Slot*>(reserve(std::size_t{capacity_} * sizeof(Slot)));
+  try {
+    living_ = static_cast<std::atomic<std::uint32_t>*>(reserve(std::size_t{capacity_} * sizeof(*living_)));
+  } catch (...) {
+    ::munmap(slots_, std::size_t{capacity_} * sizeof(Slot));
+    throw;
   }
-  slots_ = static_cast<Slot*>(memory);
 }
 
-SlotTable::~SlotTable() { ::munmap(slots_, std::size_t{capacity_} * sizeof(Slot)); }
+SlotTable::~SlotTable() {
+  ::munmap(slots_, std::size_t{capacity_} * sizeof(Slot));
+  ::munmap(living_, std::size_t{capacity_} * sizeof(*living_));
+}
 
 Slot* SlotTable::claim(Cache* cache) {
   if (capacity_ < k_shared_below) cache = nullptr;
@@ -48,12 +62,14 @@ Slot* SlotTable::claim(Cache* cache) {
     }
   }
   alive_.fetch_add(1, std::memory_order_relaxed);
+  living_[index].store(slots_[index].generation.load(std::memory_order_relaxed), std::memory_order_release);
   return slots_ + index;
 }
 
 void SlotTable::release(Slot& slot, Cache* cache) {
   if (capacity_ < k_shared_below) cache = nullptr;
   const std::uint32_t index = index_of(slot);
+  mark_dead(slot);
   const bool exhausted = slot.generation.load(std::memory_order_relaxed) > Pid::k_generation_max;
   if (!exhausted) {
     if (cache != nullptr) {

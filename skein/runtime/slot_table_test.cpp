@@ -122,5 +122,19 @@ TEST(SlotTable, threads_claim_and_release_without_sharing_a_slot) {
   EXPECT_EQ(table.alive(), 0U);
 }
 
+TEST(SlotTable, says_who_lives_until_it_is_marked_dead) {
+  SlotTable table(2);
+  Slot* slot = table.claim(nullptr);
+  const Pid pid = Pid(0, table.index_of(*slot), 1);
+  EXPECT_TRUE(table.is_alive(pid));
+  EXPECT_FALSE(table.is_alive(Pid{}));
+  table.mark_dead(*slot);
+  EXPECT_FALSE(table.is_alive(pid));
+  slot->generation.store(2);
+  table.release(*slot, nullptr);
+  ASSERT_EQ(table.claim(nullptr), slot);
+  EXPECT_FALSE(table.is_alive(pid)) << "another lives there now";
+}
+
 }  // namespace
 }  // namespace skein::detail
