@@ -66,8 +66,8 @@ class Survey {
   // What rots as one piece.
   std::uint64_t piece_of(const std::string& path, std::uint64_t offset) const {
     const auto* segment = counted(path);
-    return segment == nullptr || offset < journal::k_header_bytes ? SimDisk::k_sector_bytes
-                                                                  : segment->header.batch_align;
+    if (segment == nullptr || offset < journal::k_header_bytes) return SimDisk::k_sector_bytes;
+    return std::max<std::uint64_t>(SimDisk::k_sector_bytes, segment->header.batch_align);
   }
 
   // What cutting it short must lead to.

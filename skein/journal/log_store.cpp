@@ -40,6 +40,7 @@ StoreResult<std::unique_ptr<LogStore>> LogStore::open(Disk& disk, const std::str
 }
 
 StoreResult<void> LogStore::start(LogImage image) {
+  if (planted(Bug::batches_share_sectors)) options_.batch_align = k_align_v1;
   if (!is_batch_align(options_.batch_align)) {
     return std::unexpected(StoreError{StoreError::Kind::stopped, dir_, 0,
                                       fmt::format("sector_bytes is {}: give a power of two from {} to {}",

@@ -32,6 +32,7 @@ enum class Bug {
   next_not_checked,
   next_written_early,
   side_failure_ignored,
+  batches_share_sectors,
 };
 
 #if defined(SKEIN_PLANTED_BUGS)
