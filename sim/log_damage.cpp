@@ -79,6 +79,7 @@ class Survey {
 
   // Another file may still hold what is lost: a tail that was copied, a log that reaches back before its snapshot.
   Expect lost(const std::string& path) const {
+    if (!closed_ && counted(path) == &image_.segments.back()) return Expect::reported_or_unseen_lost;
     const bool others_may_hold_it = counted(path) != nullptr || path == newest_snapshot_path();
     const bool nothing_to_lose = image_.last == 0;
     return others_may_hold_it || nothing_to_lose ? Expect::reported_or_complete : expect_of(path);

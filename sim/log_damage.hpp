@@ -11,7 +11,8 @@
 //   counts, for without it nobody can tell that. It is reported or nothing is missing.
 //
 // After a crash the last batch is in doubt, unless a mark vouches for it: damage there can't be told from a torn write,
-// and may cost that batch and nothing else. All other damage must lead to the same as in a closed log.
+// and may cost that batch and nothing else. A last segment that was made and not yet linked to holds nothing that
+// anyone has seen, and may be lost. All other damage must lead to the same as in a closed log.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +26,13 @@
 namespace skein::sim {
 
 // The stricter first.
-enum class Expect { reported, reported_or_last_batch_cut, reported_or_complete, complete };
+enum class Expect {
+  reported,
+  reported_or_last_batch_cut,
+  reported_or_unseen_lost,  // what nobody was told of and no machine had applied
+  reported_or_complete,
+  complete
+};
 
 struct Damage {
   std::string what;

@@ -345,10 +345,13 @@ void LogWorld::judge(const Damage& damage, const Found& found, const Found& whol
     return oracle_.violated(fmt::format("{}: not reported; it opens at position {}", damage.what, found.position));
   }
   if (found == whole) return;
-  auto cut = whole.steps;
-  std::erase_if(cut, [&](const Step& step) { return step.position >= damage.last_batch; });
-  const bool only_last_batch = found.position + 1 == damage.last_batch && found.steps == cut;
-  if (damage.expect == Expect::reported_or_last_batch_cut && only_last_batch) return;
+  auto before = whole.steps;
+  std::erase_if(before, [&](const Step& step) { return step.position > found.position; });
+  const bool is_prefix = found.steps == before;
+  const bool all_seen = found.position >= oracle_.seen();
+  if (damage.expect == Expect::reported_or_last_batch_cut && is_prefix && found.position + 1 == damage.last_batch)
+    return;
+  if (damage.expect == Expect::reported_or_unseen_lost && is_prefix && all_seen) return;
   oracle_.violated(fmt::format("{}: not reported, and something is missing: it opens at position {} of {}", damage.what,
                                found.position, whole.position));
 }

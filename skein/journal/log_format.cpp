@@ -99,6 +99,7 @@ std::expected<SegmentHeader, HeaderFault> decode_header(std::string_view block) 
   header.term = r.u64();
   header.ids.ids_kept = r.u64();
   header.ids.id_result_bytes = r.u64();
+  if (header.first_position == 0) return std::unexpected(HeaderFault::damaged);
   return header;
 }
 

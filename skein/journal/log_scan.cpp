@@ -106,26 +106,27 @@ class SegmentScan {
 
  private:
   StoreResult<void> take(const BatchView& batch) {
-    if (batch.first_position > next_ || batch.first_position < image_.header.first_position || batch.count == 0) {
+    if (batch.first_position > next_ || batch.first_position < image_.header.first_position || batch.count == 0 ||
+        batch.count > ~Position{0} - batch.first_position) {
       return std::unexpected(corrupt(image_.path, image_.end_offset,
                                      fmt::format("a batch of {} entries from position {} where position {} should be",
                                                  batch.count, batch.first_position, next_)));
     }
+    if (batch.first_position < next_) {
+      image_.forget_from(batch.first_position);
+      log_.forget_terms_from(batch.first_position);
+      log_.durable = std::min(log_.durable, batch.first_position - 1);
+    }
     bool terms_grow = true;
-    Term term = log_.last_term;
     const auto read = for_each_entry(batch, [&](const EntryView& entry) {
-      terms_grow = terms_grow && entry.term >= term;
-      term = entry.term;
+      terms_grow = terms_grow && entry.term >= log_.last_term;
+      if (entry.term != log_.last_term) log_.terms.push_back({entry.position, entry.term});
+      log_.last_term = entry.term;
       if (entry.kind != EntryKind::skip) return;
       if (const auto position = decode_skip(entry.bytes)) log_.skips.push_back(*position);
     });
     if (read != EntriesRead::whole) return std::unexpected(bad_entries(image_.path, image_.end_offset, read));
     if (!terms_grow) return std::unexpected(corrupt(image_.path, image_.end_offset, "a term goes back"));
-    log_.last_term = term;
-    if (batch.first_position < next_) {
-      image_.forget_from(batch.first_position);
-      log_.durable = std::min(log_.durable, batch.first_position - 1);
-    }
     image_.batches.push_back(
         {image_.end_offset, batch.first_position, batch.count, static_cast<std::uint32_t>(batch.size)});
     image_.end_offset += batch.size;
@@ -159,6 +160,7 @@ StoreResult<SegmentImage> scan_segment(Found& found, const std::string& bytes, b
   }
   // A segment is only begun when everything before its first position is synced; what it replaces no longer counts.
   log.durable = image.header.first_position - 1;
+  log.forget_terms_from(image.header.first_position);
   SegmentScan scan(image, bytes, log);
   if (auto ok = scan.take_batches(); !ok) return std::unexpected(ok.error());
   if (last) {
@@ -181,6 +183,11 @@ void SegmentImage::forget_from(Position position) {
   if (batch.first_position + batch.count > position) {
     batch.count = static_cast<std::uint32_t>(position - batch.first_position);
   }
+}
+
+void LogImage::forget_terms_from(Position position) {
+  while (!terms.empty() && terms.back().first >= position) terms.pop_back();
+  last_term = terms.empty() ? 0 : terms.back().term;
 }
 
 StoreResult<void> read_file(Disk& disk, const std::string& path, std::string& buffer) {

@@ -50,6 +50,11 @@ struct ObsoleteSegment {
   Position last = 0;  // no entry in it that was ever decided lies after this one; 0 when there is none at all
 };
 
+struct TermStart {
+  Position first = 0;
+  Term term = 0;
+};
+
 struct LogImage {
   std::vector<SegmentImage> segments;
   std::vector<ObsoleteSegment> obsolete;
@@ -57,11 +62,14 @@ struct LogImage {
   Position durable = 0;  // everything up to here was known to be synced
   Position last = 0;
   Term last_term = 0;
+  std::vector<TermStart> terms;  // where each term begins, in order
   std::vector<Position> skips;  // that skip entries name
   bool clean = false;           // closed or idle: the last mark covers the last batch
   std::uint64_t cut_bytes = 0;  // bytes of a torn batch that were left out; 0 when the tail was whole
 
   [[nodiscard]] bool empty() const { return segments.empty(); }
+  // Leaves out the terms that begin at `position` or later: later entries stand in for those.
+  void forget_terms_from(Position position);
 };
 
 // Reads the log of `dir`, of which everything up to `snapshot` is in a snapshot. An empty image when there is no

@@ -430,6 +430,20 @@ TEST_F(LogStoreTest, what_replaces_a_durable_tail_is_copied_until_it_is_durable_
   }
 }
 
+TEST_F(LogStoreTest, a_term_that_began_in_a_tail_in_doubt_does_not_speak_against_the_copy_of_that_tail) {
+  {
+    auto store = open();
+    append_all(*store, 2);
+    const std::vector<EntryView> entries{{3, 1, EntryKind::command, {9, 1}, "three"},
+                                         {4, 5, EntryKind::command, {9, 2}, "four"}};
+    ASSERT_TRUE(store->append(entries));
+  }
+  EXPECT_EQ(open()->last_position(), 4U);
+  auto store = open();
+  EXPECT_EQ(store->last_position(), 4U);
+  EXPECT_EQ(store->last_term(), 5U);
+}
+
 TEST_F(LogStoreTest, an_entry_of_a_later_version_is_not_called_damage) {
   {
     auto store = open();
