@@ -63,9 +63,9 @@ struct LogImage {
   Position last = 0;
   Term last_term = 0;
   std::vector<TermStart> terms;  // where each term begins, in order
-  std::vector<Position> skips;  // that skip entries name
-  bool clean = false;           // closed or idle: the last mark covers the last batch
-  std::uint64_t cut_bytes = 0;  // bytes of a torn batch that were left out; 0 when the tail was whole
+  std::vector<Position> skips;   // that skip entries name
+  bool clean = false;            // closed or idle: the last mark covers the last batch
+  std::uint64_t cut_bytes = 0;   // bytes of a torn batch that were left out; 0 when the tail was whole
 
   [[nodiscard]] bool empty() const { return segments.empty(); }
   // Leaves out the terms that begin at `position` or later: later entries stand in for those.

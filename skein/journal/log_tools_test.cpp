@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "skein/journal/backup.hpp"
 #include "skein/journal/embedded_core.hpp"
 #include "skein/journal/kv_machine.hpp"
@@ -334,6 +336,32 @@ TEST_F(LogToolsTest, a_backup_of_a_running_journal_restores_to_the_same_state) {
   ASSERT_TRUE(restore_journal(disk_, "b", "r"));
   core = open("r");
   EXPECT_EQ(machine_->digest(), digest);
+}
+
+TEST_F(LogToolsTest, a_backup_takes_along_the_segments_that_are_begun_while_it_is_made) {
+  auto core = open();
+  add(*core, 20);
+  disk_.fault = [&](TestDisk::Op op, const std::string& path) -> std::optional<DiskError::Code> {
+    if (op == TestDisk::Op::create && path == "b.unfinished/hard-state") add(*core, 20);
+    return std::nullopt;
+  };
+  const auto backed_up = back_up_journal(disk_, "d", "b");
+  ASSERT_TRUE(backed_up) << backed_up.error().describe();
+  EXPECT_EQ(backed_up->log.last, 40U) << "at the first try";
+}
+
+TEST_F(LogToolsTest, a_backup_copies_again_what_was_half_full_when_the_next_segment_was_begun) {
+  auto core = open();
+  add(*core, 3);
+  bool once = false;
+  disk_.fault = [&](TestDisk::Op op, const std::string& path) -> std::optional<DiskError::Code> {
+    if (op == TestDisk::Op::create && path.starts_with("b.unfinished/seg-") && !std::exchange(once, true))
+      add(*core, 20);
+    return std::nullopt;
+  };
+  const auto backed_up = back_up_journal(disk_, "d", "b");
+  ASSERT_TRUE(backed_up) << backed_up.error().describe();
+  EXPECT_EQ(backed_up->log.last, 23U);
 }
 
 TEST_F(LogToolsTest, a_backup_never_overwrites_and_never_copies_damage) {
