@@ -46,8 +46,8 @@ void dump(const Arguments& args) {
   if (!ok) fail(ok.error().describe());
 }
 
-bool asked_and_agreed() {
-  fmt::print("Drop this for good? The old files stay beside it as *.damaged. [y/N] ");
+bool asked_and_agreed(std::string_view question) {
+  fmt::print("{} [y/N] ", question);
   std::fflush(stdout);
   std::string answer;
   return std::getline(std::cin, answer) && (answer == "y" || answer == "yes");
@@ -62,12 +62,20 @@ void repair(const Arguments& args) {
   if (!plan) fail(plan.error().describe());
   fmt::print("{}", plan->describe());
   if (!plan->needed) return;
-  if (!args.yes && !asked_and_agreed()) fail("nothing was changed; --yes repairs without asking");
+  if (!args.yes && !asked_and_agreed("Drop this for good? The old files stay beside it as *.damaged.")) {
+    fail("nothing was changed; --yes repairs without asking");
+  }
   if (const auto ok = journal::carry_out_repair(disk, args.dir, *plan); !ok) fail(ok.error().describe());
   fmt::print("repaired: the log goes up to position {}\n", plan->keep_last);
 }
 
 void skip(const Arguments& args) {
+  const auto line = journal::show_skip(file_disk(), args.dir, args.position);
+  if (!line) fail(line.error().describe());
+  fmt::print("{}\n", *line);
+  if (!args.yes && !asked_and_agreed("Have this entry passed over for good, on every start?")) {
+    fail("nothing was changed; --yes skips without asking");
+  }
   const auto at = journal::append_skip(file_disk(), args.dir, args.position);
   if (!at) fail(at.error().describe());
   fmt::print("position {} will be passed over; position {} says so\n", args.position, *at);
@@ -112,9 +120,11 @@ void add_log(CLI::App& app) {
   repair_app.add_option("DIR", args->dir, k_dir_help)->required();
   repair_app.add_flag("--yes", args->yes, "Do not ask");
 
-  CLI::App& skip_app = verb(log, "skip", "Have an entry passed over that stops every start", args, skip);
+  CLI::App& skip_app =
+      verb(log, "skip", "Show an entry that stops every start, ask, and have it passed over", args, skip);
   skip_app.add_option("DIR", args->dir, k_dir_help)->required();
   skip_app.add_option("POSITION", args->position, "The entry's position, as the error named it")->required();
+  skip_app.add_flag("--yes", args->yes, "Do not ask");
 }
 
 void add_backup(CLI::App& app) {

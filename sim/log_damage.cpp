@@ -58,6 +58,18 @@ class Survey {
     return all;
   }
 
+  journal::Position last_batch() const {
+    const auto& batches = image_.segments.back().batches;
+    return batches.empty() ? image_.last + 1 : batches.back().first_position;
+  }
+
+  // What rots as one piece.
+  std::uint64_t piece_of(const std::string& path, std::uint64_t offset) const {
+    const auto* segment = counted(path);
+    if (segment == nullptr || offset < journal::k_header_bytes) return SimDisk::k_sector_bytes;
+    return std::max<std::uint64_t>(SimDisk::k_sector_bytes, segment->header.batch_align);
+  }
+
   // What cutting it short must lead to.
   Expect cut_short(const std::string& path) const {
     if (counted(path) != nullptr) return Expect::reported;
@@ -67,6 +79,7 @@ class Survey {
 
   // Another file may still hold what is lost: a tail that was copied, a log that reaches back before its snapshot.
   Expect lost(const std::string& path) const {
+    if (!closed_ && counted(path) == &image_.segments.back()) return Expect::reported_or_unseen_lost;
     const bool others_may_hold_it = counted(path) != nullptr || path == newest_snapshot_path();
     const bool nothing_to_lose = image_.last == 0;
     return others_may_hold_it || nothing_to_lose ? Expect::reported_or_complete : expect_of(path);
@@ -78,7 +91,9 @@ class Survey {
     return at == image_.segments.end() ? nullptr : &*at;
   }
 
-  bool obsolete(const std::string& path) const { return std::ranges::count(image_.obsolete, path) > 0; }
+  bool obsolete(const std::string& path) const {
+    return std::ranges::count(image_.obsolete, path, &journal::ObsoleteSegment::path) > 0;
+  }
 
   std::string newest_snapshot_path() const {
     return snapshot_ ? dir_ + "/" + journal::snapshot_name(*snapshot_) : std::string();
@@ -101,9 +116,10 @@ class Survey {
     all.push_back({segment.path, 3 * k_sector_bytes, k_header_bytes - 3 * k_sector_bytes, Expect::complete});
     const bool last = &segment == &image_.segments.back();
     for (const BatchRef& batch : segment.batches) {
-      const bool in_doubt = !closed_ && last && &batch == &segment.batches.back();
+      const bool vouched = segment.mark && segment.mark->end_offset >= batch.offset + batch.size;
+      const bool in_doubt = !closed_ && !vouched && last && &batch == &segment.batches.back();
       all.push_back(
-          {segment.path, batch.offset, batch.size, in_doubt ? Expect::reported_or_complete : Expect::reported});
+          {segment.path, batch.offset, batch.size, in_doubt ? Expect::reported_or_last_batch_cut : Expect::reported});
     }
     if (last && segment.end_offset < size) {
       all.push_back({segment.path, segment.end_offset, size - segment.end_offset, Expect::complete});
@@ -117,19 +133,20 @@ class Survey {
   LogImage image_;
 };
 
-bool in_sector(const Stretch& stretch, const std::string& path, std::uint64_t offset) {
-  const std::uint64_t from = offset / SimDisk::k_sector_bytes * SimDisk::k_sector_bytes;
-  return stretch.path == path && stretch.from < from + SimDisk::k_sector_bytes && from < stretch.from + stretch.bytes;
+bool overlaps(const Stretch& stretch, const std::string& path, std::uint64_t offset, std::uint64_t piece) {
+  const std::uint64_t from = offset / piece * piece;
+  return stretch.path == path && stretch.from < from + piece && from < stretch.from + stretch.bytes;
 }
 
-// A sector may reach into a neighbouring stretch; what is asked of the damage is then what is asked of the stricter.
-Expect rot(SimDisk& disk, const std::vector<Stretch>& all, const Stretch& at, std::uint64_t offset, bool unreadable) {
+// A piece may reach into a neighbouring stretch; what is asked of the damage is then what is asked of the stricter.
+Expect rot(SimDisk& disk, const std::vector<Stretch>& all, const Stretch& at, std::uint64_t offset, std::uint64_t piece,
+           bool unreadable) {
   Expect expect = at.expect;
   for (const Stretch& other : all) {
-    if (in_sector(other, at.path, offset)) expect = std::min(expect, other.expect);
+    if (overlaps(other, at.path, offset, piece)) expect = std::min(expect, other.expect);
   }
   if (!unreadable) {
-    disk.rot_sector(at.path, offset);
+    disk.rot(at.path, offset, piece);
     return expect;
   }
   disk.make_unreadable(at.path, offset);
@@ -149,33 +166,28 @@ std::optional<Damage> damage_something(SimDisk& disk, const std::string& dir, bo
   const Stretch& at = all[random.below(all.size())];
   const std::string name = short_name(at.path);
   const std::uint64_t offset = at.from + random.below(at.bytes);
-  if (!closed) {
-    const bool in_doubt = std::ranges::any_of(all, [&](const Stretch& other) {
-      return in_sector(other, at.path, offset) && other.expect != Expect::reported;
-    });
-    if (in_doubt) return std::nullopt;
-  }
-  const std::uint64_t kind = random.below(closed ? 10 : 8);
+  const auto last_batch = survey.last_batch();
+  const std::uint64_t kind = random.below(10);
   if (kind < 4) {
     const auto bit = static_cast<unsigned>(random.below(8));
     disk.flip_bit(at.path, offset, bit);
-    return Damage{fmt::format("bit {} of byte {} of {} flipped", bit, offset, name), at.expect};
+    return Damage{fmt::format("bit {} of byte {} of {} flipped", bit, offset, name), at.expect, last_batch};
   }
   if (kind < 8) {
     const bool unreadable = kind == 7;
-    const Expect expect = rot(disk, all, at, offset, unreadable);
+    const Expect expect = rot(disk, all, at, offset, survey.piece_of(at.path, offset), unreadable);
     return Damage{fmt::format("the sector at byte {} of {} {}", offset, name, unreadable ? "unreadable" : "rotten"),
-                  expect};
+                  expect, last_batch};
   }
   if (kind == 8) {
     const Expect expect = survey.cut_short(at.path);
     const std::uint64_t bytes = random.below(disk.bytes_of(at.path).size());
     disk.cut_short(at.path, bytes);
-    return Damage{fmt::format("{} cut to {} bytes", name, bytes), expect};
+    return Damage{fmt::format("{} cut to {} bytes", name, bytes), expect, last_batch};
   }
   const Expect expect = survey.lost(at.path);
   disk.lose_file(at.path);
-  return Damage{name + " lost", expect};
+  return Damage{name + " lost", expect, last_batch};
 }
 
 }  // namespace skein::sim

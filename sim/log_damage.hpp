@@ -10,8 +10,9 @@
 //   stand in for (a snapshot while the log reaches back to its beginning); and the header of a segment that no longer
 //   counts, for without it nobody can tell that. It is reported or nothing is missing.
 //
-// After a crash the last batch is in doubt, so damage there can't be told from a torn write; all before it must be
-// reported as in a closed log.
+// After a crash the last batch is in doubt, unless a mark vouches for it: damage there can't be told from a torn write,
+// and may cost that batch and nothing else. A last segment that was made and not yet linked to holds nothing that
+// anyone has seen, and may be lost. All other damage must lead to the same as in a closed log.
 #pragma once
 
 #include <cstdint>
@@ -20,14 +21,23 @@
 
 #include "sim/sim_disk.hpp"
 #include "skein/base/random.hpp"
+#include "skein/journal/entry.hpp"
 
 namespace skein::sim {
 
-enum class Expect { reported, reported_or_complete, complete };
+// The stricter first.
+enum class Expect {
+  reported,
+  reported_or_last_batch_cut,
+  reported_or_unseen_lost,  // what nobody was told of and no machine had applied
+  reported_or_complete,
+  complete
+};
 
 struct Damage {
   std::string what;
   Expect expect = Expect::reported_or_complete;
+  journal::Position last_batch = 0;  // where the last batch of the log starts
 };
 
 // Damages one place of the journal in `dir`. Nothing when there is no fitting place, or the log can't be read as it is.

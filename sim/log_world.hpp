@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/log_damage.hpp"
 #include "sim/log_oracle.hpp"
 #include "sim/sim_disk.hpp"
 #include "skein/base/random.hpp"
@@ -45,6 +46,14 @@ class LogWorld {
     bool waiting = false;         // for an answer
     std::uint64_t wants_at_us = 0;
   };
+  // What a start finds.
+  struct Found {
+    journal::Position position = 0;
+    Digest hash{};
+    std::vector<Step> steps;
+
+    friend bool operator==(const Found&, const Found&) = default;
+  };
   enum class Ending { close, kill, power_cut, cut_at_point, disk_failure };
 
   void live_once();
@@ -66,6 +75,7 @@ class LogWorld {
   void ask_to_read();
   void observe();
   void damage_a_copy(bool closed);
+  void judge(const Damage& damage, const Found& found, const Found& whole);
 
   void note(std::string text);
   [[nodiscard]] bool violated() const { return oracle_.violation().has_value(); }

@@ -28,6 +28,7 @@ class Course {
   Course(SimDisk& disk, LogOracle& oracle) : disk_(disk), oracle_(oracle) {
     limits_.segment_bytes = 8192;
     limits_.first_segment_bytes = 8192;
+    limits_.sector_bytes = 512;
     limits_.snapshot_bytes = 6000;
     limits_.ids.ids_kept = 1000;
     limits_.disk_low_water_bytes = 0;

@@ -61,6 +61,10 @@ constexpr std::array k_mutants = {
     Mutant{Bug::decided_not_checked, "nobody asks whether the log holds what was decided"},
     Mutant{Bug::configured_ids_win, "the configured id limits win over the folder's"},
     Mutant{Bug::found_names_not_synced, "names found at a start are not synced before they are built on"},
+    Mutant{Bug::next_not_checked, "nobody asks whether the segment is there that the log goes on in"},
+    Mutant{Bug::next_written_early, "a segment is said to go on in one that is not safe yet"},
+    Mutant{Bug::side_failure_ignored, "a disk failure of work beside the log is ignored"},
+    Mutant{Bug::batches_share_sectors, "several batches share a sector"},
     Mutant{Bug::doubt_answered_as_refusal, "what may be in the log is answered as not done"},
 };
 

@@ -188,6 +188,7 @@ void SimDisk::lose_power() {
   names_ = stable_names_;
   for (auto& [path, inode] : names_) lose_pages(*inode, kept);
   locks_.clear();
+  dropped_names_ = false;
   cut_at_ = 0;
   fail_at_ = 0;
 }
@@ -205,6 +206,7 @@ std::unique_ptr<SimDisk> SimDisk::clone(std::uint64_t seed) const {
   copy->unsynced_ = unsynced_;
   for (auto& change : copy->unsynced_) change.inode = copy_of(change.inode);
   copy->dirs_ = dirs_;
+  copy->dropped_names_ = dropped_names_;
   return copy;
 }
 
@@ -225,10 +227,10 @@ void SimDisk::flip_bit(const std::string& path, std::uint64_t byte, unsigned bit
   }
 }
 
-void SimDisk::rot_sector(const std::string& path, std::uint64_t offset) {
+void SimDisk::rot(const std::string& path, std::uint64_t offset, std::uint64_t bytes) {
   auto& inode = inode_of(path);
-  const std::uint64_t from = offset / k_sector_bytes * k_sector_bytes;
-  for (std::uint64_t at = from; at < std::min<std::uint64_t>(from + k_sector_bytes, inode.cached.size()); ++at) {
+  const std::uint64_t from = offset / bytes * bytes;
+  for (std::uint64_t at = from; at < std::min<std::uint64_t>(from + bytes, inode.cached.size()); ++at) {
     const auto noise = static_cast<char>(1 + random_.below(255));
     inode.cached[at] = static_cast<char>(inode.cached[at] ^ noise);
     if (at < inode.stable.size()) inode.stable[at] = inode.cached[at];
@@ -306,7 +308,17 @@ DiskResult<std::vector<std::string>> SimDisk::list(const std::string& dir) {
 }
 
 DiskResult<void> SimDisk::sync_dir(const std::string& dir) {
-  if (auto error = at_point("sync folder")) return std::unexpected(*error);
+  if (auto error = at_point("sync folder")) {
+    const double kept = random_.unit();
+    std::erase_if(unsynced_, [&](const NameChange& change) {
+      if (change.dir != dir) return false;
+      const bool survives = random_.chance(kept);
+      if (survives) carry_out(stable_names_, change);
+      dropped_names_ = dropped_names_ || !survives;
+      return true;
+    });
+    return std::unexpected(*error);
+  }
   for (const auto& change : unsynced_) {
     if (change.dir == dir) carry_out(stable_names_, change);
   }

@@ -4,7 +4,8 @@
 // 1. Written bytes are in the page cache; any sector of 512 bytes may reach the platter at any time, in any order, and
 //    all of them have when sync() succeeds. A sector is old or new, never a mixture.
 // 2. Names made, renamed or removed are safe after sync_dir(). Before, any of them may be lost; a rename is one step.
-// 3. After a failed sync() the pages count as clean, and the platter does not have them.
+// 3. After a failed sync() the pages count as clean, and the platter does not have them. After a failed sync_dir() the
+//    same is true of names: those it dropped can be seen until the power goes, and are never written.
 // 4. A program that dies (nothing to call: drop it) loses nothing. A power cut loses what was not safe.
 //
 // Every operation that changes something is a persistence point, counted; the power can be cut or an operation made to
@@ -46,6 +47,10 @@ class SimDisk final : public journal::Disk {
   // Told of every persistence point, when set.
   std::function<void(const std::string& what)> on_point;
 
+  // A sync of a folder failed and lost names. A file system does not recover from that while it stays mounted, so the
+  // power has to go before anyone may rely on what the folder shows.
+  [[nodiscard]] bool dropped_names() const { return dropped_names_; }
+
   [[nodiscard]] std::uint64_t points() const { return points_; }
   [[nodiscard]] std::uint64_t clock_us() const { return clock_us_; }
   void pass_time(std::uint64_t us) { clock_us_ += us; }
@@ -57,7 +62,8 @@ class SimDisk final : public journal::Disk {
   [[nodiscard]] std::vector<std::string> paths() const;
   [[nodiscard]] const std::string& bytes_of(const std::string& path) const;
   void flip_bit(const std::string& path, std::uint64_t byte, unsigned bit);
-  void rot_sector(const std::string& path, std::uint64_t offset);
+  // All of the `bytes` long piece of the file, aligned, that the offset lies in.
+  void rot(const std::string& path, std::uint64_t offset, std::uint64_t bytes = k_sector_bytes);
   // From here on reading that sector fails.
   void make_unreadable(const std::string& path, std::uint64_t offset);
   void cut_short(const std::string& path, std::uint64_t bytes);
@@ -117,6 +123,7 @@ class SimDisk final : public journal::Disk {
   std::uint64_t fail_at_ = 0;
   journal::DiskError::Code fail_with_ = journal::DiskError::Code::io;
   std::uint64_t clock_us_ = 0;
+  bool dropped_names_ = false;
 };
 
 }  // namespace skein::sim

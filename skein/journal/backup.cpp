@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+#include <set>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -11,6 +14,8 @@ namespace skein::inline v0::journal {
 namespace {
 
 constexpr int k_tries_while_running = 10;
+constexpr int k_reads_while_running = 10;
+constexpr int k_passes_while_running = 100;
 
 std::string parent_of(const std::string& path) {
   const auto slash = path.rfind('/');
@@ -18,9 +23,27 @@ std::string parent_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
+// Reads a segment that may be written to meanwhile: a read that passed by a place before a batch was written there, and
+// came to the next place after, is done again. What is missing then as well is missing in the file.
+StoreResult<void> read_segment(Disk& disk, const std::string& path, std::string& bytes) {
+  std::optional<std::uint64_t> gap;
+  for (int i = 0; i < k_reads_while_running; ++i) {
+    if (auto ok = read_file(disk, path, bytes); !ok) return ok;
+    const auto header = decode_header(bytes);
+    if (!header) return {};
+    const std::string_view all = bytes;
+    std::uint64_t end = k_header_bytes;
+    while (const auto batch = decode_batch(*header, end, all.substr(end))) end += batch->size;
+    if (gap == end || !find_batch(*header, all, end + header->batch_align)) return {};
+    gap = end;
+  }
+  return {};
+}
+
 StoreResult<void> copy_file(Disk& disk, const std::string& from, const std::string& to) {
   std::string bytes;
-  if (auto ok = read_file(disk, from, bytes); !ok) return ok;
+  const bool segment = parse_segment_name(from.substr(from.rfind('/') + 1)).has_value();
+  if (auto ok = segment ? read_segment(disk, from, bytes) : read_file(disk, from, bytes); !ok) return ok;
   auto file = disk.open(to, Disk::Mode::create);
   if (!file) return disk_failed(file.error(), to);
   if (auto ok = (*file)->write_at(0, bytes); !ok) return disk_failed(ok.error(), to);
@@ -37,6 +60,27 @@ StoreResult<void> clear_folder(Disk& disk, const std::string& dir) {
   return {};
 }
 
+// A segment that was begun meanwhile is copied too, and the one before it again: it may have been copied half full.
+StoreResult<void> copy_segments(Disk& disk, const std::string& dir, const std::string& to) {
+  std::set<std::string> copied;
+  for (int pass = 0; pass < k_passes_while_running; ++pass) {
+    const auto names = disk.list(dir);
+    if (!names) return disk_failed(names.error(), dir);
+    std::vector<std::string> wanted;
+    for (const auto& name : *names) {
+      if (parse_segment_name(name) && !copied.contains(name)) wanted.push_back(name);
+    }
+    if (wanted.empty()) return {};
+    if (!copied.empty()) wanted.insert(wanted.begin(), *copied.rbegin());
+    for (const auto& name : wanted) {
+      if (auto ok = copy_file(disk, path_in(dir, name), path_in(to, name)); !ok) return ok;
+      copied.insert(name);
+    }
+  }
+  return std::unexpected(StoreError{StoreError::Kind::stopped, dir, 0,
+                                    "segments are begun faster than they can be copied: try again, or stop the node"});
+}
+
 // The order matters while a node writes: what is decided is read before the log that must hold it, and a snapshot
 // before the segments that must go on from it.
 StoreResult<void> copy_once(Disk& disk, const std::string& dir, const std::string& to) {
@@ -51,12 +95,10 @@ StoreResult<void> copy_once(Disk& disk, const std::string& dir, const std::strin
   for (const auto& name : *names) {
     if (parse_snapshot_name(name)) wanted.push_back(name);
   }
-  for (const auto& name : *names) {
-    if (parse_segment_name(name)) wanted.push_back(name);
-  }
   for (const auto& name : wanted) {
     if (auto ok = copy_file(disk, path_in(dir, name), path_in(to, name)); !ok) return ok;
   }
+  if (auto ok = copy_segments(disk, dir, to); !ok) return ok;
   return sync_folder(disk, to);
 }
 

@@ -45,6 +45,7 @@ class EmbeddedCore final : public JournalCore {
   [[nodiscard]] StoreResult<void> replay();
   [[nodiscard]] bool snapshot_due() const;
   void snapshot_done(const StoreResult<SnapshotInfo>& result);
+  void stop_after(const StoreError& error);
 
   Disk& disk_;
   std::string dir_;
@@ -53,6 +54,7 @@ class EmbeddedCore final : public JournalCore {
   std::unique_ptr<LogStore> store_;
   std::uint64_t log_bytes_ = 0;        // since the last snapshot
   std::uint64_t snapshot_from_ = 0;    // log_bytes_ when the one under way was begun
+  Position snapshot_at_ = 0;           // what was applied then
   std::uint64_t retry_at_bytes_ = 0;   // of log, after a snapshot failed
   std::uint64_t unchecked_bytes_ = 0;  // written since the disk's room was looked at
   bool snapshot_wanted_ = false;

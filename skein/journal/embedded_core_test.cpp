@@ -15,6 +15,12 @@ struct TestMachine : KvMachine {
     if (bytes == "throw") throw std::runtime_error("on purpose");
     return KvMachine::apply(position, bytes);
   }
+  std::shared_ptr<const Frozen> freeze() {
+    if (!freezes) throw std::runtime_error("not now");
+    return KvMachine::freeze();
+  }
+
+  bool freezes = true;
 };
 
 class EmbeddedCoreTest : public testing::Test {
@@ -22,6 +28,7 @@ class EmbeddedCoreTest : public testing::Test {
   EmbeddedCoreTest() {
     limits_.segment_bytes = 8192;
     limits_.first_segment_bytes = 8192;
+    limits_.sector_bytes = 512;
     limits_.disk_low_water_bytes = 1000;
     limits_.snapshot_bytes = 1U << 30U;
   }
@@ -174,6 +181,122 @@ TEST_F(EmbeddedCoreTest, a_failed_snapshot_is_told_and_harms_nothing) {
   disk_.fault = nullptr;
   add(1);
   EXPECT_EQ(snapshot(), 11U);
+}
+
+// The failed sync may have been the one that the log's own names were waiting for.
+TEST_F(EmbeddedCoreTest, a_disk_failure_of_work_beside_the_log_stops_it_for_good) {
+  using enum TestDisk::Op;
+  for (const auto op : {write, sync, TestDisk::Op::rename, sync_dir}) {
+    disk_.files.clear();
+    open();
+    add(1);
+    core_->request_snapshot([](StoreResult<SnapshotInfo> info) { EXPECT_FALSE(info); });
+    auto job = core_->take_job();
+    ASSERT_TRUE(job && std::holds_alternative<SnapshotJob>(*job));
+    fail(op, DiskError::Code::io);
+    const auto result = run_aside(disk_, *job);
+    disk_.fault = nullptr;
+    core_->job_done(result);
+    ASSERT_TRUE(core_->stopped()) << static_cast<int>(op);
+    EXPECT_NE(core_->stopped()->find("check the disk"), std::string::npos) << *core_->stopped();
+    submit(kv_add("n", 1));
+    EXPECT_EQ(answers_.back()->outcome, Outcome::stopped);
+  }
+}
+
+TEST_F(EmbeddedCoreTest, a_spare_or_a_discard_that_can_not_be_synced_stops_it_and_want_of_room_does_not) {
+  for (const auto code : {DiskError::Code::io, DiskError::Code::no_space}) {
+    disk_.files.clear();
+    limits_.spares_kept = 1;
+    open();
+    for (int i = 0; i < 3; ++i) submit(kv_put("k", std::string(600, 'x')));
+    core_->run_queued();
+    auto job = core_->take_job();
+    ASSERT_TRUE(job && std::holds_alternative<SpareJob>(*job));
+    fail(TestDisk::Op::sync_dir, code);
+    core_->job_done(run_aside(disk_, *job));
+    disk_.fault = nullptr;
+    EXPECT_EQ(core_->stopped().has_value(), code == DiskError::Code::io);
+  }
+  limits_.spares_kept = 0;
+  disk_.files.clear();
+  open();
+  add(20);
+  core_->request_snapshot([](StoreResult<SnapshotInfo>) {});
+  core_->job_done(run_aside(disk_, core_->take_job().value()));
+  auto job = core_->take_job();
+  ASSERT_TRUE(job && std::holds_alternative<DiscardJob>(*job));
+  fail(TestDisk::Op::remove, DiskError::Code::io);
+  core_->job_done(run_aside(disk_, *job));
+  EXPECT_TRUE(core_->stopped());
+}
+
+TEST_F(EmbeddedCoreTest, a_machine_that_can_not_be_frozen_costs_the_snapshot_and_nothing_else) {
+  open();
+  add(3);
+  machine_->freezes = false;
+  EXPECT_EQ(snapshot(), 0U);
+  EXPECT_FALSE(core_->stopped());
+  machine_->freezes = true;
+  EXPECT_EQ(snapshot(), 3U);
+}
+
+TEST_F(EmbeddedCoreTest, a_snapshot_asked_for_while_one_is_written_covers_what_was_applied_by_then) {
+  open();
+  add(10);
+  Position first = 0;
+  Position second = 0;
+  core_->request_snapshot([&](StoreResult<SnapshotInfo> info) { first = info->position; });
+  const auto job = core_->take_job();
+  ASSERT_TRUE(job && std::holds_alternative<SnapshotJob>(*job));
+  submit(kv_add("n", 1));
+  core_->run_queued();
+  core_->request_snapshot([&](StoreResult<SnapshotInfo> info) { second = info->position; });
+  core_->job_done(run_aside(disk_, *job));
+  EXPECT_EQ(first, 10U);
+  EXPECT_EQ(second, 0U) << "the one that was under way does not cover it";
+  run_jobs();
+  EXPECT_EQ(second, 11U);
+}
+
+TEST_F(EmbeddedCoreTest, trims_no_further_than_the_owner_allows) {
+  limits_.spares_kept = 0;
+  limits_.trim_limit = 10;
+  open();
+  add(40);
+  const auto entries_from = [this](Position from) {
+    std::vector<Position> seen;
+    EXPECT_TRUE(core_->store().read(from, [&](const EntryView& e) {
+      seen.push_back(e.position);
+      return true;
+    }));
+    return seen;
+  };
+  EXPECT_EQ(snapshot(), 40U);
+  ASSERT_EQ(entries_from(11).size(), 30U);
+  const auto segments = core_->store().segment_count();
+  core_->set_trim_limit(30);
+  run_jobs();
+  EXPECT_LT(core_->store().segment_count(), segments);
+  ASSERT_EQ(entries_from(31).size(), 10U);
+  core_->set_trim_limit(k_no_trim_limit);
+  run_jobs();
+  EXPECT_LE(core_->store().segment_count(), 1U);
+}
+
+TEST_F(EmbeddedCoreTest, trims_up_to_a_position_that_is_asked_for) {
+  limits_.spares_kept = 0;
+  limits_.trim_limit = 0;
+  open();
+  add(40);
+  EXPECT_EQ(snapshot(), 40U);
+  EXPECT_EQ(core_->store().segment_count(), 5U);
+  core_->request_trim(20);
+  run_jobs();
+  EXPECT_EQ(core_->store().segment_count(), 5U) << "the limit comes first";
+  core_->set_trim_limit(20);
+  run_jobs();
+  EXPECT_EQ(core_->store().segment_count(), 3U);
 }
 
 TEST_F(EmbeddedCoreTest, a_failed_sync_makes_what_was_written_unknown_and_stops) {

@@ -10,7 +10,8 @@
 namespace skein::inline v0::journal {
 
 using Position = std::uint64_t;  // of an entry in the log; the first is 1, 0 means none
-using Term = std::uint64_t;      // of the leader that appended it; one node alone stays in term 1
+inline constexpr Position k_no_trim_limit = ~Position{0};
+using Term = std::uint64_t;  // of the leader that appended it; one node alone stays in term 1
 
 // Names a command for good, so that appending it again applies it once. Zero means none and is never remembered.
 struct CommandId {

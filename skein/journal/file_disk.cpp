@@ -124,21 +124,35 @@ DiskResult<void> FileDisk::remove(const std::string& path) {
   return {};
 }
 
+// A folder whose name is lost in a power cut takes everything in it along. One that is there already may have been made
+// by a program that died before it synced the folder above.
 DiskResult<void> FileDisk::make_dir(const std::string& dir) {
   std::error_code error;
-  if (std::filesystem::is_directory(dir, error)) return {};
-  const auto full = std::filesystem::absolute(dir, error).lexically_normal();
+  auto full = std::filesystem::absolute(dir, error).lexically_normal();
   if (error) return failed("make folder", dir, error.value());
-  std::filesystem::path at;
-  for (const auto& part : full) {
-    const auto above = at;
+  if (!full.has_filename()) full = full.parent_path();
+  auto there = full;
+  while (!std::filesystem::is_directory(there, error) && there.has_relative_path()) there = there.parent_path();
+  if (auto ok = sync_name_of(there); !ok) return ok;
+  auto at = there;
+  for (const auto& part : full.lexically_relative(there)) {
+    if (part == ".") break;
     at /= part;
-    if (std::filesystem::is_directory(at, error)) continue;
     if (::mkdir(at.c_str(), 0700) != 0 && errno != EEXIST) return failed("make folder", at.string());
-    // A folder whose name is lost in a power cut takes everything in it along.
-    if (auto ok = sync_dir(above.string()); !ok) return ok;
+    if (auto ok = sync_dir(at.parent_path().string()); !ok) return ok;
   }
   return {};
+}
+
+// Syncs the folder above one that exists. That of a mount is on another disk, and one that we may not read is not ours
+// to sync: whoever made it did that.
+DiskResult<void> FileDisk::sync_name_of(const std::filesystem::path& dir) {
+  const auto above = dir.parent_path();
+  struct stat inner{};
+  struct stat outer{};
+  if (::stat(dir.c_str(), &inner) != 0 || ::stat(above.c_str(), &outer) != 0 || inner.st_dev != outer.st_dev) return {};
+  if (::access(above.c_str(), R_OK) != 0) return {};
+  return sync_dir(above.string());
 }
 
 DiskResult<std::vector<std::string>> FileDisk::list(const std::string& dir) {

@@ -1,6 +1,7 @@
 // The real disk: POSIX files. Stateless, so any number of threads may use one; file_disk() is the one to hand around.
 #pragma once
 
+#include <filesystem>
 #include <memory>
 #include <span>
 #include <string>
@@ -10,7 +11,7 @@
 
 namespace skein::inline v0::journal {
 
-class FileDisk final : public Disk {
+class FileDisk : public Disk {
  public:
   [[nodiscard]] DiskResult<std::unique_ptr<File>> open(const std::string& path, Mode mode) override;
   [[nodiscard]] DiskResult<void> rename(const std::string& from, const std::string& to) override;
@@ -20,6 +21,9 @@ class FileDisk final : public Disk {
   [[nodiscard]] DiskResult<void> sync_dir(const std::string& dir) override;
   [[nodiscard]] DiskResult<std::uint64_t> free_bytes(const std::string& dir) override;
   [[nodiscard]] DiskResult<std::unique_ptr<FolderLock>> lock(const std::string& dir) override;
+
+ private:
+  [[nodiscard]] DiskResult<void> sync_name_of(const std::filesystem::path& dir);
 };
 
 [[nodiscard]] FileDisk& file_disk();

@@ -5,6 +5,8 @@
 
 #include <array>
 #include <filesystem>
+#include <string>
+#include <vector>
 
 namespace skein::journal {
 namespace {
@@ -52,6 +54,29 @@ TEST_F(FileDiskTest, makes_folders_on_the_way_and_lists_names_sorted) {
   ASSERT_TRUE(disk_.sync_dir(path("x/y/z")));
   EXPECT_EQ(disk_.list(path("x/y/z")).value(), (std::vector<std::string>{"a", "d"}));
   EXPECT_GT(disk_.free_bytes(path("x")).value(), 0U);
+}
+
+// Notes which folders are synced.
+class SyncsNoted : public FileDisk {
+ public:
+  DiskResult<void> sync_dir(const std::string& dir) override {
+    synced.push_back(dir);
+    return FileDisk::sync_dir(dir);
+  }
+  std::vector<std::string> synced;
+};
+
+// It may have been made by a program that died before it synced the folder above.
+TEST_F(FileDiskTest, syncs_the_folder_above_also_when_the_folder_is_there_already) {
+  SyncsNoted disk;
+  ASSERT_TRUE(disk.make_dir(path("x/y")));
+  EXPECT_EQ(disk.synced, (std::vector<std::string>{dir_.parent_path().string(), dir_.string(), path("x")}));
+  disk.synced.clear();
+  ASSERT_TRUE(disk.make_dir(path("x/y/")));
+  EXPECT_EQ(disk.synced, (std::vector<std::string>{path("x")}));
+  disk.synced.clear();
+  ASSERT_TRUE(disk.make_dir(path("x/y/z")));
+  EXPECT_EQ(disk.synced, (std::vector<std::string>{path("x"), path("x/y")}));
 }
 
 TEST_F(FileDiskTest, a_folder_is_locked_by_one_at_a_time) {

@@ -24,6 +24,7 @@ JournalLimits fixture_limits() {
   JournalLimits limits;
   limits.segment_bytes = 8192;
   limits.first_segment_bytes = 8192;
+  limits.sector_bytes = 512;
   limits.disk_low_water_bytes = 0;
   limits.snapshot_bytes = 1U << 30U;
   limits.ids = {50, 100};
@@ -59,9 +60,11 @@ void load_folder(const std::filesystem::path& from, TestDisk& disk) {
   }
 }
 
-TEST(Fixture, what_version_1_wrote_is_read) {
+class Fixture : public testing::TestWithParam<int> {};
+
+TEST_P(Fixture, what_an_earlier_version_wrote_is_read_and_gone_on_with) {
   TestDisk disk;
-  load_folder(fixture("journal-v1"), disk);
+  load_folder(fixture("journal-v" + std::to_string(GetParam())), disk);
   const auto image = verify_journal(disk, "d");
   ASSERT_TRUE(image) << image.error().describe();
   EXPECT_EQ(image->snapshot->position, 80U);
@@ -73,19 +76,32 @@ TEST(Fixture, what_version_1_wrote_is_read) {
   EXPECT_EQ((*core)->replica().limits(), (IdLimits{50, 100}));
   EXPECT_EQ(machine.size(), 26U);
   EXPECT_EQ(machine.get("sum"), "1830");
+  for (std::uint64_t i = 1; i <= 500; ++i) {
+    (*core)->append({{{9, i}, kv_add("sum", 1)}}, [](Answer answer) { EXPECT_EQ(answer.outcome, Outcome::applied); });
+    (*core)->run_queued();
+  }
+  core->reset();
+  KvMachine later;
+  core = EmbeddedCore::open(disk, "d", later, {});
+  ASSERT_TRUE(core) << core.error().describe();
+  EXPECT_EQ((*core)->replica().position(), 620U);
+  EXPECT_EQ(later.get("sum"), "2330");
 }
 
-TEST(Fixture, what_is_written_today_is_version_1_byte_for_byte) {
+INSTANTIATE_TEST_SUITE_P(Versions, Fixture, testing::Values(1, 2),
+                         [](const auto& version) { return "v" + std::to_string(version.param); });
+
+TEST(PresentFormat, is_version_2_byte_for_byte) {
   TestDisk written;
   write_journal(written);
   if (std::getenv("SKEIN_WRITE_FIXTURES") != nullptr) {
-    std::filesystem::create_directories(fixture("journal-v1"));
+    std::filesystem::create_directories(fixture("journal-v2"));
     for (const auto& [path, bytes] : written.files) {
-      if (is_data(path.substr(2))) std::ofstream(fixture("journal-v1") / path.substr(2), std::ios::binary) << *bytes;
+      if (is_data(path.substr(2))) std::ofstream(fixture("journal-v2") / path.substr(2), std::ios::binary) << *bytes;
     }
   }
   TestDisk kept;
-  load_folder(fixture("journal-v1"), kept);
+  load_folder(fixture("journal-v2"), kept);
   std::erase_if(written.files, [](const auto& file) { return !is_data(file.first.substr(2)); });
   ASSERT_EQ(written.files.size(), kept.files.size());
   for (const auto& [path, bytes] : kept.files) {

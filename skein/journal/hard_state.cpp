@@ -15,6 +15,15 @@ namespace {
 constexpr std::string_view k_magic = "SKEINHST";
 constexpr std::uint32_t k_version = 1;
 
+StoreResult<void> write_file(Disk& disk, const std::string& path, std::string_view bytes) {
+  auto file = disk.open(path, Disk::Mode::create);
+  if (!file) return disk_failed(file.error(), path);
+  if (auto ok = (*file)->write_at(0, bytes); !ok) return disk_failed(ok.error(), path);
+  if (planted(Bug::hard_state_not_synced)) return {};
+  if (auto ok = (*file)->sync(); !ok) return disk_failed(ok.error(), path);
+  return {};
+}
+
 }  // namespace
 
 StoreResult<std::optional<HardState>> load_hard_state(Disk& disk, const std::string& dir) {
@@ -69,11 +78,9 @@ StoreResult<void> save_hard_state(Disk& disk, const std::string& dir, const Hard
   w.u32(crc32c(bytes));
   const std::string path = path_in(dir, k_hard_state_name);
   const std::string unfinished = path + ".tmp";
-  auto file = disk.open(unfinished, Disk::Mode::create);
-  if (!file) return disk_failed(file.error(), unfinished);
-  if (auto ok = (*file)->write_at(0, bytes); !ok) return disk_failed(ok.error(), unfinished);
-  if (!planted(Bug::hard_state_not_synced)) {
-    if (auto ok = (*file)->sync(); !ok) return disk_failed(ok.error(), unfinished);
+  if (auto ok = write_file(disk, unfinished, bytes); !ok) {
+    try_remove(disk, unfinished);
+    return ok;
   }
   if (auto ok = disk.rename(unfinished, path); !ok) return disk_failed(ok.error(), path);
   return sync_folder(disk, dir);

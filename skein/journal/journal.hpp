@@ -50,6 +50,7 @@ using AnswerFn = std::move_only_function<void(Answer)>;
 struct ReadAnswer {
   Outcome outcome = Outcome::unknown;
   Position position = 0;  // everything up to here is applied
+  std::string leader;     // a hint, when not_leader
   std::string why;
 };
 using ReadFn = std::move_only_function<void(ReadAnswer)>;
@@ -70,6 +71,8 @@ struct JournalLimits {
   std::uint64_t segment_bytes = 16ULL << 20U;
   std::uint64_t first_segment_bytes = 1ULL << 20U;
   std::uint64_t spares_kept = 2;
+  std::uint32_t sector_bytes = 4096;      // of the disk, 512 to 4096: what is safe shares none with what comes after it
+  Position trim_limit = k_no_trim_limit;  // see set_trim_limit()
   std::chrono::milliseconds idle_after{100};  // of quiet, until the log is marked as durable to its end
   IdLimits ids;                               // for a new folder; an old one keeps its own
 };
@@ -110,13 +113,17 @@ class Journal {
   virtual void append(Batch batch, AnswerFn done, Urgency urgency = Urgency::ordinary) = 0;
   // Calls back once everything up to `min_position` is applied. With 0 it sees at least every append answered before.
   virtual void read(Position min_position, ReadFn fn) = 0;
-  // Takes a snapshot now and drops the log it covers. They are also taken by themselves, by size.
+  // Takes a snapshot of at least everything applied by now, and drops the log it covers. They are also taken by
+  // themselves, by size.
   virtual void snapshot(SnapshotFn done) = 0;
-  // Drops the log that the last snapshot covers, if an earlier attempt left any.
-  virtual void trim() = 0;
+  // Drops the log up to a position, as far as the last snapshot covers it and the limit allows. Whole files only.
+  virtual void trim(Position up_to = k_no_trim_limit) = 0;
+  // Entries after this position stay in the log, whatever snapshots cover: for an owner that copies them elsewhere.
+  // Give the limit at open too (JournalLimits), for opening trims as well. A higher one trims at once.
+  virtual void set_trim_limit(Position limit) = 0;
 
-  // Returns a number for unsubscribe. After unsubscribe returns, on another thread than the journal's, one call may
-  // still be under way.
+  // First tells how things are (leader_elected, leader_lost or stopped; disk_low), then what happens. Returns a number
+  // for unsubscribe. After unsubscribe returns, on another thread than the journal's, one call may still be under way.
   virtual std::uint64_t subscribe(EventFn fn) = 0;
   virtual void unsubscribe(std::uint64_t subscription) = 0;
 

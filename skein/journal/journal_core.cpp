@@ -30,13 +30,15 @@ std::string_view name_of(Outcome outcome) {
 
 namespace {
 
+constexpr const char* k_not_leader = "another leads: ask the one named, or try again";
+
 // A machine that can't write its frozen state costs this snapshot and nothing else.
 StoreResult<SnapshotInfo> run_snapshot(Disk& disk, const SnapshotJob& job) {
   StoreResult<SnapshotInfo> info;
   try {
     info = write_snapshot(disk, job.dir, job.state);
   } catch (const std::exception& error) {
-    info = std::unexpected(StoreError{StoreError::Kind::io, {}, 0, error.what()});
+    info = std::unexpected(StoreError{StoreError::Kind::machine, {}, 0, error.what()});
   }
   if (info) remove_old_snapshots(disk, job.dir, info->position);
   return info;
@@ -57,7 +59,7 @@ AsideResult run_aside(Disk& disk, const AsideJob& job) {
 }
 
 JournalCore::JournalCore(MachineRef machine, const JournalLimits& limits)
-    : limits_(limits), admission_(limits), replica_(machine, limits.ids) {}
+    : limits_(limits), admission_(limits), replica_(machine, limits.ids), trim_limit_(limits.trim_limit) {}
 
 void JournalCore::append(Batch batch, AnswerFn done, Urgency urgency) {
   if (auto refusal = admission_.admit(batch, urgency)) {
@@ -76,12 +78,16 @@ void JournalCore::submit(Batch batch, AnswerFn done) {
     answer(pending, Outcome::stopped, *stopped_);
     return;
   }
+  if (!leads()) {
+    answer(pending, Outcome::not_leader, k_not_leader);
+    return;
+  }
   queued_.push_back(std::move(pending));
 }
 
 void JournalCore::read(Position min_position, ReadFn fn) {
   reads_.push_back({min_position, std::move(fn)});
-  if (stopped_ || min_position <= replica_.position()) serve_reads();
+  if (stopped_ || !leads() || min_position <= replica_.position()) serve_reads();
 }
 
 void JournalCore::request_snapshot(SnapshotFn done) {
@@ -89,8 +95,42 @@ void JournalCore::request_snapshot(SnapshotFn done) {
     done(std::unexpected(StoreError{StoreError::Kind::stopped, {}, 0, *stopped_}));
     return;
   }
-  snapshot_waiters_.push_back(std::move(done));
-  if (snapshot_waiters_.size() == 1) start_snapshot();
+  snapshot_waiters_.push_back({replica_.position(), std::move(done)});
+  start_snapshot();
+}
+
+void JournalCore::request_trim(Position up_to) { trim_wanted_ = std::max(trim_wanted_.value_or(0), up_to); }
+
+void JournalCore::set_trim_limit(Position limit) {
+  const bool higher = limit > trim_limit_;
+  trim_limit_ = limit;
+  if (higher) request_trim();
+}
+
+void JournalCore::set_leader(std::optional<std::string> leader) {
+  if (stopped_ || leader == leader_) return;
+  const bool led = leads();
+  const bool known = leader_.has_value();
+  leader_ = std::move(leader);
+  if (led) {
+    emit(JournalEvent::Kind::leader_lost, replica_.position(), leader_.value_or(""));
+    for (auto& pending : std::exchange(queued_, {})) answer(pending, Outcome::not_leader, k_not_leader);
+    serve_reads();
+  }
+  if (known != leader_.has_value()) {
+    emit(known ? JournalEvent::Kind::quorum_lost : JournalEvent::Kind::quorum_restored, replica_.position(), {});
+  }
+  if (leader_) emit(JournalEvent::Kind::leader_elected, replica_.position(), *leader_);
+}
+
+std::vector<JournalEvent> JournalCore::present() const {
+  const Position at = replica_.position();
+  if (stopped_) return {{JournalEvent::Kind::stopped, at, *stopped_}};
+  std::vector<JournalEvent> events;
+  events.push_back(leader_ ? JournalEvent{JournalEvent::Kind::leader_elected, at, *leader_}
+                           : JournalEvent{JournalEvent::Kind::leader_lost, at, {}});
+  if (admission_.disk_low()) events.push_back({JournalEvent::Kind::disk_low, at, {}});
+  return events;
 }
 
 void JournalCore::take_batch(std::vector<EntryView>& entries) {
@@ -187,6 +227,7 @@ void JournalCore::answer(Pending& pending, Outcome outcome, const std::string& w
   a.outcome = outcome;
   a.why = why;
   if (outcome == Outcome::applied) a.results = std::move(pending.results);
+  if (outcome == Outcome::not_leader) a.leader = leader_.value_or("");
   admission_.release(pending.charged);
   pending.done(std::move(a));
 }
@@ -195,15 +236,20 @@ void JournalCore::serve_reads() {
   if (reads_.empty()) return;
   std::vector<WaitingRead> ready;
   const Position reached = replica_.position();
-  const auto still = std::partition(reads_.begin(), reads_.end(),
-                                    [&](const WaitingRead& r) { return !stopped_ && r.min_position > reached; });
+  const auto still = std::partition(reads_.begin(), reads_.end(), [&](const WaitingRead& r) {
+    return !stopped_ && leads() && r.min_position > reached;
+  });
   ready.assign(std::make_move_iterator(still), std::make_move_iterator(reads_.end()));
   reads_.erase(still, reads_.end());
   for (auto& waiting : ready) {
     admission_.release_read();
-    const bool served = waiting.min_position <= reached && !stopped_;
-    waiting.fn(served ? ReadAnswer{Outcome::applied, reached, {}}
-                      : ReadAnswer{Outcome::stopped, reached, stopped_.value_or("")});
+    if (stopped_) {
+      waiting.fn({Outcome::stopped, reached, {}, *stopped_});
+    } else if (!leads()) {
+      waiting.fn({Outcome::not_leader, reached, leader_.value_or(""), k_not_leader});
+    } else {
+      waiting.fn({Outcome::applied, reached, {}, {}});
+    }
   }
 }
 
@@ -217,7 +263,7 @@ void JournalCore::stop(const std::string& why) {
   for (auto& pending : written) answer(pending, doubtful, why);
   for (auto& pending : queued) answer(pending, Outcome::stopped, why);
   serve_reads();
-  answer_snapshots(std::unexpected(StoreError{StoreError::Kind::stopped, {}, 0, why}));
+  answer_snapshots(std::unexpected(StoreError{StoreError::Kind::stopped, {}, 0, why}), replica_.position());
   emit(JournalEvent::Kind::leader_lost, replica_.position(), why);
   emit(JournalEvent::Kind::stopped, replica_.position(), why);
 }
@@ -226,9 +272,13 @@ void JournalCore::emit(JournalEvent::Kind kind, Position position, std::string d
   if (event_) event_({kind, position, std::move(detail)});
 }
 
-void JournalCore::answer_snapshots(const StoreResult<SnapshotInfo>& result) {
-  auto waiters = std::exchange(snapshot_waiters_, {});
-  for (auto& done : waiters) done(result);
+void JournalCore::answer_snapshots(const StoreResult<SnapshotInfo>& result, Position covered) {
+  std::vector<SnapshotFn> ready;
+  for (auto& waiter : snapshot_waiters_) {
+    if (waiter.asked_at <= covered) ready.push_back(std::move(waiter.done));
+  }
+  std::erase_if(snapshot_waiters_, [&](const WaitingSnapshot& waiter) { return waiter.asked_at <= covered; });
+  for (auto& done : ready) done(result);
 }
 
 }  // namespace skein::inline v0::journal

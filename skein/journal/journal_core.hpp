@@ -28,6 +28,9 @@
 
 namespace skein::inline v0::journal {
 
+// The leader's name when it is this journal itself.
+inline constexpr const char* k_self = "self";
+
 struct SnapshotJob {
   std::string dir;
   FrozenState state;
@@ -51,7 +54,11 @@ class JournalCore {
   void submit(Batch batch, AnswerFn done);
   void read(Position min_position, ReadFn fn);
   void request_snapshot(SnapshotFn done);
-  void request_trim() { trim_wanted_ = true; }
+  void request_trim(Position up_to = k_no_trim_limit);
+  void set_trim_limit(Position limit);
+  // Who leads from now on: k_self, another, or nobody. What is queued and not written goes back to its callers. An
+  // engine of one node always leads; this is for engines of several, and for tests of what they owe.
+  void set_leader(std::optional<std::string> leader);
 
   // True when something was written.
   bool write();
@@ -67,8 +74,12 @@ class JournalCore {
   virtual void job_done(const AsideResult&) {}
 
   void on_event(EventFn fn) { event_ = std::move(fn); }
+  // How things are, in the words of events.
+  [[nodiscard]] std::vector<JournalEvent> present() const;
 
   [[nodiscard]] bool has_queued() const { return !queued_.empty(); }
+  [[nodiscard]] const std::optional<std::string>& leader() const { return leader_; }
+  [[nodiscard]] bool leads() const { return leader_ == k_self; }
   [[nodiscard]] Admission& admission() { return admission_; }
   [[nodiscard]] Replica& replica() { return replica_; }
   [[nodiscard]] const Replica& replica() const { return replica_; }
@@ -81,21 +92,24 @@ class JournalCore {
   [[nodiscard]] virtual StoreResult<void> log_sync() = 0;
   [[nodiscard]] virtual Position log_last() const = 0;
   [[nodiscard]] virtual Position log_durable() const = 0;
-  // Answers the waiting requests itself when the engine has no snapshots.
+  // One is wanted that covers everything applied by now; perhaps beside one that is under way and covers less.
   virtual void start_snapshot() = 0;
 
   void stop(const std::string& why);
   void emit(JournalEvent::Kind kind, Position position, std::string detail);
-  void answer_snapshots(const StoreResult<SnapshotInfo>& result);
+  // Answers those who asked when no more than `covered` was applied.
+  void answer_snapshots(const StoreResult<SnapshotInfo>& result, Position covered);
+  [[nodiscard]] bool snapshots_awaited() const { return !snapshot_waiters_.empty(); }
 
   JournalLimits limits_;
   Admission admission_;
   Replica replica_;
   Term term_ = 1;
   SnapshotInfo snapshot_;  // the last one
-  std::vector<SnapshotFn> snapshot_waiters_;
-  bool trim_wanted_ = false;
+  std::optional<Position> trim_wanted_;
+  Position trim_limit_;
   std::optional<std::string> stopped_;
+  std::optional<std::string> leader_ = k_self;
 
  private:
   struct Pending {
@@ -109,6 +123,10 @@ class JournalCore {
     Position min_position = 0;
     ReadFn fn;
   };
+  struct WaitingSnapshot {
+    Position asked_at = 0;
+    SnapshotFn done;
+  };
 
   void take_batch(std::vector<EntryView>& entries);
   bool apply_one(Pending& pending);
@@ -118,6 +136,7 @@ class JournalCore {
   std::deque<Pending> queued_;
   std::deque<Pending> written_;
   std::vector<WaitingRead> reads_;
+  std::vector<WaitingSnapshot> snapshot_waiters_;
   std::vector<EntryView> entries_;
   EventFn event_;
 };

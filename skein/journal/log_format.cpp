@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 #include <cstring>
 
@@ -36,7 +37,7 @@ bool sector_is_whole(std::string_view sector, std::uint32_t seed) {
   return tail.u32() == crc32c(sector.substr(0, k_crc_at_end), seed);
 }
 
-std::size_t padded(std::size_t bytes) { return (bytes + k_batch_align - 1) / k_batch_align * k_batch_align; }
+std::size_t padded(std::size_t bytes, std::uint32_t align) { return (bytes + align - 1) / align * align; }
 
 }  // namespace
 
@@ -67,7 +68,7 @@ std::string encode_header(const SegmentHeader& header) {
   ByteWriter w(out);
   w.raw(k_segment_magic);
   w.u32(k_log_version);
-  w.u32(0);
+  w.u32(header.batch_align);
   w.u64(header.id);
   w.u64(header.first_position);
   w.u64(header.nominal_bytes);
@@ -86,16 +87,25 @@ std::expected<SegmentHeader, HeaderFault> decode_header(std::string_view block) 
     return std::unexpected(HeaderFault::damaged);
   }
   ByteReader r(sector.substr(k_segment_magic.size()));
-  if (r.u32() > k_log_version) return std::unexpected(HeaderFault::later_version);
-  r.u32();
+  const std::uint32_t version = r.u32();
+  if (version > k_log_version) return std::unexpected(HeaderFault::later_version);
   SegmentHeader header;
+  header.batch_align = r.u32();
+  if (version < 2) header.batch_align = k_align_v1;
+  if (version >= 2 && !is_batch_align(header.batch_align)) return std::unexpected(HeaderFault::damaged);
   header.id = r.u64();
   header.first_position = r.u64();
   header.nominal_bytes = r.u64();
   header.term = r.u64();
   header.ids.ids_kept = r.u64();
   header.ids.id_result_bytes = r.u64();
+  if (header.first_position == 0) return std::unexpected(HeaderFault::damaged);
   return header;
+}
+
+bool is_batch_align(std::uint64_t bytes) {
+  if (planted(Bug::batches_share_sectors) && bytes == k_align_v1) return true;
+  return std::has_single_bit(bytes) && bytes >= k_sector_bytes && bytes <= k_header_bytes;
 }
 
 std::uint64_t mark_slot_offset(std::uint64_t sequence) { return (1 + sequence % 2) * k_sector_bytes; }
@@ -108,6 +118,7 @@ std::string encode_mark(std::uint64_t segment_id, const Mark& mark) {
   w.u64(mark.sequence);
   w.u64(mark.end_offset);
   w.u64(mark.position);
+  w.u64(mark.next);
   seal_sector(out, crc_of_place(segment_id, mark_slot_offset(mark.sequence)));
   return out;
 }
@@ -125,21 +136,22 @@ std::optional<Mark> decode_marks(std::uint64_t segment_id, std::string_view bloc
     mark.sequence = r.u64();
     mark.end_offset = r.u64();
     mark.position = r.u64();
+    mark.next = r.u64();
     if (!newest || mark.sequence > newest->sequence) newest = mark;
   }
   return newest;
 }
 
-std::size_t batch_bytes(std::span<const EntryView> entries) {
+std::size_t batch_bytes(std::span<const EntryView> entries, std::uint32_t align) {
   std::size_t bytes = k_batch_head_bytes;
   for (const auto& entry : entries) bytes += k_entry_head_bytes + entry.bytes.size();
-  return padded(bytes);
+  return padded(bytes, align);
 }
 
-void encode_batch(std::string& out, std::uint64_t segment_id, std::uint64_t offset, Position mark,
+void encode_batch(std::string& out, const SegmentHeader& segment, std::uint64_t offset, Position mark,
                   std::span<const EntryView> entries) {
   const std::size_t start = out.size();
-  const std::size_t size = batch_bytes(entries);
+  const std::size_t size = batch_bytes(entries, segment.batch_align);
   out.reserve(start + size);
   ByteWriter w(out);
   w.u32(k_batch_magic);
@@ -159,7 +171,7 @@ void encode_batch(std::string& out, std::uint64_t segment_id, std::uint64_t offs
   put_u32_at(out, start + 28, static_cast<std::uint32_t>(out.size() - start - k_batch_head_bytes));
   w.zeros(start + size - out.size());
   const auto covered = std::string_view(out).substr(start + 8);
-  put_u32_at(out, start + 4, crc32c(covered, crc_of_place(segment_id, offset)));
+  put_u32_at(out, start + 4, crc32c(covered, crc_of_place(segment.id, offset)));
 }
 
 bool looks_like_batch(std::string_view bytes) {
@@ -168,7 +180,7 @@ bool looks_like_batch(std::string_view bytes) {
   return r.u32() == k_batch_magic;
 }
 
-std::optional<BatchView> decode_batch(std::uint64_t segment_id, std::uint64_t offset, std::string_view bytes) {
+std::optional<BatchView> decode_batch(const SegmentHeader& segment, std::uint64_t offset, std::string_view bytes) {
   ByteReader r(bytes);
   if (r.u32() != k_batch_magic) return std::nullopt;
   const std::uint32_t crc = r.u32();
@@ -178,23 +190,22 @@ std::optional<BatchView> decode_batch(std::uint64_t segment_id, std::uint64_t of
   batch.count = r.u32();
   const std::uint32_t length = r.u32();
   batch.body = r.raw(length);
-  batch.size = padded(k_batch_head_bytes + std::size_t{length});
+  batch.size = padded(k_batch_head_bytes + std::size_t{length}, segment.batch_align);
   if (!r.ok() || batch.size > bytes.size()) return std::nullopt;
   const auto covered = bytes.substr(8, batch.size - 8);
-  const bool right = crc32c(covered, crc_of_place(segment_id, offset)) == crc;
+  const bool right = crc32c(covered, crc_of_place(segment.id, offset)) == crc;
   if (!right && !planted(Bug::torn_batch_half_applied)) return std::nullopt;
   return batch;
 }
 
-EntryView read_entry(ByteReader& in, Position position) {
+EntryView read_entry(ByteReader& in, Position position, std::uint32_t& kind) {
   EntryView entry;
   entry.position = position;
   entry.term = in.u64();
   entry.id.high = in.u64();
   entry.id.low = in.u64();
   const std::uint32_t length = in.u32();
-  const std::uint32_t kind = in.u32();
-  if (kind < 1 || kind > static_cast<std::uint32_t>(EntryKind::config)) in.fail();
+  kind = in.u32();
   entry.kind = static_cast<EntryKind>(kind);
   entry.bytes = in.raw(length);
   return entry;

@@ -12,6 +12,16 @@
 namespace skein::inline v0::journal {
 namespace {
 
+// What batches are aligned at in a segment whose header can't be read: as the first of them is, if that is whole.
+std::uint32_t guess_align(SegmentHeader header, std::string_view bytes) {
+  for (const std::uint32_t align : {k_align_default, 2048U, 1024U, 512U, k_align_v1}) {
+    header.batch_align = align;
+    if (bytes.size() > k_header_bytes && decode_batch(header, k_header_bytes, bytes.substr(k_header_bytes)))
+      return align;
+  }
+  return k_align_default;
+}
+
 // Everything in one segment that still passes its checksum, whatever lies in between.
 class Salvage {
  public:
@@ -33,12 +43,23 @@ class Salvage {
       if (bytes_.size() < header->nominal_bytes) note(path, bytes_.size(), "the segment is cut short");
     } else {
       note(path, 0, "the header is damaged");
+      segment.header.batch_align = guess_align(segment.header, bytes_);
     }
     segment.mark = decode_marks(id, bytes_);
-    if (segment.mark) plan_.known_last = std::max(plan_.known_last, segment.mark->position);
-    take_batches(segment);
+    if (segment.mark) {
+      plan_.known_last = std::max(plan_.known_last, segment.mark->position);
+      next_ = std::max(next_, segment.mark->next);
+    }
+    if (auto ok = take_batches(segment); !ok) return ok;
     segments_.push_back(std::move(segment));
     return {};
+  }
+
+  // That the last segment goes on in one that is gone.
+  void check_next() {
+    if (next_ < plan_.next_segment_id) return;
+    note(path_in(dir_, segment_name(next_)), 0, "missing, although another segment goes on in it");
+    plan_.next_segment_id = next_ + 1;
   }
 
   // Puts the batches into one chain without gaps, the way the scan would, and counts what can't be reached.
@@ -69,26 +90,29 @@ class Salvage {
     plan_.damage.push_back(fmt::format("{}: byte {}: {}", path, offset, what));
   }
 
-  void take_batches(SegmentImage& segment) {
+  StoreResult<void> take_batches(SegmentImage& segment) {
     const std::string_view bytes = bytes_;
     std::uint64_t at = k_header_bytes;
     while (at < bytes.size()) {
-      auto batch = decode_batch(segment.header.id, at, bytes.substr(at));
+      auto batch = decode_batch(segment.header, at, bytes.substr(at));
       if (!batch) {
-        const auto later = find_batch(segment.header.id, bytes, at + k_batch_align);
+        const auto later = find_batch(segment.header, bytes, at + segment.header.batch_align);
         if (!later) break;
         note(segment.path, at, fmt::format("damaged up to byte {}", *later));
         at = *later;
         continue;
       }
-      const bool whole = for_each_entry(*batch, [&](const EntryView& e) { plan_.term = std::max(plan_.term, e.term); });
-      if (whole && batch->count > 0) {
+      const auto read = for_each_entry(*batch, [&](const EntryView& e) { plan_.term = std::max(plan_.term, e.term); });
+      // Somebody was told that it is safe, and a later program can read it.
+      if (read == EntriesRead::later_version) return std::unexpected(bad_entries(segment.path, at, read));
+      if (read == EntriesRead::whole && batch->count > 0) {
         segment.batches.push_back({at, batch->first_position, batch->count, static_cast<std::uint32_t>(batch->size)});
       }
       at += batch->size;
     }
     segment.end_offset = at;
     if (segment.mark && segment.mark->end_offset > at) note(segment.path, at, "damaged, though it was synced");
+    return {};
   }
 
   void count_dropped(const BatchRef& batch) {
@@ -105,6 +129,7 @@ class Salvage {
   RepairPlan& plan_;
   std::string bytes_;
   std::vector<SegmentImage> segments_;
+  std::uint64_t next_ = 0;
 };
 
 // The newest snapshot that is whole; those that are not are set aside.
@@ -129,8 +154,9 @@ StoreResult<void> choose_snapshot(Disk& disk, const std::string& dir, const std:
   return {};
 }
 
-void take_hard_state(Disk& disk, const std::string& dir, RepairPlan& plan) {
+StoreResult<void> take_hard_state(Disk& disk, const std::string& dir, RepairPlan& plan) {
   const auto hard = load_hard_state(disk, dir);
+  if (!hard && hard.error().kind == StoreError::Kind::version) return std::unexpected(hard.error());
   if (hard) {
     plan.hard = hard->value_or(HardState{});
     plan.known_last = std::max(plan.known_last, plan.hard.commit);
@@ -139,6 +165,7 @@ void take_hard_state(Disk& disk, const std::string& dir, RepairPlan& plan) {
     plan.damage.push_back(fmt::format("{}/{}: term and vote can't be read", dir, k_hard_state_name));
     plan.set_aside.emplace_back(k_hard_state_name);
   }
+  return {};
 }
 
 }  // namespace
@@ -161,12 +188,14 @@ std::string RepairPlan::describe() const {
 StoreResult<RepairPlan> plan_repair(Disk& disk, const std::string& dir) {
   if (!is_journal(disk, dir)) return std::unexpected(not_a_journal(dir));
   RepairPlan plan;
-  if (auto whole = verify_journal(disk, dir); whole) return plan;
+  const auto whole = verify_journal(disk, dir);
+  if (whole) return plan;
+  if (whole.error().kind == StoreError::Kind::version) return std::unexpected(whole.error());
   plan.needed = true;
   const auto names = disk.list(dir);
   if (!names) return disk_failed(names.error(), dir);
   if (auto ok = choose_snapshot(disk, dir, *names, plan); !ok) return std::unexpected(ok.error());
-  take_hard_state(disk, dir, plan);
+  if (auto ok = take_hard_state(disk, dir, plan); !ok) return std::unexpected(ok.error());
   Salvage salvage(disk, dir, plan);
   for (const auto& name : *names) {
     const auto id = parse_segment_name(name);
@@ -175,6 +204,7 @@ StoreResult<RepairPlan> plan_repair(Disk& disk, const std::string& dir) {
     plan.set_aside.push_back(name);
     if (auto ok = salvage.take(name, *id); !ok) return std::unexpected(ok.error());
   }
+  salvage.check_next();
   salvage.build_chain();
   if (plan.snapshot == 0 && plan.keep_last == 0 && plan.known_last > 0) {
     return std::unexpected(StoreError{
@@ -209,12 +239,12 @@ StoreResult<void> carry_out_repair(Disk& disk, const std::string& dir, const Rep
         if (auto ok = read_file(disk, segment->path, file); !ok) return std::unexpected(ok.error());
         open = segment;
       }
-      const auto batch = decode_batch(segment->header.id, ref.offset, std::string_view(file).substr(ref.offset));
+      const auto batch = decode_batch(segment->header, ref.offset, std::string_view(file).substr(ref.offset));
       if (!batch) return std::unexpected(corrupt(segment->path, ref.offset, "changed since the plan was made"));
-      const bool whole = for_each_entry(*batch, [&](const EntryView& entry) {
+      const auto read = for_each_entry(*batch, [&](const EntryView& entry) {
         if (entry.position > plan.snapshot && entry.position < ref.first_position + ref.count) entries.push_back(entry);
       });
-      if (!whole) return std::unexpected(corrupt(segment->path, ref.offset, "changed since the plan was made"));
+      if (read != EntriesRead::whole) return std::unexpected(bad_entries(segment->path, ref.offset, read));
     }
     return std::span<const EntryView>(entries);
   };

@@ -37,6 +37,13 @@ StoreResult<std::vector<Found>> find_segments(Disk& disk, const std::string& dir
   return found;  // names are sorted, and so are fixed-width ids
 }
 
+// Where the next segment after the i-th starts whose header can be read.
+Position next_first(const std::vector<Found>& found, std::size_t i) {
+  const auto next = std::ranges::find_if(found.begin() + static_cast<std::ptrdiff_t>(i) + 1, found.end(),
+                                         [](const Found& f) { return f.header.has_value(); });
+  return next->header->first_position;
+}
+
 // Moves to `obsolete` what the tail of the list makes superfluous.
 void drop_obsolete(std::vector<Found>& found, Position snapshot, LogImage& image) {
   std::size_t keep_from = 0;
@@ -45,12 +52,14 @@ void drop_obsolete(std::vector<Found>& found, Position snapshot, LogImage& image
   }
   std::vector<Found> kept;
   for (std::size_t i = 0; i < found.size(); ++i) {
-    bool replaced = i < keep_from;
+    bool replaced = false;
     for (std::size_t j = i + 1; j < found.size() && !replaced && found[i].header; ++j) {
       replaced = found[j].header && found[j].header->first_position <= found[i].header->first_position;
     }
-    if (replaced) {
-      image.obsolete.push_back(found[i].path);
+    if (i < keep_from) {
+      image.obsolete.push_back({found[i].path, next_first(found, i) - 1});
+    } else if (replaced) {
+      image.obsolete.push_back({found[i].path, 0});
     } else {
       kept.push_back(std::move(found[i]));
     }
@@ -67,7 +76,7 @@ class SegmentScan {
   StoreResult<void> take_batches() {
     image_.mark = decode_marks(image_.header.id, bytes_);
     while (true) {
-      const auto batch = decode_batch(image_.header.id, image_.end_offset, bytes_.substr(image_.end_offset));
+      const auto batch = decode_batch(image_.header, image_.end_offset, bytes_.substr(image_.end_offset));
       if (!batch) return {};
       if (auto ok = take(*batch); !ok) return ok;
     }
@@ -82,7 +91,7 @@ class SegmentScan {
                                      fmt::format("synced up to byte {} (position {}), but whole only up to position {}",
                                                  image_.mark->end_offset, image_.mark->position, next_ - 1)));
     }
-    const auto later = find_batch(image_.header.id, bytes_, end + k_batch_align);
+    const auto later = find_batch(image_.header, bytes_, end + image_.header.batch_align);
     if (later && !planted(Bug::tail_cut_at_mark)) {
       return std::unexpected(
           corrupt(path, end, fmt::format("a batch is damaged although a later one, at byte {}, is whole", *later)));
@@ -97,31 +106,33 @@ class SegmentScan {
 
  private:
   StoreResult<void> take(const BatchView& batch) {
-    if (batch.first_position > next_ || batch.first_position < image_.header.first_position || batch.count == 0) {
+    if (batch.first_position > next_ || batch.first_position < image_.header.first_position || batch.count == 0 ||
+        batch.count > ~Position{0} - batch.first_position) {
       return std::unexpected(corrupt(image_.path, image_.end_offset,
                                      fmt::format("a batch of {} entries from position {} where position {} should be",
                                                  batch.count, batch.first_position, next_)));
     }
+    if (batch.first_position < next_) {
+      image_.forget_from(batch.first_position);
+      log_.forget_terms_from(batch.first_position);
+      log_.durable = std::min(log_.durable, batch.first_position - 1);
+    }
     bool terms_grow = true;
-    Term term = log_.last_term;
-    const bool whole = for_each_entry(batch, [&](const EntryView& entry) {
-      terms_grow = terms_grow && entry.term >= term;
-      term = entry.term;
+    const auto read = for_each_entry(batch, [&](const EntryView& entry) {
+      terms_grow = terms_grow && entry.term >= log_.last_term;
+      if (entry.term != log_.last_term) log_.terms.push_back({entry.position, entry.term});
+      log_.last_term = entry.term;
       if (entry.kind != EntryKind::skip) return;
       if (const auto position = decode_skip(entry.bytes)) log_.skips.push_back(*position);
     });
-    if (!whole || !terms_grow) {
-      return std::unexpected(
-          corrupt(image_.path, image_.end_offset,
-                  whole ? "a term goes back" : "a batch holds an entry of a kind or length unknown to this version"));
-    }
-    log_.last_term = term;
-    if (batch.first_position < next_) image_.forget_from(batch.first_position);
+    if (read != EntriesRead::whole) return std::unexpected(bad_entries(image_.path, image_.end_offset, read));
+    if (!terms_grow) return std::unexpected(corrupt(image_.path, image_.end_offset, "a term goes back"));
     image_.batches.push_back(
         {image_.end_offset, batch.first_position, batch.count, static_cast<std::uint32_t>(batch.size)});
     image_.end_offset += batch.size;
     next_ = batch.first_position + batch.count;
-    log_.durable = std::min(std::max(log_.durable, batch.mark), next_ - 1);
+    const bool vouched = image_.mark && image_.end_offset <= image_.mark->end_offset;
+    log_.durable = vouched ? next_ - 1 : std::min(std::max(log_.durable, batch.mark), next_ - 1);
     return {};
   }
 
@@ -147,6 +158,9 @@ StoreResult<SegmentImage> scan_segment(Found& found, const std::string& bytes, b
         corrupt(found.path, bytes.size(),
                 fmt::format("the segment ends here, but was made {} bytes long", image.header.nominal_bytes)));
   }
+  // A segment is only begun when everything before its first position is synced; what it replaces no longer counts.
+  log.durable = image.header.first_position - 1;
+  log.forget_terms_from(image.header.first_position);
   SegmentScan scan(image, bytes, log);
   if (auto ok = scan.take_batches(); !ok) return std::unexpected(ok.error());
   if (last) {
@@ -171,6 +185,11 @@ void SegmentImage::forget_from(Position position) {
   }
 }
 
+void LogImage::forget_terms_from(Position position) {
+  while (!terms.empty() && terms.back().first >= position) terms.pop_back();
+  last_term = terms.empty() ? 0 : terms.back().term;
+}
+
 StoreResult<void> read_file(Disk& disk, const std::string& path, std::string& buffer) {
   auto file = disk.open(path, Disk::Mode::read);
   if (!file) return disk_failed(file.error(), path);
@@ -192,26 +211,34 @@ StoreResult<void> read_entries(Disk& disk, std::span<const SegmentImage> segment
     for (const auto& ref : segment.batches) {
       if (ref.first_position + ref.count <= from) continue;
       const auto rest = ref.offset < bytes.size() ? std::string_view(bytes).substr(ref.offset) : std::string_view();
-      const auto batch = decode_batch(segment.header.id, ref.offset, rest);
+      const auto batch = decode_batch(segment.header, ref.offset, rest);
       if (!batch) return std::unexpected(corrupt(segment.path, ref.offset, "a batch can no longer be read"));
       bool go_on = true;
-      const bool whole = for_each_entry(*batch, [&](const EntryView& entry) {
+      const auto read = for_each_entry(*batch, [&](const EntryView& entry) {
         const bool counts = entry.position >= from && entry.position < ref.first_position + ref.count;
         if (counts && go_on) go_on = fn(entry);
       });
-      if (!whole) return std::unexpected(corrupt(segment.path, ref.offset, "a batch holds an unknown entry"));
+      if (read != EntriesRead::whole) return std::unexpected(bad_entries(segment.path, ref.offset, read));
       if (!go_on) return {};
     }
   }
   return {};
 }
 
-std::optional<std::uint64_t> find_batch(std::uint64_t segment_id, std::string_view segment, std::uint64_t offset) {
-  for (; offset + k_batch_head_bytes <= segment.size(); offset += k_batch_align) {
-    const auto rest = segment.substr(offset);
-    if (looks_like_batch(rest) && decode_batch(segment_id, offset, rest)) return offset;
+std::optional<std::uint64_t> find_batch(const SegmentHeader& segment, std::string_view bytes, std::uint64_t offset) {
+  for (; offset + k_batch_head_bytes <= bytes.size(); offset += segment.batch_align) {
+    const auto rest = bytes.substr(offset);
+    if (looks_like_batch(rest) && decode_batch(segment, offset, rest)) return offset;
   }
   return std::nullopt;
+}
+
+StoreError bad_entries(const std::string& path, std::uint64_t offset, EntriesRead read) {
+  if (read == EntriesRead::later_version) {
+    return {StoreError::Kind::version, path, offset,
+            "a batch holds an entry of a kind that this program does not know"};
+  }
+  return corrupt(path, offset, "the entries of a batch do not add up");
 }
 
 StoreResult<LogImage> scan_log(Disk& disk, const std::string& dir, Position snapshot) {
@@ -240,9 +267,11 @@ StoreResult<LogImage> scan_log(Disk& disk, const std::string& dir, Position snap
                                      fmt::format("positions {} to {} are missing", reached + 1, first - 1)));
     }
     for (auto& earlier : log.segments) earlier.forget_from(first);
-    // A segment is only begun when everything before its first position is synced.
-    log.durable = std::max(std::min(log.durable, image->last_position()), first - 1);
-    if (image->mark) log.durable = std::max(log.durable, std::min(image->mark->position, image->last_position()));
+    const std::uint64_t next = image->mark && !planted(Bug::next_not_checked) ? image->mark->next : 0;
+    if (next > log.highest_id) {
+      return std::unexpected(
+          corrupt(path_in(dir, segment_name(next)), 0, fmt::format("missing, although {} goes on in it", image->path)));
+    }
     log.segments.push_back(std::move(*image));
   }
   log.last = log.segments.back().last_position();

@@ -4,7 +4,8 @@
 // The tail rule. A crash can leave one batch torn: the last, since a batch is written only when the one before it is
 // synced. So a batch that does not pass is cut off when (1) it lies in the last segment, (2) no mark slot says that the
 // segment was synced past it, and (3) no valid batch follows it. Anything else is corruption, as is a segment shorter
-// than its nominal size: segments are made whole before they get their name.
+// than its nominal size (segments are made whole before they get their name) and a segment that goes on in one that is
+// not there (that is written only when the next is safe).
 //
 // Which segments count. A later segment replaces the earlier ones from its first position on. One that starts at or
 // before the first position after the snapshot makes all before it obsolete, whatever state they are in.
@@ -43,18 +44,32 @@ struct SegmentImage {
   void forget_from(Position position);
 };
 
+// A segment that no longer counts.
+struct ObsoleteSegment {
+  std::string path;
+  Position last = 0;  // no entry in it that was ever decided lies after this one; 0 when there is none at all
+};
+
+struct TermStart {
+  Position first = 0;
+  Term term = 0;
+};
+
 struct LogImage {
   std::vector<SegmentImage> segments;
-  std::vector<std::string> obsolete;  // paths of segments that no longer count
+  std::vector<ObsoleteSegment> obsolete;
   std::uint64_t highest_id = 0;
   Position durable = 0;  // everything up to here was known to be synced
   Position last = 0;
   Term last_term = 0;
-  std::vector<Position> skips;  // that skip entries name
-  bool clean = false;           // closed or idle: the last mark covers the last batch
-  std::uint64_t cut_bytes = 0;  // bytes of a torn batch that were left out; 0 when the tail was whole
+  std::vector<TermStart> terms;  // where each term begins, in order
+  std::vector<Position> skips;   // that skip entries name
+  bool clean = false;            // closed or idle: the last mark covers the last batch
+  std::uint64_t cut_bytes = 0;   // bytes of a torn batch that were left out; 0 when the tail was whole
 
   [[nodiscard]] bool empty() const { return segments.empty(); }
+  // Leaves out the terms that begin at `position` or later: later entries stand in for those.
+  void forget_terms_from(Position position);
 };
 
 // Reads the log of `dir`, of which everything up to `snapshot` is in a snapshot. An empty image when there is no
@@ -70,7 +85,10 @@ struct LogImage {
 [[nodiscard]] StoreResult<void> read_file(Disk& disk, const std::string& path, std::string& buffer);
 
 // The offset of the first valid batch at or after `offset` of a segment's bytes, if any.
-[[nodiscard]] std::optional<std::uint64_t> find_batch(std::uint64_t segment_id, std::string_view segment,
+[[nodiscard]] std::optional<std::uint64_t> find_batch(const SegmentHeader& segment, std::string_view bytes,
                                                       std::uint64_t offset);
+
+// The error for a batch whose entries can't be read although its checksum is right.
+[[nodiscard]] StoreError bad_entries(const std::string& path, std::uint64_t offset, EntriesRead read);
 
 }  // namespace skein::inline v0::journal

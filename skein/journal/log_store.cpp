@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "skein/journal/hard_state.hpp"
 #include "skein/journal/planted.hpp"
 
 namespace skein::inline v0::journal {
@@ -13,6 +14,11 @@ namespace {
 constexpr std::uint64_t k_block_bytes = 4096;
 
 std::uint64_t whole_blocks(std::uint64_t bytes) { return (bytes + k_block_bytes - 1) / k_block_bytes * k_block_bytes; }
+
+bool is_unfinished(std::string_view name) {
+  return name.ends_with(".tmp") &&
+         (name.starts_with("spare-") || name.starts_with("seg-") || name.starts_with(k_hard_state_name));
+}
 
 }  // namespace
 
@@ -34,6 +40,12 @@ StoreResult<std::unique_ptr<LogStore>> LogStore::open(Disk& disk, const std::str
 }
 
 StoreResult<void> LogStore::start(LogImage image) {
+  if (planted(Bug::batches_share_sectors)) options_.batch_align = k_align_v1;
+  if (!is_batch_align(options_.batch_align)) {
+    return std::unexpected(StoreError{StoreError::Kind::stopped, dir_, 0,
+                                      fmt::format("sector_bytes is {}: give a power of two from {} to {}",
+                                                  options_.batch_align, k_sector_bytes, k_header_bytes)});
+  }
   // An earlier program may have died between giving a file its name and syncing the folder. What is built on now, and
   // what is removed because of it, must not outlive the name.
   if (!planted(Bug::found_names_not_synced)) {
@@ -49,8 +61,10 @@ StoreResult<void> LogStore::start(LogImage image) {
   if (!segments_.empty() && !planted(Bug::configured_ids_win)) ids_ = segments_.back().header.ids;
   const bool in_place = image.clean || (planted(Bug::tail_not_copied) && !segments_.empty());
   if (auto ok = in_place ? go_on_in_place() : copy_tail(highest_id_ + 1); !ok) return ok;
-  collect_leftovers(image.obsolete);
-  return {};
+  if (segments_.size() > 1) {
+    if (auto ok = link(segments_[segments_.size() - 2], highest_id_); !ok) return ok;
+  }
+  return collect_leftovers(image.obsolete);
 }
 
 StoreResult<void> LogStore::go_on_in_place() {
@@ -58,16 +72,32 @@ StoreResult<void> LogStore::go_on_in_place() {
   auto file = disk_.open(active.path, Disk::Mode::write);
   if (!file) return disk_failed(file.error(), active.path);
   file_ = std::move(*file);
-  mark_sequence_ = active.mark ? active.mark->sequence : 0;
-  marked_end_ = active.mark ? active.mark->end_offset : 0;
   durable_ = last_;
+  return {};
+}
+
+// Records in `from` that `next` goes on from there. Only when `next` is safe: else a crash in between would leave a log
+// that misses a segment which never was.
+StoreResult<void> LogStore::link(SegmentImage& from, std::uint64_t next) {
+  Mark mark = from.mark.value_or(Mark{0, k_header_bytes, from.header.first_position - 1});
+  if (mark.next >= next) return {};
+  ++mark.sequence;
+  mark.next = next;
+  auto file = disk_.open(from.path, Disk::Mode::write);
+  if (!file) return disk_failed(file.error(), from.path);
+  const auto sector = encode_mark(from.header.id, mark);
+  if (auto ok = (*file)->write_at(mark_slot_offset(mark.sequence), sector); !ok) {
+    return disk_failed(ok.error(), from.path);
+  }
+  if (auto ok = (*file)->sync(); !ok) return disk_failed(ok.error(), from.path);
+  from.mark = mark;
   return {};
 }
 
 // Whether the tail is on the disk or only in the page cache of an earlier program nobody can tell; a copy that was
 // synced is.
 StoreResult<void> LogStore::copy_tail(std::uint64_t id) {
-  SegmentHeader header{id, durable_ + 1, 0, last_term_, ids_};
+  SegmentHeader header{id, durable_ + 1, 0, last_term_, ids_, options_.batch_align};
   header.nominal_bytes =
       whole_blocks(std::max<std::uint64_t>(options_.first_segment_bytes, k_header_bytes + 2 * bytes_after(durable_)));
   std::vector<std::pair<EntryView, std::string>> tail;
@@ -94,14 +124,20 @@ StoreResult<void> LogStore::copy_tail(std::uint64_t id) {
 }
 
 // Unfinished files go, spares of a useful size are taken over, obsolete segments are removed. That removing fails is no
-// reason not to start: the next open tries again.
-void LogStore::collect_leftovers(const std::vector<std::string>& obsolete) {
-  for (const auto& path : obsolete) try_remove(disk_, path);
+// reason not to start, the next open tries again; that the folder can't be synced is.
+StoreResult<void> LogStore::collect_leftovers(const std::vector<ObsoleteSegment>& obsolete) {
+  for (const auto& segment : obsolete) {
+    if (segment.last > options_.trim_limit) {
+      retained_.push_back(segment);
+    } else {
+      try_remove(disk_, segment.path);
+    }
+  }
   const auto names = disk_.list(dir_);
-  if (!names) return;
+  if (!names) return disk_failed(names.error(), dir_);
   for (const auto& name : *names) {
     const std::string path = path_in(dir_, name);
-    if (name.ends_with(".tmp") && (name.starts_with("spare-") || name.starts_with("seg-"))) try_remove(disk_, path);
+    if (is_unfinished(name)) try_remove(disk_, path);
     const auto number = parse_numbered(name, "spare-", ".log");
     if (!number) continue;
     next_spare_ = std::max(next_spare_, *number + 1);
@@ -113,8 +149,8 @@ void LogStore::collect_leftovers(const std::vector<std::string>& obsolete) {
       try_remove(disk_, path);
     }
   }
-  if (planted(Bug::found_names_not_synced)) return;
-  [[maybe_unused]] const auto ignored = sync_folder(disk_, dir_);
+  if (planted(Bug::found_names_not_synced)) return {};
+  return sync_folder(disk_, dir_);
 }
 
 StoreResult<void> LogStore::append(std::span<const EntryView> entries) {
@@ -122,11 +158,12 @@ StoreResult<void> LogStore::append(std::span<const EntryView> entries) {
   if (entries.empty()) return {};
   if (auto ok = sync(); !ok) return ok;
   const Position first = entries.front().position;
-  const std::uint64_t size = batch_bytes(entries);
   const auto& active = segments_.back();
-  if (first < active.header.first_position || active.end_offset + size > active.header.nominal_bytes) {
-    if (auto ok = roll_over(first, size); !ok) return ok;
+  if (first < active.header.first_position ||
+      active.end_offset + batch_bytes(entries, batch_align()) > active.header.nominal_bytes) {
+    if (auto ok = roll_over(first, batch_bytes(entries, options_.batch_align)); !ok) return ok;
   }
+  const std::uint64_t size = batch_bytes(entries, batch_align());
   if (first <= last_) {
     for (auto& segment : segments_) segment.forget_from(first);
     durable_ = std::min(durable_, first - 1);
@@ -134,7 +171,7 @@ StoreResult<void> LogStore::append(std::span<const EntryView> entries) {
   auto& segment = segments_.back();
   buffer_.clear();
   const Position mark = planted(Bug::mark_ahead_of_sync) ? entries.back().position : durable_;
-  encode_batch(buffer_, segment.header.id, segment.end_offset, mark, entries);
+  encode_batch(buffer_, segment.header, segment.end_offset, mark, entries);
   dirty_ = true;
   if (auto ok = file_->write_at(segment.end_offset, buffer_); !ok) return poison(ok.error(), segment.path);
   segment.batches.push_back(
@@ -161,14 +198,13 @@ StoreResult<void> LogStore::mark_idle() {
   if (!planted(Bug::idle_mark_before_sync)) {
     if (auto ok = sync(); !ok) return ok;
   }
-  const auto& active = segments_.back();
-  if (marked_end_ == active.end_offset) return {};
-  const Mark mark{mark_sequence_ + 1, active.end_offset, last_};
+  auto& active = segments_.back();
+  if (active.mark && active.mark->end_offset == active.end_offset) return {};
+  const Mark mark{active.mark ? active.mark->sequence + 1 : 1, active.end_offset, last_, 0};
   const auto sector = encode_mark(active.header.id, mark);
   if (auto ok = file_->write_at(mark_slot_offset(mark.sequence), sector); !ok) return poison(ok.error(), active.path);
   if (auto ok = file_->sync(); !ok) return poison(ok.error(), active.path);
-  mark_sequence_ = mark.sequence;
-  marked_end_ = mark.end_offset;
+  active.mark = mark;
   dirty_ = false;
   durable_ = last_;
   return {};
@@ -200,7 +236,7 @@ StoreResult<void> LogStore::roll_over(Position first, std::uint64_t batch_size) 
     return poison({DiskError::Code::io, from.error().what}, from.error().file);
   }
   SegmentImage next;
-  next.header = {highest_id_ + 1, first, bytes, last_term_, ids_};
+  next.header = {highest_id_ + 1, first, bytes, last_term_, ids_, options_.batch_align};
   next.path = path_in(dir_, segment_name(next.header.id));
   auto file = disk_.open(*from, Disk::Mode::write);
   if (!file) return poison(file.error(), *from);
@@ -208,12 +244,16 @@ StoreResult<void> LogStore::roll_over(Position first, std::uint64_t batch_size) 
   if (!planted(Bug::header_not_synced)) {
     if (auto ok = (*file)->sync(); !ok) return poison(ok.error(), *from);
   }
+  if (planted(Bug::next_written_early)) {
+    [[maybe_unused]] const auto early = link(segments_.back(), next.header.id);
+  }
   if (auto ok = disk_.rename(*from, next.path); !ok) return poison(ok.error(), *from);
   if (auto ok = sync_folder(disk_, dir_); !ok) return poison({DiskError::Code::io, ok.error().what}, dir_);
+  if (auto ok = link(segments_.back(), next.header.id); !ok) {
+    return poison({DiskError::Code::io, ok.error().what}, ok.error().file);
+  }
   file_ = std::move(*file);
   highest_id_ = next.header.id;
-  mark_sequence_ = 0;
-  marked_end_ = 0;
   segments_.push_back(std::move(next));
   spare_failed_ = false;
   return {};
@@ -238,10 +278,14 @@ void LogStore::spare_done(const StoreResult<Spare>& spare) {
   if (spare) spares_.push_back(*spare);
 }
 
-std::optional<DiscardJob> LogStore::trim(Position snapshot) {
+std::optional<DiscardJob> LogStore::trim(Position covered) {
   DiscardJob job;
   job.dir = dir_;
-  const Position covered = planted(Bug::trim_past_snapshot) ? last_ : snapshot;
+  if (planted(Bug::trim_past_snapshot)) covered = last_;
+  for (const auto& segment : retained_) {
+    if (segment.last <= covered) job.segments.push_back({segment.path, 0});
+  }
+  std::erase_if(retained_, [&](const ObsoleteSegment& segment) { return segment.last <= covered; });
   while (segments_.size() > 1 && segments_[1].header.first_position <= covered + 1) {
     job.segments.push_back({segments_.front().path, segments_.front().header.nominal_bytes});
     segments_.erase(segments_.begin());

@@ -8,6 +8,8 @@
 //    a new segment is prepared does not: nothing was written to the log.
 // 3. What open() found past the durable mark was copied to a fresh segment and synced before anyone saw it.
 // 4. All segments but the last are synced up to the first position of their successor.
+// 5. Before anything is appended to a segment it is safe on the disk, name and all, and then the one before it says, as
+//    safely, that it goes on there. So a last segment that is lost shows, after a crash as well.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +31,9 @@ struct StoreOptions {
   std::uint64_t segment_bytes = 64ULL << 20U;
   std::uint64_t first_segment_bytes = 1ULL << 20U;  // of a new or reopened log: made while the caller waits
   std::size_t spares_kept = 2;
-  IdLimits ids;  // for a new folder
+  IdLimits ids;                                 // for a new folder
+  std::uint32_t batch_align = k_align_default;  // for new segments; see is_batch_align()
+  Position trim_limit = k_no_trim_limit;        // segments with entries after it are not removed at open
 };
 
 class LogStore {
@@ -57,8 +61,8 @@ class LogStore {
   // After a failure no spare is asked for until a roll-over, a trim or retry_spares(): it was most likely want of room.
   void spare_done(const StoreResult<Spare>& spare);
   void retry_spares() { spare_failed_ = false; }
-  // Leaves out the segments that a snapshot at `snapshot` makes superfluous; the job gets rid of their files.
-  [[nodiscard]] std::optional<DiscardJob> trim(Position snapshot);
+  // Leaves out the segments with no entry after `covered`, which a snapshot has; the job gets rid of their files.
+  [[nodiscard]] std::optional<DiscardJob> trim(Position covered);
   void discard_done(const StoreResult<std::vector<Spare>>& spares);
 
   [[nodiscard]] Position next_position() const { return last_ + 1; }
@@ -66,6 +70,8 @@ class LogStore {
   [[nodiscard]] Position durable_position() const { return durable_; }
   [[nodiscard]] Term last_term() const { return last_term_; }
   [[nodiscard]] IdLimits ids() const { return ids_; }
+  // Of the segment that is written to.
+  [[nodiscard]] std::uint32_t batch_align() const { return segments_.back().header.batch_align; }
   // Bytes of the batches that hold entries after `position`.
   [[nodiscard]] std::uint64_t bytes_after(Position position) const;
   // Bytes of a torn batch that open() left out.
@@ -83,7 +89,8 @@ class LogStore {
   [[nodiscard]] StoreResult<void> copy_tail(std::uint64_t id);
   [[nodiscard]] StoreResult<void> roll_over(Position first, std::uint64_t batch_size);
   [[nodiscard]] StoreResult<std::string> file_for_segment(std::uint64_t& bytes);
-  void collect_leftovers(const std::vector<std::string>& obsolete);
+  [[nodiscard]] StoreResult<void> link(SegmentImage& from, std::uint64_t next);
+  [[nodiscard]] StoreResult<void> collect_leftovers(const std::vector<ObsoleteSegment>& obsolete);
   std::unexpected<StoreError> poison(const DiskError& error, const std::string& path);
   [[nodiscard]] std::unexpected<StoreError> stopped() const;
 
@@ -91,10 +98,9 @@ class LogStore {
   std::string dir_;
   StoreOptions options_;
   IdLimits ids_;
-  std::vector<SegmentImage> segments_;  // the last one is written to
+  std::vector<SegmentImage> segments_;     // the last one is written to
+  std::vector<ObsoleteSegment> retained_;  // files of no use here, kept for the sake of the trim limit
   std::unique_ptr<File> file_;
-  std::uint64_t mark_sequence_ = 0;
-  std::uint64_t marked_end_ = 0;
   std::uint64_t highest_id_ = 0;
   Position last_ = 0;
   Position durable_ = 0;

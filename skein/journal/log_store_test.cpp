@@ -20,6 +20,7 @@ StoreOptions small() {
   StoreOptions options;
   options.segment_bytes = 8192;
   options.first_segment_bytes = 8192;
+  options.batch_align = 512;
   return options;
 }
 
@@ -329,6 +330,177 @@ TEST_F(LogStoreTest, opening_again_and_again_leaves_no_pile_of_segments) {
     disk_.bytes_of(last_segment())[k_header_bytes + 100] = 'x';
   }
   EXPECT_LE(open()->segment_count(), 2U);
+}
+
+TEST_F(LogStoreTest, a_lost_last_segment_is_reported_after_a_crash) {
+  {
+    auto store = open();
+    append_all(*store, 30);
+    EXPECT_GT(store->segment_count(), 2U);
+  }
+  const auto lost = last_segment();
+  disk_.files.erase(lost);
+  const auto error = open_error();
+  EXPECT_EQ(error.kind, StoreError::Kind::corrupt);
+  EXPECT_EQ(error.file, lost);
+}
+
+TEST_F(LogStoreTest, says_where_the_log_goes_on_when_that_is_safe_and_before_anything_is_appended_there) {
+  auto store = open();
+  append_all(*store, 8);
+  ASSERT_EQ(store->segment_count(), 1U);
+  disk_.done.clear();
+  ASSERT_TRUE(append(*store, "in the next"));
+  ASSERT_EQ(store->segment_count(), 2U);
+  std::vector<std::string> order;
+  for (const auto& step : disk_.done) {
+    if (step == "sync_dir d" || step.ends_with(segment_name(1)) || step.ends_with(segment_name(2)))
+      order.push_back(step);
+  }
+  // The new file keeps the name it was opened under.
+  EXPECT_EQ(order, (std::vector<std::string>{"sync_dir d", "write " + segment_name(1), "sync " + segment_name(1)}));
+  EXPECT_EQ(disk_.done.back(), "sync " + segment_name(2) + ".tmp");
+  EXPECT_EQ(decode_marks(1, disk_.bytes_of(segment(1)))->next, 2U);
+}
+
+TEST_F(LogStoreTest, a_crash_before_the_log_says_where_it_goes_on_is_no_damage_and_is_made_good) {
+  {
+    auto store = open();
+    append_all(*store, 8);
+    disk_.fault = [this](TestDisk::Op op, const std::string& path) -> std::optional<DiskError::Code> {
+      if (op == TestDisk::Op::write && path == segment(1) && disk_.files.contains(segment(2)))
+        return DiskError::Code::io;
+      return std::nullopt;
+    };
+    EXPECT_FALSE(append(*store, "never"));
+    disk_.fault = nullptr;
+  }
+  {
+    auto store = open();
+    EXPECT_EQ(store->last_position(), 8U);
+    ASSERT_TRUE(append(*store, "nine"));
+  }
+  disk_.files.erase(last_segment());
+  EXPECT_EQ(open_error().kind, StoreError::Kind::corrupt);
+}
+
+TEST_F(LogStoreTest, a_rotten_sector_costs_at_most_the_last_batch_of_a_crashed_log) {
+  std::string good;
+  {
+    auto store = open();
+    for (int i = 1; i <= 6; ++i) ASSERT_TRUE(append(*store, "entry " + std::to_string(i)));
+    good = disk_.bytes_of(segment(1));
+  }
+  for (std::size_t sector = 0; sector < 6; ++sector) {
+    disk_.files.clear();
+    disk_.files[segment(1)] = std::make_shared<std::string>(good);
+    disk_.bytes_of(segment(1)).replace(k_header_bytes + sector * 512, 512, 512, '?');
+    if (sector < 5) {
+      EXPECT_EQ(open_error().kind, StoreError::Kind::corrupt) << sector;
+    } else {
+      EXPECT_EQ(open()->last_position(), 5U);
+    }
+  }
+}
+
+TEST_F(LogStoreTest, refuses_batches_that_would_share_a_sector) {
+  auto options = small();
+  options.batch_align = 100;
+  const auto store = LogStore::open(disk_, "d", options, 0);
+  ASSERT_FALSE(store);
+  EXPECT_NE(store.error().describe().find("sector_bytes is 100"), std::string::npos) << store.error().describe();
+}
+
+// That the old tail was durable says nothing about what stands in its place.
+TEST_F(LogStoreTest, what_replaces_a_durable_tail_is_copied_until_it_is_durable_itself) {
+  for (const int before : {4, 20}) {
+    disk_.files.clear();
+    {
+      auto store = open();
+      append_all(*store, before);
+      ASSERT_TRUE(store->mark_idle());
+      const EntryView entry{3, 2, EntryKind::command, {9, 9}, "instead"};
+      ASSERT_TRUE(store->append({&entry, 1}));
+    }
+    const auto image = scan_log(disk_, "d", 0);
+    ASSERT_TRUE(image) << image.error().describe();
+    EXPECT_EQ(image->last, 3U) << before;
+    EXPECT_EQ(image->durable, 2U) << before;
+    EXPECT_FALSE(image->clean) << before;
+  }
+}
+
+TEST_F(LogStoreTest, a_term_that_began_in_a_tail_in_doubt_does_not_speak_against_the_copy_of_that_tail) {
+  {
+    auto store = open();
+    append_all(*store, 2);
+    const std::vector<EntryView> entries{{3, 1, EntryKind::command, {9, 1}, "three"},
+                                         {4, 5, EntryKind::command, {9, 2}, "four"}};
+    ASSERT_TRUE(store->append(entries));
+  }
+  EXPECT_EQ(open()->last_position(), 4U);
+  auto store = open();
+  EXPECT_EQ(store->last_position(), 4U);
+  EXPECT_EQ(store->last_term(), 5U);
+}
+
+TEST_F(LogStoreTest, an_entry_of_a_later_version_is_not_called_damage) {
+  {
+    auto store = open();
+    const EntryView entry{1, 1, static_cast<EntryKind>(77), {1, 1}, "from the future"};
+    ASSERT_TRUE(store->append({&entry, 1}));
+    ASSERT_TRUE(store->sync());
+  }
+  const auto error = open_error();
+  EXPECT_EQ(error.kind, StoreError::Kind::version);
+  EXPECT_NE(error.describe().find("use the version of skein that wrote it"), std::string::npos) << error.describe();
+}
+
+TEST_F(LogStoreTest, leaves_no_unfinished_file_behind_when_there_is_no_room_and_removes_old_ones) {
+  for (const std::string name : {"seg-0000000000000009.log", "spare-0000000000000009.log", "hard-state"}) {
+    disk_.files["d/" + name + ".tmp"] = std::make_shared<std::string>("half");
+  }
+  disk_.files["d/mine.tmp"] = std::make_shared<std::string>("not ours");
+  disk_.fault = [](TestDisk::Op op, const std::string& path) -> std::optional<DiskError::Code> {
+    if (op == TestDisk::Op::write && path.ends_with("1.log.tmp")) return DiskError::Code::no_space;
+    return std::nullopt;
+  };
+  EXPECT_EQ(open_error().kind, StoreError::Kind::no_space);
+  EXPECT_FALSE(disk_.files.contains(segment(1) + ".tmp"));
+  disk_.fault = nullptr;
+  open();
+  for (const auto& [path, bytes] : disk_.files) EXPECT_TRUE(!path.ends_with(".tmp") || path == "d/mine.tmp") << path;
+  EXPECT_TRUE(disk_.files.contains("d/mine.tmp"));
+}
+
+TEST_F(LogStoreTest, segments_with_entries_past_the_trim_limit_stay_also_at_open) {
+  {
+    auto store = open();
+    append_all(*store, 40);
+    EXPECT_FALSE(store->trim(7));
+  }
+  auto options = small();
+  options.trim_limit = 10;
+  auto store = LogStore::open(disk_, "d", options, 32);
+  ASSERT_TRUE(store) << store.error().describe();
+  EXPECT_FALSE(disk_.files.contains(segment(1))) << "holds 1 to 8";
+  EXPECT_TRUE(disk_.files.contains(segment(2))) << "holds 9 to 16";
+  EXPECT_TRUE(disk_.files.contains(segment(3)));
+  EXPECT_FALSE((*store)->trim(15));
+  auto job = (*store)->trim(16);
+  ASSERT_TRUE(job);
+  (*store)->discard_done(run(disk_, *job));
+  EXPECT_FALSE(disk_.files.contains(segment(2)));
+  EXPECT_TRUE(disk_.files.contains(segment(3)));
+}
+
+TEST_F(LogStoreTest, does_not_start_when_the_folder_can_not_be_synced_after_tidying) {
+  int syncs = 0;
+  disk_.fault = [&](TestDisk::Op op, const std::string&) -> std::optional<DiskError::Code> {
+    if (op == TestDisk::Op::sync_dir && ++syncs == 3) return DiskError::Code::io;
+    return std::nullopt;
+  };
+  EXPECT_EQ(open_error().kind, StoreError::Kind::io);
 }
 
 TEST(LogStoreOnFiles, works_on_a_real_folder) {

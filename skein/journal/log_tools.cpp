@@ -99,19 +99,50 @@ StoreResult<void> dump_journal(Disk& disk, const std::string& dir, DumpFormat fo
                       [&](const EntryView& entry) { return line(dump_line(entry, format)); });
 }
 
+namespace {
+
+std::unexpected<StoreError> can_not_skip(const std::string& dir, Position position, const std::string& why) {
+  return std::unexpected(
+      StoreError{StoreError::Kind::stopped, dir, 0, fmt::format("position {} can't be skipped: {}", position, why)});
+}
+
+StoreResult<std::string> check_skip(Disk& disk, const std::string& dir, const JournalImage& image, Position position) {
+  const Position snapshot = image.snapshot ? image.snapshot->position : 0;
+  if (position <= snapshot || position > image.log.last) {
+    return can_not_skip(
+        dir, position,
+        fmt::format("the log that is still to be applied goes from {} to {}", snapshot + 1, image.log.last));
+  }
+  if (std::ranges::count(image.log.skips, position) > 0) return can_not_skip(dir, position, "it is skipped already");
+  std::string line;
+  bool is_command = false;
+  const auto ok = read_entries(disk, image.log.segments, position, [&](const EntryView& entry) {
+    line = dump_line(entry, DumpFormat::text);
+    is_command = entry.kind == EntryKind::command;
+    return false;
+  });
+  if (!ok) return std::unexpected(ok.error());
+  if (!is_command)
+    return can_not_skip(dir, position, fmt::format("only commands are applied, and this is none: {}", line));
+  return line;
+}
+
+}  // namespace
+
+StoreResult<std::string> show_skip(Disk& disk, const std::string& dir, Position position) {
+  const auto image = verify_journal(disk, dir);
+  if (!image) return std::unexpected(image.error());
+  return check_skip(disk, dir, *image, position);
+}
+
 StoreResult<Position> append_skip(Disk& disk, const std::string& dir, Position position) {
   if (!is_journal(disk, dir)) return std::unexpected(not_a_journal(dir));
   const auto lock = disk.lock(dir);
   if (!lock) return disk_failed(lock.error(), dir);
   const auto image = verify_once(disk, dir);
   if (!image) return std::unexpected(image.error());
+  if (auto line = check_skip(disk, dir, *image, position); !line) return std::unexpected(line.error());
   const Position snapshot = image->snapshot ? image->snapshot->position : 0;
-  if (position <= snapshot || position > image->log.last) {
-    return std::unexpected(
-        StoreError{StoreError::Kind::stopped, dir, 0,
-                   fmt::format("position {} can't be skipped: the log that is still to be applied goes from {} to {}",
-                               position, snapshot + 1, image->log.last)});
-  }
   auto store = LogStore::open(disk, dir, {}, snapshot);
   if (!store) return std::unexpected(store.error());
   const std::string bytes = encode_skip(position);

@@ -42,6 +42,9 @@ enum class DumpFormat { text, json };
 
 [[nodiscard]] std::string dump_line(const EntryView& entry, DumpFormat format);
 
+// Shows what a skip of `position` would pass over, as dump_line does, and changes nothing. An error when it can't be
+// skipped: it is in the snapshot already, not there, no command, or skipped before.
+[[nodiscard]] StoreResult<std::string> show_skip(Disk& disk, const std::string& dir, Position position);
 // Appends a skip entry for `position` to a closed journal, so that the next start passes over it. Answers where.
 [[nodiscard]] StoreResult<Position> append_skip(Disk& disk, const std::string& dir, Position position);
 

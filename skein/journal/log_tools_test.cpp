@@ -2,10 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "skein/journal/backup.hpp"
 #include "skein/journal/embedded_core.hpp"
 #include "skein/journal/kv_machine.hpp"
 #include "skein/journal/log_repair.hpp"
+#include "skein/journal/log_store.hpp"
 #include "skein/journal/test_disk.hpp"
 
 namespace skein::journal {
@@ -17,6 +20,7 @@ class LogToolsTest : public testing::Test {
   LogToolsTest() {
     limits_.segment_bytes = 8192;
     limits_.first_segment_bytes = 8192;
+    limits_.sector_bytes = 512;
     limits_.disk_low_water_bytes = 0;
     limits_.snapshot_bytes = 1U << 30U;
   }
@@ -115,9 +119,81 @@ TEST_F(LogToolsTest, skip_is_appended_to_a_closed_journal_only_and_only_for_what
   EXPECT_FALSE(append_skip(disk_, "d", 4));
   EXPECT_FALSE(append_skip(disk_, "d", 0));
   EXPECT_EQ(append_skip(disk_, "d", 2).value(), 4U);
+  const auto again = append_skip(disk_, "d", 2);
+  ASSERT_FALSE(again);
+  EXPECT_NE(again.error().describe().find("skipped already"), std::string::npos) << again.error().describe();
+  const auto of_a_skip = append_skip(disk_, "d", 4);
+  ASSERT_FALSE(of_a_skip);
+  EXPECT_NE(of_a_skip.error().describe().find("only commands"), std::string::npos) << of_a_skip.error().describe();
   auto core = open();
   EXPECT_EQ(machine_->get("key2"), std::nullopt);
   EXPECT_EQ(machine_->get("key3"), "value");
+}
+
+TEST_F(LogToolsTest, shows_what_a_skip_would_pass_over_and_changes_nothing) {
+  {
+    auto core = open();
+    add(*core, 3);
+    core->close();
+  }
+  const auto before = disk_.bytes_of("d/" + segment_name(1));
+  const auto line = show_skip(disk_, "d", 2);
+  ASSERT_TRUE(line) << line.error().describe();
+  EXPECT_TRUE(line->starts_with("2 term 1 command")) << *line;
+  EXPECT_NE(line->find("key2"), std::string::npos);
+  EXPECT_FALSE(show_skip(disk_, "d", 4));
+  EXPECT_EQ(disk_.bytes_of("d/" + segment_name(1)), before);
+}
+
+TEST_F(LogToolsTest, repair_refuses_to_drop_what_a_later_version_wrote) {
+  {
+    auto core = open();
+    add(*core, 20);
+    core->close();
+  }
+  {
+    auto store = LogStore::open(disk_, "d", {}, 0);
+    ASSERT_TRUE(store);
+    const EntryView entry{(*store)->next_position(), 1, static_cast<EntryKind>(9), {3, 3}, "from the future"};
+    ASSERT_TRUE((*store)->append({&entry, 1}));
+    ASSERT_TRUE((*store)->sync());
+  }
+  for (const bool damaged_too : {false, true}) {
+    if (damaged_too) damage("d/seg", "key3");
+    const auto plan = plan_repair(disk_, "d");
+    ASSERT_FALSE(plan);
+    EXPECT_EQ(plan.error().kind, StoreError::Kind::version) << plan.error().describe();
+    EXPECT_NE(plan.error().describe().find("use the version of skein that wrote it"), std::string::npos);
+  }
+}
+
+TEST_F(LogToolsTest, repair_names_a_segment_that_is_lost_and_goes_on_without_it) {
+  {
+    auto core = open();
+    add(*core, 20);
+  }
+  std::string last;
+  for (const auto& [path, bytes] : disk_.files) {
+    if (path.starts_with("d/seg-")) last = path;
+  }
+  disk_.files.erase(last);
+  ASSERT_FALSE(verify_journal(disk_, "d"));
+  const auto plan = plan_repair(disk_, "d");
+  ASSERT_TRUE(plan) << plan.error().describe();
+  EXPECT_NE(plan->describe().find(last + ": byte 0: missing"), std::string::npos) << plan->describe();
+  ASSERT_TRUE(carry_out_repair(disk_, "d", *plan));
+  EXPECT_EQ(last_of("d"), 16U);
+}
+
+TEST_F(LogToolsTest, repair_salvages_a_segment_whose_header_is_damaged) {
+  {
+    auto core = open();
+    add(*core, 5);
+  }
+  disk_.bytes_of("d/" + segment_name(1))[20] ^= 1;
+  const auto plan = plan_repair(disk_, "d");
+  ASSERT_TRUE(plan) << plan.error().describe();
+  EXPECT_EQ(plan->keep_last, 5U);
 }
 
 TEST_F(LogToolsTest, a_whole_journal_needs_no_repair) {
@@ -260,6 +336,32 @@ TEST_F(LogToolsTest, a_backup_of_a_running_journal_restores_to_the_same_state) {
   ASSERT_TRUE(restore_journal(disk_, "b", "r"));
   core = open("r");
   EXPECT_EQ(machine_->digest(), digest);
+}
+
+TEST_F(LogToolsTest, a_backup_takes_along_the_segments_that_are_begun_while_it_is_made) {
+  auto core = open();
+  add(*core, 20);
+  disk_.fault = [&](TestDisk::Op op, const std::string& path) -> std::optional<DiskError::Code> {
+    if (op == TestDisk::Op::create && path == "b.unfinished/hard-state") add(*core, 20);
+    return std::nullopt;
+  };
+  const auto backed_up = back_up_journal(disk_, "d", "b");
+  ASSERT_TRUE(backed_up) << backed_up.error().describe();
+  EXPECT_EQ(backed_up->log.last, 40U) << "at the first try";
+}
+
+TEST_F(LogToolsTest, a_backup_copies_again_what_was_half_full_when_the_next_segment_was_begun) {
+  auto core = open();
+  add(*core, 3);
+  bool once = false;
+  disk_.fault = [&](TestDisk::Op op, const std::string& path) -> std::optional<DiskError::Code> {
+    if (op == TestDisk::Op::create && path.starts_with("b.unfinished/seg-") && !std::exchange(once, true))
+      add(*core, 20);
+    return std::nullopt;
+  };
+  const auto backed_up = back_up_journal(disk_, "d", "b");
+  ASSERT_TRUE(backed_up) << backed_up.error().describe();
+  EXPECT_EQ(backed_up->log.last, 23U);
 }
 
 TEST_F(LogToolsTest, a_backup_never_overwrites_and_never_copies_damage) {

@@ -21,7 +21,7 @@ class MemoryCore final : public JournalCore {
   void start_snapshot() override {
     snapshot_ = {replica_.position(), 0, {}};
     emit(JournalEvent::Kind::snapshot_taken, snapshot_.position, "in memory: nothing was written");
-    answer_snapshots(snapshot_);
+    answer_snapshots(snapshot_, snapshot_.position);
   }
 
  private:

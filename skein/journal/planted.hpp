@@ -29,6 +29,10 @@ enum class Bug {
   configured_ids_win,
   doubt_answered_as_refusal,
   found_names_not_synced,
+  next_not_checked,
+  next_written_early,
+  side_failure_ignored,
+  batches_share_sectors,
 };
 
 #if defined(SKEIN_PLANTED_BUGS)

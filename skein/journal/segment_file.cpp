@@ -10,6 +10,37 @@ namespace {
 
 constexpr std::uint64_t k_zero_chunk_bytes = 1U << 20U;
 
+StoreResult<void> fill_segment(Disk& disk, const std::string& path, SegmentHeader header, const MoreEntries& more,
+                               BuiltSegment& built) {
+  if (auto ok = write_zeros(disk, path, header.nominal_bytes); !ok) return ok;
+  auto file = disk.open(path, Disk::Mode::write);
+  if (!file) return disk_failed(file.error(), path);
+  std::string bytes;
+  Position last = header.first_position - 1;
+  while (true) {
+    const auto entries = more();
+    if (!entries) return std::unexpected(entries.error());
+    if (entries->empty()) break;
+    bytes.clear();
+    encode_batch(bytes, header, built.end_offset, header.first_position - 1, *entries);
+    if (auto ok = (*file)->write_at(built.end_offset, bytes); !ok) return disk_failed(ok.error(), path);
+    built.batches.push_back({built.end_offset, entries->front().position, static_cast<std::uint32_t>(entries->size()),
+                             static_cast<std::uint32_t>(bytes.size())});
+    built.end_offset += bytes.size();
+    last = entries->back().position;
+  }
+  header.nominal_bytes = std::max(header.nominal_bytes, built.end_offset);
+  built.header = header;
+  built.mark = {1, built.end_offset, last, 0};
+  // The file has no name yet that anyone reads, so the mark may go out together with what it vouches for.
+  std::string block = encode_header(header);
+  block.replace(mark_slot_offset(built.mark.sequence), k_sector_bytes, encode_mark(header.id, built.mark));
+  if (auto ok = (*file)->write_at(0, block); !ok) return disk_failed(ok.error(), path);
+  if (planted(Bug::copied_tail_not_synced)) return {};
+  if (auto ok = (*file)->sync(); !ok) return disk_failed(ok.error(), path);
+  return {};
+}
+
 }  // namespace
 
 std::string spare_name(std::uint64_t number) { return numbered_name("spare-", number, ".log"); }
@@ -61,37 +92,14 @@ StoreResult<std::vector<Spare>> run(Disk& disk, const DiscardJob& job) {
   return spares;
 }
 
-StoreResult<BuiltSegment> build_segment(Disk& disk, const std::string& dir, SegmentHeader header,
+StoreResult<BuiltSegment> build_segment(Disk& disk, const std::string& dir, const SegmentHeader& header,
                                         const MoreEntries& more) {
   BuiltSegment built;
   built.path = path_in(dir, segment_name(header.id));
   const std::string unfinished = built.path + ".tmp";
-  if (auto ok = write_zeros(disk, unfinished, header.nominal_bytes); !ok) return std::unexpected(ok.error());
-  auto file = disk.open(unfinished, Disk::Mode::write);
-  if (!file) return disk_failed(file.error(), unfinished);
-  std::string bytes;
-  Position last = header.first_position - 1;
-  while (true) {
-    const auto entries = more();
-    if (!entries) return std::unexpected(entries.error());
-    if (entries->empty()) break;
-    bytes.clear();
-    encode_batch(bytes, header.id, built.end_offset, header.first_position - 1, *entries);
-    if (auto ok = (*file)->write_at(built.end_offset, bytes); !ok) return disk_failed(ok.error(), unfinished);
-    built.batches.push_back({built.end_offset, entries->front().position, static_cast<std::uint32_t>(entries->size()),
-                             static_cast<std::uint32_t>(bytes.size())});
-    built.end_offset += bytes.size();
-    last = entries->back().position;
-  }
-  header.nominal_bytes = std::max(header.nominal_bytes, built.end_offset);
-  built.header = header;
-  built.mark = {1, built.end_offset, last};
-  // The file has no name yet that anyone reads, so the mark may go out together with what it vouches for.
-  std::string block = encode_header(header);
-  block.replace(mark_slot_offset(built.mark.sequence), k_sector_bytes, encode_mark(header.id, built.mark));
-  if (auto ok = (*file)->write_at(0, block); !ok) return disk_failed(ok.error(), unfinished);
-  if (!planted(Bug::copied_tail_not_synced)) {
-    if (auto ok = (*file)->sync(); !ok) return disk_failed(ok.error(), unfinished);
+  if (auto ok = fill_segment(disk, unfinished, header, more, built); !ok) {
+    try_remove(disk, unfinished);
+    return std::unexpected(ok.error());
   }
   if (auto ok = disk.rename(unfinished, built.path); !ok) return disk_failed(ok.error(), built.path);
   if (auto ok = sync_folder(disk, dir); !ok) return std::unexpected(ok.error());

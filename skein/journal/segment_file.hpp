@@ -56,9 +56,10 @@ struct BuiltSegment {
 };
 // Hands out the entries of the next batch, none at the end. The views stay valid until the next call.
 using MoreEntries = std::function<StoreResult<std::span<const EntryView>>()>;
-// Writes a segment aside (header, batches, a mark that covers them) and then gives it its name: all of it or nothing.
+// Writes a segment aside (header, batches, a mark that covers them) and then gives it its name: all of it or nothing,
+// and no unfinished file left behind.
 // The header's nominal size is raised to what the entries need.
-[[nodiscard]] StoreResult<BuiltSegment> build_segment(Disk& disk, const std::string& dir, SegmentHeader header,
+[[nodiscard]] StoreResult<BuiltSegment> build_segment(Disk& disk, const std::string& dir, const SegmentHeader& header,
                                                       const MoreEntries& more);
 
 }  // namespace skein::inline v0::journal

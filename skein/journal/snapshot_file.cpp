@@ -92,7 +92,10 @@ StoreResult<SnapshotInfo> write_snapshot(Disk& disk, const std::string& dir, con
     return disk_failed(bytes.error(), unfinished);
   }
   info.bytes = *bytes;
-  if (auto ok = disk.rename(unfinished, info.path); !ok) return disk_failed(ok.error(), info.path);
+  if (auto ok = disk.rename(unfinished, info.path); !ok) {
+    try_remove(disk, unfinished);
+    return disk_failed(ok.error(), info.path);
+  }
   if (auto ok = sync_folder(disk, dir); !ok) return std::unexpected(ok.error());
   return info;
 }

@@ -21,6 +21,8 @@ std::string StoreError::describe() const {
       return fmt::format("{}; name the folder of a journal (it holds seg-*.log files)", what);
     case Kind::version:
       return fmt::format("{}: {}; use the version of skein that wrote it, or a later one", file, what);
+    case Kind::machine:
+      return fmt::format("the machine failed: {}", what);
     case Kind::stopped:
       return what;
   }

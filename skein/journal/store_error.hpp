@@ -17,6 +17,7 @@ struct StoreError {
     busy,           // another program has the folder open
     not_a_journal,  // the folder is not one of ours
     version,        // written by a later format
+    machine,        // the machine could not give or write its state
     stopped,        // an earlier failure stopped this journal
   };
   Kind kind = Kind::io;

@@ -11,7 +11,6 @@ namespace skein::inline v0::journal {
 namespace {
 
 constexpr std::chrono::milliseconds k_disk_check_interval{1000};
-constexpr const char* k_self = "self";
 constexpr const char* k_closed = "the journal is closed";
 
 }  // namespace
@@ -89,13 +88,13 @@ void ThreadedJournal::append(Batch batch, AnswerFn done, Urgency urgency) {
 
 void ThreadedJournal::read(Position min_position, ReadFn fn) {
   if (!core_->admission().admit_read()) {
-    fn({Outcome::overloaded, 0, "reads_waiting is used up: try later"});
+    fn({Outcome::overloaded, 0, {}, "reads_waiting is used up: try later"});
     return;
   }
   Message message(ReadMessage{min_position, std::move(fn)});
   if (post(message)) return;
   core_->admission().release_read();
-  std::get<ReadMessage>(message).fn({Outcome::stopped, 0, k_closed});
+  std::get<ReadMessage>(message).fn({Outcome::stopped, 0, {}, k_closed});
 }
 
 void ThreadedJournal::snapshot(SnapshotFn done) {
@@ -104,13 +103,22 @@ void ThreadedJournal::snapshot(SnapshotFn done) {
   std::get<SnapshotMessage>(message).done(std::unexpected(StoreError{StoreError::Kind::stopped, {}, 0, k_closed}));
 }
 
-void ThreadedJournal::trim() {
-  Message message(TrimMessage{});
+void ThreadedJournal::trim(Position up_to) {
+  Message message(TrimMessage{up_to});
+  post(message);
+}
+
+void ThreadedJournal::set_trim_limit(Position limit) {
+  Message message(TrimLimitMessage{limit});
+  post(message);
+}
+
+void ThreadedJournal::set_leader(std::optional<std::string> leader) {
+  Message message(LeaderMessage{std::move(leader)});
   post(message);
 }
 
 void ThreadedJournal::run() {
-  emit({JournalEvent::Kind::leader_elected, core_->replica().position(), k_self});
   std::vector<Message> messages;
   bool quiet = false;
   while (take_messages(messages, quiet)) {
@@ -150,7 +158,10 @@ void ThreadedJournal::handle(Message& message) {
     core_->submit(std::move(append->batch), std::move(append->done));
   if (auto* read = std::get_if<ReadMessage>(&message)) core_->read(read->min_position, std::move(read->fn));
   if (auto* snapshot = std::get_if<SnapshotMessage>(&message)) core_->request_snapshot(std::move(snapshot->done));
-  if (std::holds_alternative<TrimMessage>(message)) core_->request_trim();
+  if (const auto* trim = std::get_if<TrimMessage>(&message)) core_->request_trim(trim->up_to);
+  if (const auto* limit = std::get_if<TrimLimitMessage>(&message)) core_->set_trim_limit(limit->limit);
+  if (auto* leader = std::get_if<LeaderMessage>(&message)) core_->set_leader(std::move(leader->leader));
+  if (const auto* subscribed = std::get_if<SubscribeMessage>(&message)) tell_present(subscribed->subscription);
   if (const auto* result = std::get_if<AsideResult>(&message)) core_->job_done(*result);
 }
 
@@ -165,12 +176,35 @@ void ThreadedJournal::publish_status() {
   applied_.store(core_->replica().position(), std::memory_order_release);
   snapshot_.store(core_->snapshot_position(), std::memory_order_release);
   stopped_.store(core_->stopped().has_value(), std::memory_order_release);
+  const std::lock_guard lock(leader_mutex_);
+  const bool led = leader_.has_value();
+  leader_ = core_->stopped() ? std::nullopt : core_->leader();
+  if (led != leader_.has_value()) leader_changed_.notify_all();
 }
 
 std::uint64_t ThreadedJournal::subscribe(EventFn fn) {
-  const std::lock_guard lock(subscribers_mutex_);
-  subscribers_[next_subscription_] = std::make_shared<EventFn>(std::move(fn));
-  return next_subscription_++;
+  auto shared = std::make_shared<EventFn>(std::move(fn));
+  std::uint64_t subscription = 0;
+  {
+    const std::lock_guard lock(subscribers_mutex_);
+    subscription = next_subscription_++;
+    subscribers_[subscription] = {shared, false};
+  }
+  Message message(SubscribeMessage{subscription});
+  if (!post(message)) (*shared)({JournalEvent::Kind::stopped, applied_.load(std::memory_order_acquire), k_closed});
+  return subscription;
+}
+
+void ThreadedJournal::tell_present(std::uint64_t subscription) {
+  std::shared_ptr<EventFn> fn;
+  {
+    const std::lock_guard lock(subscribers_mutex_);
+    const auto at = subscribers_.find(subscription);
+    if (at == subscribers_.end()) return;
+    at->second.told = true;
+    fn = at->second.fn;
+  }
+  for (const auto& event : core_->present()) (*fn)(event);
 }
 
 void ThreadedJournal::unsubscribe(std::uint64_t subscription) {
@@ -182,20 +216,27 @@ void ThreadedJournal::emit(const JournalEvent& event) {
   std::vector<std::shared_ptr<EventFn>> listeners;
   {
     const std::lock_guard lock(subscribers_mutex_);
-    for (const auto& [number, fn] : subscribers_) listeners.push_back(fn);
+    for (const auto& [number, subscriber] : subscribers_) {
+      if (subscriber.told) listeners.push_back(subscriber.fn);
+    }
   }
-  if (event.kind == JournalEvent::Kind::stopped) stopped_.store(true, std::memory_order_release);
+  publish_status();
   for (const auto& fn : listeners) (*fn)(event);
 }
 
 std::optional<std::string> ThreadedJournal::leader() const {
-  if (stopped_.load(std::memory_order_acquire)) return std::nullopt;
-  return k_self;
+  const std::lock_guard lock(leader_mutex_);
+  return leader_;
 }
 
-bool ThreadedJournal::has_quorum() const { return !stopped_.load(std::memory_order_acquire); }
+bool ThreadedJournal::has_quorum() const { return leader().has_value(); }
 
-bool ThreadedJournal::wait_leader(std::chrono::milliseconds) { return has_quorum(); }
+bool ThreadedJournal::wait_leader(std::chrono::milliseconds timeout) {
+  std::unique_lock lock(leader_mutex_);
+  leader_changed_.wait_for(lock, timeout,
+                           [this] { return leader_.has_value() || stopped_.load(std::memory_order_acquire); });
+  return leader_.has_value();
+}
 
 JournalStatus ThreadedJournal::status() const {
   JournalStatus status;

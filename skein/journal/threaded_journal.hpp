@@ -53,7 +53,10 @@ class ThreadedJournal final : public Journal {
   void append(Batch batch, AnswerFn done, Urgency urgency) override;
   void read(Position min_position, ReadFn fn) override;
   void snapshot(SnapshotFn done) override;
-  void trim() override;
+  void trim(Position up_to) override;
+  void set_trim_limit(Position limit) override;
+  // Hands the leadership to another, to nobody, or back (k_self): for tests of what every engine owes its callers.
+  void set_leader(std::optional<std::string> leader);
   std::uint64_t subscribe(EventFn fn) override;
   void unsubscribe(std::uint64_t subscription) override;
   [[nodiscard]] std::optional<std::string> leader() const override;
@@ -74,8 +77,24 @@ class ThreadedJournal final : public Journal {
   struct SnapshotMessage {
     SnapshotFn done;
   };
-  struct TrimMessage {};
-  using Message = std::variant<AppendMessage, ReadMessage, SnapshotMessage, TrimMessage, AsideResult>;
+  struct TrimMessage {
+    Position up_to = 0;
+  };
+  struct TrimLimitMessage {
+    Position limit = 0;
+  };
+  struct LeaderMessage {
+    std::optional<std::string> leader;
+  };
+  struct SubscribeMessage {
+    std::uint64_t subscription = 0;
+  };
+  using Message = std::variant<AppendMessage, ReadMessage, SnapshotMessage, TrimMessage, TrimLimitMessage,
+                               LeaderMessage, SubscribeMessage, AsideResult>;
+  struct Subscriber {
+    std::shared_ptr<EventFn> fn;
+    bool told = false;  // how things are; until then it hears nothing
+  };
 
   // False when the journal is closed; the message is then untouched.
   bool post(Message& message);
@@ -85,6 +104,7 @@ class ThreadedJournal final : public Journal {
   void handle(Message& message);
   void hand_out_jobs();
   void publish_status();
+  void tell_present(std::uint64_t subscription);
   void emit(const JournalEvent& event);
 
   std::unique_ptr<JournalCore> core_;
@@ -103,8 +123,12 @@ class ThreadedJournal final : public Journal {
   std::atomic<bool> stopped_{false};
 
   std::mutex subscribers_mutex_;
-  std::map<std::uint64_t, std::shared_ptr<EventFn>> subscribers_;
+  std::map<std::uint64_t, Subscriber> subscribers_;
   std::uint64_t next_subscription_ = 1;
+
+  mutable std::mutex leader_mutex_;
+  std::condition_variable leader_changed_;
+  std::optional<std::string> leader_;
 
   std::mutex close_mutex_;
   std::thread thread_;
