@@ -212,6 +212,10 @@ void TreeAccount::reported(const SupervisionEvent& event) {
     case EventKind::child_parked:
       parked(instance, event);
       break;
+    case EventKind::child_backing_off:
+    case EventKind::child_retried:
+      if (event.kind == EventKind::child_backing_off || event.delay > Duration::zero()) quiet_group(instance, event);
+      break;
     case EventKind::child_stopped:
     case EventKind::shutdown_error:
       if (event.pid) stopped(instance, event);
@@ -297,6 +301,15 @@ void TreeAccount::parked(Instance& instance, const SupervisionEvent& event) {
   kept->parked = true;
 }
 
+// While one waits its group is down, and so are the retries that others of it waited for.
+void TreeAccount::quiet_group(Instance& instance, const SupervisionEvent& event) {
+  const Kept* kept = find(instance, event.child);
+  if (kept == nullptr) return;
+  for (Kept* each : group(instance, *kept)) {
+    if (each != kept && each->pending) drop(instance, *each);
+  }
+}
+
 void TreeAccount::stopped(Instance& instance, const SupervisionEvent& event) {
   Kept* kept = find(instance, event.pid);
   if (kept == nullptr) return;
@@ -348,6 +361,21 @@ void TreeAccount::call_ended(Pid supervisor, bool ok) {
   } else {
     kept->optional = true;
   }
+}
+
+std::optional<TreeAccount::Edge> TreeAccount::edge(Instant now) const {
+  for (const auto& [bits, instance] : instances_) {
+    const SupervisorFlags& flags = instance.model->flags;
+    if (instance.must_end || instance.unsure || flags.intensity == 0 || instance.window.size() < flags.intensity)
+      continue;
+    const Instant at = instance.window[instance.window.size() - flags.intensity] + flags.period;
+    if (at < now || !alive_(Pid::from_bits(bits))) continue;
+    for (const Kept& each : instance.children) {
+      if (each.state != State::running || each.spec.restart == Restart::temporary || each.spec.isolated) continue;
+      return Edge{at, each.pid};
+    }
+  }
+  return std::nullopt;
 }
 
 void TreeAccount::at_rest(Pid supervisor, const std::string& name, const std::vector<ChildInfo>& children) {

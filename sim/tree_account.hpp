@@ -57,6 +57,14 @@ class TreeAccount {
   // Nothing moves any more: are the children of this living supervisor what they should be?
   void at_rest(Pid supervisor, const std::string& name, const std::vector<ChildInfo>& children);
 
+  // A moment from `now` on at which a window that is full has its oldest restart exactly a period old, and a child
+  // whose end must then not be forgiven.
+  struct Edge {
+    Instant at;
+    Pid child;
+  };
+  [[nodiscard]] std::optional<Edge> edge(Instant now) const;
+
   void violation(std::string what) { violations_.push_back(std::move(what)); }
   [[nodiscard]] const std::vector<std::string>& violations() const { return violations_; }
   // How much was judged: a run in which nothing restarted proves nothing.
@@ -110,6 +118,7 @@ class TreeAccount {
   void gave_up(Instance& instance, const SupervisionEvent& event);
   void parked(Instance& instance, const SupervisionEvent& event);
   void stopped(Instance& instance, const SupervisionEvent& event);
+  static void quiet_group(Instance& instance, const SupervisionEvent& event);
   static void drop(Instance& instance, Kept& kept);
   void wait(Kept& kept, bool counted);
   void blame(const Instance& instance, const std::string& what);

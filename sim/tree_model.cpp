@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <set>
 #include <utility>
 
 #include "sim/tree_account.hpp"
@@ -18,8 +19,9 @@ constexpr std::size_t k_depth_max = 5;
 constexpr std::size_t k_names_max = 40;
 constexpr std::uint64_t k_actions_max = 40;
 constexpr std::uint64_t k_steps_between_max = 25;
-constexpr std::uint64_t k_rest_steps_max = 2'000'000;
+constexpr std::uint64_t k_rest_steps_max = 200'000;
 constexpr std::uint32_t k_processes_max = 20'000;
+constexpr double k_edge_chance = 0.1;
 
 using std::chrono::milliseconds;
 
@@ -34,6 +36,7 @@ struct Node {
   Duration start_takes{};
   Duration end_takes{};
   bool traps = false;
+  bool quick = false;  // its init does not wait, so it runs within its supervisor's turn
 };
 
 struct World {
@@ -41,6 +44,7 @@ struct World {
   TreeAccount account;
   std::map<std::string, Node> nodes;  // pool children too
   std::map<std::string, std::uint64_t> starts;
+  std::set<std::uint64_t> killed;  // by the test
   std::vector<std::string> trace;
   std::shared_ptr<const EventSink> sink;
   bool tracing = false;
@@ -65,7 +69,40 @@ struct Die {
 
 class Worker {
  public:
-  Worker(Self self, Node node) : node_(std::move(node)) { self.trap_exit(node_.traps); }
+  Worker(Self self, Shared world, Node node) : world_(std::move(world)), node_(std::move(node)), pid_(self.pid()) {
+    self.trap_exit(node_.traps);
+  }
+  // Who may take as long as it likes to end does so, also when its supervisor is killed meanwhile: no orphan, no kill.
+  ~Worker() {
+    const bool patient = node_.spec.shutdown && node_.spec.shutdown->kind() == Shutdown::Kind::infinity;
+    if (!ends_ || !patient || world_->killed.contains(pid_.bits())) return;
+    world_->account.violation(fmt::format("{} was cut short while it ended", node_.name));
+  }
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+  void handle_info(Self self, Message message) {
+    if (const Die* die = message.get_if<Die>()) self.stop(die->reason);
+  }
+  Task<void> terminate(Self self, ExitReason /*reason*/) {
+    if (!node_.traps || node_.end_takes == Duration::zero()) co_return;
+    ends_ = true;
+    auto sleeping = self.sleep(node_.end_takes);
+    co_await sleeping;
+    ends_ = false;
+  }
+
+ protected:
+  Shared world_;
+  Node node_;
+
+ private:
+  Pid pid_;
+  bool ends_ = false;
+};
+
+class SlowWorker : public Worker {
+ public:
+  using Worker::Worker;
   Task<Init> init(Self self) {
     if (node_.start_takes > Duration::zero()) {
       auto sleeping = self.sleep(node_.start_takes);
@@ -73,17 +110,6 @@ class Worker {
     }
     co_return Init::ok();
   }
-  void handle_info(Self self, Message message) {
-    if (const Die* die = message.get_if<Die>()) self.stop(die->reason);
-  }
-  Task<void> terminate(Self self, ExitReason /*reason*/) {
-    if (!node_.traps || node_.end_takes == Duration::zero()) co_return;
-    auto sleeping = self.sleep(node_.end_takes);
-    co_await sleeping;
-  }
-
- private:
-  Node node_;
 };
 
 // Nobody of the subtree that is about to be started may live any more.
@@ -114,7 +140,9 @@ Task<ChildStart> start_node(Self self, Shared world, std::string parent, std::st
       SpawnOptions options;
       options.name = name;
       options.link = true;
-      auto starting = self.start<Worker>(options, node);
+      options.init_here = true;
+      auto starting =
+          node.quick ? self.start<Worker>(options, world, node) : self.start<SlowWorker>(options, world, node);
       started = co_await starting;
     }
     if (!started && started.error().already_started) {
@@ -309,6 +337,7 @@ class Model {
     node.traps = random_.chance(0.3);
     if (node.traps && random_.chance(0.5)) node.end_takes = milliseconds(1 + random_.below(20));
     if (random_.chance(0.2)) node.start_takes = milliseconds(random_.below(10));
+    node.quick = node.start_takes == Duration::zero() && random_.chance(0.5);
     world_->nodes.emplace(name, std::move(node));
   }
 
@@ -376,6 +405,7 @@ class Model {
   }
 
   void act() {
+    if (random_.chance(k_edge_chance) && hit_edge()) return;
     auto target = world_->nodes.begin();
     std::advance(target, random_.below(world_->nodes.size()));
     const Node& node = target->second;
@@ -383,10 +413,10 @@ class Model {
     const double kind = random_.unit();
     if (kind < 0.4) {
       if (!pid || (node.parent == "-" && !random_.chance(0.1))) return;
-      end(node, pid, ExitReason::kill());
+      end(node.name, pid, ExitReason::kill());
     } else if (kind < 0.7) {
       if (pid && !node.is_supervisor) {
-        end(node, pid, pick({ExitReason::custom("crashed"), ExitReason::normal(), ExitReason::shutdown()}));
+        end(node.name, pid, pick({ExitReason::custom("crashed"), ExitReason::normal(), ExitReason::shutdown()}));
       }
     } else if (kind < 0.82 && !pools_.empty()) {
       start_in_pool();
@@ -395,9 +425,19 @@ class Model {
     }
   }
 
-  void end(const Node& node, Pid pid, const ExitReason& reason) {
-    world_->note(runtime_.now(), fmt::format("attack: {} {} {}", reason.text(), node.name, pid.text()));
+  // Ends a child at the very moment at which a restart that fills the window is exactly a period old.
+  bool hit_edge() {
+    const auto edge = world_->account.edge(runtime_.now());
+    if (!edge) return false;
+    steps_ += runtime_.run_for(edge->at - runtime_.now(), k_rest_steps_max);
+    if (runtime_.is_alive(edge->child)) end("edge", edge->child, ExitReason::kill());
+    return true;
+  }
+
+  void end(const std::string& name, Pid pid, const ExitReason& reason) {
+    world_->note(runtime_.now(), fmt::format("attack: {} {} {}", reason.text(), name, pid.text()));
     world_->account.hit(pid);
+    if (reason.kind() == ExitKind::kill) world_->killed.insert(pid.bits());
     if (reason.kind() == ExitKind::kill) {
       runtime_.exit(pid, reason);
     } else {

@@ -10,13 +10,14 @@
 namespace skein::sim {
 namespace {
 
-constexpr const char* k_usage = "trees [--seeds N] [--start S] | trees --seed X [--trace]";
+constexpr const char* k_usage = "trees [--seeds N] [--start S] [--first] | trees --seed X [--trace]";
 constexpr std::size_t k_shown_max = 5;
 
 struct Choice {
   std::uint64_t seeds = 1000;
   std::uint64_t start = 1;
   bool trace = false;
+  bool first = false;  // stop at the first seed that is violated
   bool bad = false;
 };
 
@@ -26,6 +27,10 @@ Choice read(std::span<const std::string> args) {
     for (std::size_t i = 0; i < args.size(); ++i) {
       if (args[i] == "--trace") {
         choice.trace = true;
+        continue;
+      }
+      if (args[i] == "--first") {
+        choice.first = true;
         continue;
       }
       const std::uint64_t value = i + 1 < args.size() ? std::stoull(args[i + 1]) : throw std::invalid_argument("");
@@ -70,6 +75,7 @@ int run_trees(std::span<const std::string> args) {
       for (const std::string& each : result.violations) fmt::print("seed {}: {}\n", seed, each);
       fmt::print("again with its trace: skein-sim trees --seed {} --trace\n", seed);
     }
+    if (choice.first) break;
   }
   fmt::print("{} seeds, {} steps, {} restarts, {} supervisors gave up, {} not judged to the end; {} seeds violated\n",
              choice.seeds, steps, restarts, give_ups, unjudged, violated);

@@ -256,7 +256,7 @@ detail::StartAwaiter Self::start_process(bool orphan, const SpawnOptions& option
                                      alignof(T) > alignof(Arguments) ? alignof(T) : alignof(Arguments)};
   Arguments arguments(std::forward<Args>(args)...);
   const std::uint64_t ref = ++slot_->next_ref;
-  const detail::StartAwaiter waiting{{core_, slot_, ref, Instant::max()}};
+  detail::StartAwaiter waiting{{core_, slot_, ref, Instant::max()}};
   detail::Slot* child = nullptr;
   try {
     child = &detail::claim_slot(*core_, request, options, slot_);
@@ -273,6 +273,13 @@ detail::StartAwaiter Self::start_process(bool orphan, const SpawnOptions& option
   child->start_ref = ref;
   child->server_start = true;
   child->orphan = orphan;
+  if constexpr (!detail::k_init_waits<T>) {
+    if (options.init_here) {
+      const Pid started = detail::pid_of(*core_, *child);
+      if (detail::launch_here(*core_, *child)) waiting.up = started;
+      return waiting;
+    }
+  }
   detail::launch(*core_, *child);
   return waiting;
 }

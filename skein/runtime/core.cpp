@@ -251,6 +251,7 @@ Slot& claim_slot(Core& core, const SpawnRequest& request, const SpawnOptions& op
   slot.timed_out = false;
   slot.orphan = false;
   slot.ignored = false;
+  slot.end = ExitKind::normal;
   slot.debt = 0;
   slot.boot = request.boot;
   if (request.bytes <= Slot::k_inline_bytes && request.alignment <= 16) {

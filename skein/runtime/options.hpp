@@ -40,6 +40,9 @@ struct SpawnOptions {
   bool monitor = false;             // by the spawner
   std::uint32_t mailbox_limit = 0;  // 0: the runtime's
   FullMailbox when_full = FullMailbox::reject;
+  // start() only: an init that does not wait runs at once, within the starter's turn. A start that succeeds then costs
+  // no message and no turn; one that fails is told as ever.
+  bool init_here = false;
 };
 
 // A process could not be made: no slot is free, or its name is taken.

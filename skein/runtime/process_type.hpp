@@ -131,6 +131,12 @@ Task<void> await_init(T* process, Self self) {
 }
 
 template <class T>
+inline constexpr bool k_init_waits = false;
+template <class T>
+  requires requires(T& process, Self self) { process.init(self); }
+inline constexpr bool k_init_waits<T> = UnwrapTask<decltype(std::declval<T&>().init(std::declval<Self>()))>::is_task;
+
+template <class T>
 HandlerResult begin_init(T* process, Self self) {
   if constexpr (requires { process->init(self); }) {
     using Result = decltype(process->init(self));

@@ -56,6 +56,8 @@ struct SpawnRequest {
 // The runtime's side of what follows; `spawner` may be nullptr (an ordinary thread).
 Slot& claim_slot(Core& core, const SpawnRequest& request, const SpawnOptions& options, Slot* spawner);
 Pid launch(Core& core, Slot& slot);
+// Launches it and runs its init at once. False: it ends by itself and tells its starter.
+[[nodiscard]] bool launch_here(Core& core, Slot& slot);
 [[nodiscard]] Pid pid_of(const Core& core, const Slot& slot);
 SendResult deliver(Core& core, Pid to, MessageNode* node);
 [[nodiscard]] Pid find_name(Core& core, std::string_view name);
@@ -124,13 +126,19 @@ struct SleepAwaiter : Wait {
 };
 
 struct StartAwaiter : Wait {
-  bool await_ready() const { return is_here(); }
+  Pid up = {};  // it is up already, nothing to wait for
+  bool await_ready() const { return up || is_here(); }
   void await_suspend(std::coroutine_handle<> waiting) const { suspend(waiting); }
   StartResult await_resume() const {
+    StartResult result = Started{up};
+    if (up) return result;
     MessageNode* node = arrived();
     auto& reply = payload_as<StartReply>(node);
-    StartResult result = Started{reply.pid};
-    if (reply.failed) result = std::unexpected(std::move(reply.error));
+    if (reply.failed) {
+      result = std::unexpected(std::move(reply.error));
+    } else {
+      result->pid = reply.pid;
+    }
     free_node(node);
     return result;
   }

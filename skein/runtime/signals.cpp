@@ -1,5 +1,6 @@
 // Intake: what arrives in a mailbox is put into the queue of ordinary messages, or acts at once if it is a signal.
 #include <algorithm>
+#include <array>
 
 #include "skein/runtime/core.hpp"
 #include "skein/runtime/outside.hpp"
@@ -302,12 +303,16 @@ void request_exit(Slot& slot, ExitReason reason, bool run_terminate) {
   if (slot.stop_requested && reason.kind() != ExitKind::killed) return;
   slot.stop_requested = true;
   slot.run_terminate = run_terminate;
-  if (!reason.is_normal() || slot.extension != nullptr) extend(slot).reason = std::move(reason);
+  slot.end = reason.kind();
+  if (reason.has_term() || slot.extension != nullptr) extend(slot).reason = std::move(reason);
 }
 
 const ExitReason& exit_reason(const Slot& slot) {
-  static const ExitReason k_normal;
-  return slot.extension == nullptr ? k_normal : slot.extension->reason;
+  static const std::array<ExitReason, 5> k_plain = {ExitReason::normal(), ExitReason::shutdown(), ExitReason::kill(),
+                                                    ExitReason::killed(), ExitReason::noproc()};
+  static_assert(ExitKind::noproc == ExitKind{4} && ExitKind::crash == ExitKind{5});
+  if (slot.extension != nullptr && slot.extension->reason.kind() == slot.end) return slot.extension->reason;
+  return k_plain[static_cast<std::size_t>(slot.end)];
 }
 
 }  // namespace skein::inline v0::detail

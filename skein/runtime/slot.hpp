@@ -53,7 +53,7 @@ struct Extension {
   MessageNode* continuation = nullptr;                                  // handle_continue waits to run
   MessageNode* deferred_head = nullptr;                                 // answers that go out when it is dead
   MessageNode* deferred_tail = nullptr;
-  ExitReason reason;       // why it ends
+  ExitReason reason;       // why it ends, if there is more to say than Slot::end
   std::uint32_t jobs = 0;  // blocking jobs that have not returned
   Instant tick_at;         // when its wheel entry fires; valid if tick_armed
   TimerRef tick;           // its wheel entry; valid if tick_armed
@@ -72,6 +72,7 @@ struct alignas(64) Slot {
   std::atomic<std::uint32_t> mailbox_limit{0};
   std::atomic<std::uint8_t> full_policy{0};
   StateMemory state_memory = StateMemory::in_slot;
+  ExitKind end = ExitKind::normal;  // why it ends; with a term the whole reason is in the extension
   std::uint64_t next_ref = 0;
   std::uint64_t start_ref = 0;  // who started it synchronously (its parent) waits for this
   Pid first_link;

@@ -276,6 +276,41 @@ bool terminate_finished(const Slot& slot) {
 
 }  // namespace
 
+bool launch_here(Core& core, Slot& slot) {
+  Worker* worker = t_turn.worker;
+  Slot* starter = std::exchange(t_turn.running, &slot);
+  const PayloadType* handling = nullptr;
+  if (worker != nullptr) {
+    // Whoever takes too long is the new one.
+    handling = worker->handling.load(std::memory_order_relaxed);
+    worker->handling.store(nullptr, std::memory_order_relaxed);
+    worker->running.store(&slot, std::memory_order_relaxed);
+  }
+  const ProcessType* type = slot.type.load(std::memory_order_relaxed);
+  try {
+    slot.boot(BootStep::run, core, slot);
+  } catch (...) {
+    crashed(slot, std::string(type->name) + ": init");
+  }
+  t_turn.running = starter;
+  --t_turn.budget;
+  if (worker != nullptr) {
+    worker->running.store(starter, std::memory_order_relaxed);
+    worker->handling.store(handling, std::memory_order_relaxed);
+  }
+  if (slot.stop_requested) {
+    core.schedule_new(slot);
+    return false;
+  }
+  slot.phase.store(Phase::running, std::memory_order_relaxed);
+  slot.start_ref = 0;
+  if (slot.orphan) slot.parent.store(0, std::memory_order_relaxed);
+  const bool goes_on =
+      type->release != nullptr || (slot.extension != nullptr && slot.extension->continuation != nullptr);
+  if (goes_on || !slot.mailbox.rest()) core.schedule_new(slot);
+  return true;
+}
+
 void run_turn(Core& core, Slot& slot) {
   t_turn.budget -= std::exchange(slot.debt, std::uint16_t{0});
   if (slot.boot != nullptr && !slot.mailbox.has_new()) boot(core, slot);

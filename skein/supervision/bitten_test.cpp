@@ -21,7 +21,7 @@ TEST_F(Bitten, start_function_that_blocks_does_not_outlive_its_killed_supervisor
   struct Asker {
     Asker(Self self, Pid sup, PlanPtr how) : sup_(sup), how_(std::move(how)) { self.send(self.pid(), 1); }
     Task<void> handle_info(Self self, Message /*message*/) {
-      Task<StartChildResult> asking = start_child(self, sup_, worker("blocks", how_));
+      auto asking = start_child(self, sup_, worker("blocks", how_));
       const StartChildResult result = co_await asking;
       static_cast<void>(result);
     }
@@ -100,6 +100,24 @@ TEST_F(Bitten, supervisor_killed_in_the_middle_of_one_for_all_leaves_nobody_behi
   EXPECT_NE(rt.whereis("slow_name"), old);
   EXPECT_EQ(workers(), 2U);
   EXPECT_EQ(slow->starts, 2) << "one start, no attempt that found its name taken";
+}
+
+TEST_F(Bitten, child_is_linked_until_it_is_dead_so_that_it_may_finish_when_its_supervisor_is_killed) {
+  auto slow = plan("slow");
+  slow->slow = 3s;
+  const Pid root = start(tree(
+      Strategy::one_for_one, 5, 60s,
+      {supervisor_child("sub", tree(Strategy::one_for_one, 5, 60s, {worker("a", slow).with(Shutdown::infinity())}))}));
+  const Pid sub = pid_of(root, "sub");
+  const Pid old = pid_of(sub, "a");
+  watch(old);
+  EXPECT_EQ(failure_of(terminate_child(rt, sub, "a", 1ms)), "timeout");
+  kill(sub);
+  EXPECT_EQ(end_of(old), "alive") << "it began to end and is let finish";
+  EXPECT_EQ(state_of(root, "sub"), "restarting");
+  rt.run_for(4s);
+  EXPECT_EQ(end_of(old), "shutdown");
+  EXPECT_THAT(*slow->log, ::testing::ElementsAre("start slow", "stop slow", "start slow"));
 }
 
 TEST_F(Bitten, restart_storm_with_backoff_serves_terminate_child) {

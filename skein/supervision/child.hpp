@@ -4,7 +4,9 @@
 #pragma once
 
 #include <any>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -25,15 +27,23 @@ namespace detail {
   return result->ignored() ? ChildStart::ignore() : ChildStart::ok(result->pid);
 }
 
-template <class T, class... Args>
-Task<ChildStart> start_linked(Self self, std::string name, std::uint32_t mailbox_limit, Args... args) {
-  SpawnOptions options;
-  options.link = true;
-  options.name = name;
-  options.mailbox_limit = mailbox_limit;
-  auto starting = self.start<T>(options, std::move(args)...);
+inline Task<ChildStart> wait_for_start(StartAwaiter starting) {
   StartResult result = co_await starting;
   co_return child_start_of(std::move(result));
+}
+
+// An init that does not wait runs within the supervisor's turn, and then nothing is left to wait for.
+template <class T, class... Args>
+[[nodiscard]] ChildStarting start_linked(Self self, std::string_view name, std::uint32_t mailbox_limit,
+                                         const Args&... args) {
+  SpawnOptions options;
+  options.link = true;
+  options.init_here = true;
+  options.name = name;
+  options.mailbox_limit = mailbox_limit;
+  const StartAwaiter starting = self.start<T>(options, args...);
+  if (starting.up) return ChildStart::ok(starting.up);
+  return wait_for_start(starting);
 }
 
 template <class T, class... Args>
@@ -42,9 +52,8 @@ struct Starter {
   std::uint32_t mailbox_limit = 0;
   std::tuple<Args...> args;
 
-  Task<ChildStart> operator()(Self self, const std::any& /*extra*/) const {
-    return std::apply([&](const Args&... each) { return start_linked<T, Args...>(self, name, mailbox_limit, each...); },
-                      args);
+  ChildStarting operator()(Self self, const std::any& /*extra*/) const {
+    return std::apply([&](const Args&... each) { return start_linked<T>(self, name, mailbox_limit, each...); }, args);
   }
 };
 
@@ -55,14 +64,18 @@ template <class T, class... Extra, class... Args>
 struct PoolStarter<T, std::tuple<Extra...>, Args...> {
   std::tuple<Args...> args;
 
-  Task<ChildStart> operator()(Self self, const std::any& extra) const {
+  ChildStarting operator()(Self self, const std::any& extra) const {
     const auto* given = std::any_cast<std::tuple<Extra...>>(&extra);
     if (given == nullptr) {
       throw std::invalid_argument("start_child got other arguments than this pool's children take");
     }
     return std::apply(
-        [&](const auto&... each) { return start_linked<T, Args..., Extra...>(self, std::string(), 0U, each...); },
-        std::tuple_cat(args, *given));
+        [&](const Args&... own) {
+          return std::apply(
+              [&](const Extra&... each) { return start_linked<T>(self, std::string_view(), 0U, own..., each...); },
+              *given);
+        },
+        args);
   }
 };
 

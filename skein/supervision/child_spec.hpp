@@ -1,10 +1,12 @@
 // What a supervisor knows about a child: how to start it, when to start it again, how to stop it.
 //
-// Specs are plain values. A start function runs inside the supervisor, as a coroutine, at the first start and at every
-// restart; it must link the process it starts to the supervisor. `child<T>` (child.hpp) makes one for a process type.
+// Specs are plain values. A start function runs inside the supervisor at the first start and at every restart, as a
+// coroutine if it has to wait; it must link the process it starts to the supervisor. `child<T>` (child.hpp) makes one
+// for a process type.
 #pragma once
 
 #include <any>
+#include <coroutine>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -75,9 +77,36 @@ class ChildStart {
   ExitReason reason_;
 };
 
+// What a start function returns: how it went, or the coroutine that will know. co_await gives the ChildStart, once.
+class ChildStarting {
+ public:
+  ChildStarting(ChildStart done) : done_(std::move(done)) {}                 // NOLINT(google-explicit-constructor)
+  ChildStarting(Task<ChildStart> waiting) : waiting_(std::move(waiting)) {}  // NOLINT(google-explicit-constructor)
+
+  [[nodiscard]] bool is_done() const { return done_.has_value(); }
+  // If it is done.
+  [[nodiscard]] ChildStart& outcome() { return *done_; }
+  // If it is not.
+  [[nodiscard]] Task<ChildStart> take_waiting() { return std::move(waiting_); }
+
+  struct Awaiter {
+    ChildStarting* starting;
+    Task<ChildStart>::Awaiter waiting;
+    [[nodiscard]] bool await_ready() const noexcept { return starting->is_done(); }
+    std::coroutine_handle<> await_suspend(std::coroutine_handle<> by) noexcept { return waiting.await_suspend(by); }
+    ChildStart await_resume() { return starting->is_done() ? std::move(*starting->done_) : waiting.await_resume(); }
+  };
+  Awaiter operator co_await() & noexcept { return Awaiter{this, waiting_.operator co_await()}; }
+
+ private:
+  std::optional<ChildStart> done_;
+  Task<ChildStart> waiting_;
+};
+
 // `extra` is what start_child on a pool was given (pool_arguments(...)), else empty. It may be referred to until the
-// first suspension only. What it throws, before or after suspending, is a failed start.
-using StartFunction = std::function<Task<ChildStart>(Self self, const std::any& extra)>;
+// first suspension only. A plain function returns a ChildStart, a coroutine a Task<ChildStart>. What it throws, before
+// or after suspending, is a failed start.
+using StartFunction = std::function<ChildStarting(Self self, const std::any& extra)>;
 
 // A child's own allowance of restarts, next to the supervisor's.
 struct Budget {

@@ -15,41 +15,59 @@ void Children::count(const Child& child, bool add) {
 }
 
 void Children::append(Index index) {
-  Child& child = slots_[index];
+  Child& child = slot(index);
   child.before = last_;
   child.after = k_none;
-  (last_ == k_none ? first_ : slots_[last_].after) = index;
+  (last_ == k_none ? first_ : slot(last_).after) = index;
   last_ = index;
 }
 
 void Children::unlink(Index index) {
-  const Child& child = slots_[index];
-  (child.before == k_none ? first_ : slots_[child.before].after) = child.after;
-  (child.after == k_none ? last_ : slots_[child.after].before) = child.before;
+  const Child& child = slot(index);
+  (child.before == k_none ? first_ : slot(child.before).after) = child.after;
+  (child.after == k_none ? last_ : slot(child.after).before) = child.before;
 }
 
-Children::Index Children::add(std::shared_ptr<const ChildSpec> spec, std::any extra) {
+Children::Index Children::place(std::shared_ptr<const ChildSpec> spec, std::any extra) {
   Index index = 0;
   if (free_.empty()) {
-    index = static_cast<Index>(slots_.size());
-    slots_.emplace_back();
+    index = used_;
+    const std::size_t room = (std::size_t{k_first_block} << blocks_.size()) - k_first_block;
+    if (index == room) blocks_.push_back(std::make_unique<Child[]>(std::size_t{k_first_block} << blocks_.size()));
+    ++used_;
   } else {
     index = free_.back();
     free_.pop_back();
   }
-  Child& child = slots_[index];
+  Child& child = slot(index);
   child.spec = std::move(spec);
   child.extra = std::move(extra);
   child.key = ++next_key_;
   append(index);
   ++size_;
-  count(child, true);
   if (!pool_) by_id_.emplace(child.spec->id, index);
   return index;
 }
 
+Children::Index Children::add(std::shared_ptr<const ChildSpec> spec, std::any extra) {
+  const Index index = place(std::move(spec), std::move(extra));
+  count(slot(index), true);
+  return index;
+}
+
+Children::Index Children::add_running(std::shared_ptr<const ChildSpec> spec, std::any extra, Pid pid, Instant since) {
+  const Index index = place(std::move(spec), std::move(extra));
+  Child& child = slot(index);
+  child.pid = pid;
+  child.since = since;
+  child.state = ChildState::running;
+  by_pid_.insert_or_assign(pid, index);
+  count(child, true);
+  return index;
+}
+
 void Children::remove(Index index) {
-  Child& child = slots_[index];
+  Child& child = slot(index);
   count(child, false);
   if (!pool_) by_id_.erase(child.spec->id);
   if (child.pid) by_pid_.erase(child.pid);
@@ -60,7 +78,7 @@ void Children::remove(Index index) {
 }
 
 void Children::set_running(Index index, Pid pid, Instant since) {
-  Child& child = slots_[index];
+  Child& child = slot(index);
   count(child, false);
   if (child.pid) by_pid_.erase(child.pid);
   child.pid = pid;
@@ -71,7 +89,7 @@ void Children::set_running(Index index, Pid pid, Instant since) {
 }
 
 void Children::set_waiting(Index index, ChildState restarting_or_parked) {
-  Child& child = slots_[index];
+  Child& child = slot(index);
   count(child, false);
   child.state = restarting_or_parked;
   // The exit of a static child's process was seen; a pool's child is still addressed by its old Pid.
@@ -80,7 +98,7 @@ void Children::set_waiting(Index index, ChildState restarting_or_parked) {
 }
 
 void Children::set_down(Index index) {
-  Child& child = slots_[index];
+  Child& child = slot(index);
   count(child, false);
   if (child.pid) by_pid_.erase(child.pid);
   child.pid = Pid{};
@@ -89,7 +107,7 @@ void Children::set_down(Index index) {
 }
 
 void Children::replace_spec(Index index, std::shared_ptr<const ChildSpec> spec) {
-  Child& child = slots_[index];
+  Child& child = slot(index);
   count(child, false);
   if (!pool_) by_id_.erase(child.spec->id);
   child.spec = std::move(spec);
@@ -115,11 +133,11 @@ std::optional<Children::Index> Children::find(Pid pid) const {
 }
 
 bool Children::holds(Index index, std::uint64_t key) const {
-  return index < slots_.size() && key != 0 && slots_[index].key == key;
+  return index < used_ && key != 0 && slot(index).key == key;
 }
 
 Troubles& Children::troubles(Index index) {
-  auto& troubles = slots_[index].troubles;
+  auto& troubles = slot(index).troubles;
   if (!troubles) troubles = std::make_unique<Troubles>();
   return *troubles;
 }
@@ -136,7 +154,8 @@ void Children::note_failure(Index index, Failure failure) {
 
 void Children::release_memory() {
   if (size_ == 0) {
-    slots_ = std::vector<Child>();
+    blocks_ = std::vector<std::unique_ptr<Child[]>>();
+    used_ = 0;
     free_ = std::vector<Index>();
     by_id_.rehash(0);
     by_pid_.rehash(0);

@@ -1,10 +1,12 @@
 // The table of a supervisor's children: pure, knows no process. One thread at a time (see SupervisorView).
 //
 // Children stand in start order. Finding one by id or by Pid, adding, removing and changing one cost O(1) on average,
-// with any number of siblings. An Index stays valid until its child is removed; a key is never used again.
+// with any number of siblings, and no child is ever moved in memory. An Index stays valid until its child is removed; a
+// key is never used again.
 #pragma once
 
 #include <any>
+#include <bit>
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
 #include <memory>
@@ -63,6 +65,8 @@ class Children {
 
   // Appends one that is down.
   Index add(std::shared_ptr<const ChildSpec> spec, std::any extra = {});
+  // Appends one that runs.
+  Index add_running(std::shared_ptr<const ChildSpec> spec, std::any extra, Pid pid, Instant since);
   void remove(Index index);
   void set_running(Index index, Pid pid, Instant since);
   // The old Pid is kept, if there was one.
@@ -78,15 +82,15 @@ class Children {
   [[nodiscard]] std::optional<Index> find(Pid pid) const;
   // Nothing if the child with this key is gone.
   [[nodiscard]] bool holds(Index index, std::uint64_t key) const;
-  [[nodiscard]] const Child& at(Index index) const { return slots_[index]; }
-  [[nodiscard]] Child& at(Index index) { return slots_[index]; }
+  [[nodiscard]] const Child& at(Index index) const { return slot(index); }
+  [[nodiscard]] Child& at(Index index) { return slot(index); }
   [[nodiscard]] Troubles& troubles(Index index);
   void note_failure(Index index, Failure failure);
 
   [[nodiscard]] Index first() const { return first_; }
   [[nodiscard]] Index last() const { return last_; }
-  [[nodiscard]] Index after(Index index) const { return slots_[index].after; }
-  [[nodiscard]] Index before(Index index) const { return slots_[index].before; }
+  [[nodiscard]] Index after(Index index) const { return slot(index).after; }
+  [[nodiscard]] Index before(Index index) const { return slot(index).before; }
 
   [[nodiscard]] std::size_t size() const { return size_; }
   [[nodiscard]] std::size_t active() const { return active_; }
@@ -99,9 +103,20 @@ class Children {
   void count(const Child& child, bool add);
   void unlink(Index index);
   void append(Index index);
+  Index place(std::shared_ptr<const ChildSpec> spec, std::any extra);
+  // Blocks double in size: few children take little memory, many take few blocks.
+  [[nodiscard]] Child& slot(Index index) const {
+    const std::uint32_t place = index + k_first_block;
+    const int block = std::bit_width(place) - k_first_width;
+    return blocks_[static_cast<std::size_t>(block)][place - (k_first_block << block)];
+  }
+
+  static constexpr std::uint32_t k_first_block = 4;
+  static constexpr int k_first_width = std::bit_width(k_first_block);
 
   bool pool_;
-  std::vector<Child> slots_;
+  std::vector<std::unique_ptr<Child[]>> blocks_;
+  Index used_ = 0;  // of the blocks, so far
   std::vector<Index> free_;
   Index first_ = k_none;
   Index last_ = k_none;

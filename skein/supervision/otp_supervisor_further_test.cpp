@@ -122,7 +122,7 @@ TEST_F(OtpSupervisor, simple_one_for_one_scale_many_temporary_children) {
   time_for(1000);
   const Duration few = std::max(time_for(1000), Duration(100'000));
   const Duration many = time_for(10'000);
-  EXPECT_LT(many, 50 * few);
+  EXPECT_LT(many, 20 * few) << "OTP's own test allows 50";
 }
 
 TEST_F(OtpSupervisor, temporary_bystander) {

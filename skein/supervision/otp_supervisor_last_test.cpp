@@ -112,7 +112,48 @@ TEST_F(OtpSupervisor, scale_start_stop_many_children) {
   time_for(1000);
   const Duration few = time_for(1000);
   const Duration many = time_for(100'000);
-  EXPECT_LT(many, 1000 * few) << "100 times the children; quadratic would be 10,000 times the time";
+  EXPECT_LT(many, 300 * few) << "100 times the children";
+}
+
+// What else must not grow with the square of the children.
+TEST_F(OtpSupervisorMore, scale_kill_many_children) {
+  struct Idle {
+    void handle_info(Self /*self*/, Message /*message*/) {}
+  };
+  const auto time_for = [&](int many) {
+    const SupervisorSpec below = tree(Strategy::simple_one_for_one, 1, 5s, {pool_child<Idle>("c")});
+    const Pid root = start(tree(Strategy::one_for_one, 5, 60s, {supervisor_child("pool", below)}));
+    const Pid killed = pid_of(root, "pool");
+    for (int n = 0; n < many; ++n) add_to_pool(killed, pool_arguments());
+    const Duration before = cpu_time();
+    kill(killed);
+    EXPECT_EQ(state_of(root, "pool"), "running") << "when what was left of it is dead";
+    const Duration spent = cpu_time() - before;
+    EXPECT_TRUE(stop_supervisor(rt, root));
+    return spent;
+  };
+  time_for(1000);
+  const Duration few = std::max({time_for(2000), time_for(2000), Duration(100'000)});
+  EXPECT_LT(time_for(40'000), 80 * few) << "20 times the children; by the square it would be 400";
+}
+
+TEST_F(OtpSupervisorMore, scale_one_for_all_with_all_dead_at_once) {
+  const auto time_for = [&](int many) {
+    std::vector<ChildSpec> children;
+    for (int n = 0; n < many; ++n) children.push_back(worker(std::to_string(n)));
+    const Pid sup = start(tree(Strategy::one_for_all, 1, 5s, std::move(children)));
+    const auto all = which_children(rt, sup);
+    const Duration before = cpu_time();
+    for (const ChildInfo& each : *all) rt.exit(each.pid, ExitReason::kill());
+    settle();
+    const Duration spent = cpu_time() - before;
+    EXPECT_EQ(count_children(rt, sup)->active, static_cast<std::uint64_t>(many));
+    EXPECT_TRUE(stop_supervisor(rt, sup));
+    return spent;
+  };
+  time_for(1000);
+  const Duration few = std::max({time_for(1000), time_for(1000), Duration(100'000)});
+  EXPECT_LT(time_for(20'000), 100 * few) << "20 times the children; by the square it would be 400";
 }
 
 TEST_F(OtpSupervisor, format_log_1) {

@@ -4,12 +4,6 @@
 namespace skein::inline v0::testing {
 namespace {
 
-std::shared_ptr<std::vector<SupervisionEvent>> record(SupervisorSpec& spec) {
-  auto events = std::make_shared<std::vector<SupervisionEvent>>();
-  spec.sink = std::make_shared<const EventSink>([events](const SupervisionEvent& event) { events->push_back(event); });
-  return events;
-}
-
 int count_of(const std::vector<SupervisionEvent>& events, EventKind kind, EventLevel least) {
   return static_cast<int>(std::ranges::count_if(
       events, [&](const SupervisionEvent& each) { return each.kind == kind && each.level >= least; }));

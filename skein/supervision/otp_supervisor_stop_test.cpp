@@ -119,6 +119,71 @@ TEST_F(OtpSupervisor, sup_stop_race) {
   }
 }
 
+namespace {
+
+// "stopped" is what nobody has to know, "error" what is reported.
+std::vector<std::string> stops_of(const std::vector<SupervisionEvent>& events, const std::string& child) {
+  std::vector<std::string> found;
+  for (const SupervisionEvent& each : events) {
+    if (each.child != child) continue;
+    if (each.kind == EventKind::child_stopped) found.push_back("stopped " + each.reason.text());
+    if (each.kind == EventKind::shutdown_error) found.push_back("error " + each.reason.text());
+  }
+  return found;
+}
+
+}  // namespace
+
+// The other half of sup_stop_race: a child that was dead when its turn came is reported with its own reason.
+TEST_F(OtpSupervisorMore, sup_stop_race_reports_the_reason_of_a_child_that_was_dead_already) {
+  const std::vector<ExitReason> reasons{ExitReason::normal(), ExitReason::shutdown(), ExitReason::shutdown("term"),
+                                        ExitReason::custom("odd")};
+  for (const Restart restart : {Restart::permanent, Restart::transient, Restart::temporary}) {
+    for (const ExitReason& reason : reasons) {
+      SupervisorSpec spec =
+          tree(Strategy::one_for_one, 1, 5s, {worker("early").with(restart), worker("slow", slow(1000ms))});
+      const auto events = record(spec);
+      const Pid sup = start(spec);
+      const Pid early = pid_of(sup, "early");
+      shut_down(sup);
+      die(early, reason);
+      rt.run_for(1s);
+      EXPECT_EQ(end_of(sup), "shutdown");
+      const bool plain = reason.is_shutdown() && !reason.has_term();
+      const bool quiet = plain || (restart != Restart::permanent && reason.kind() != ExitKind::custom);
+      EXPECT_THAT(stops_of(*events, "early"), ::testing::ElementsAre((quiet ? "stopped " : "error ") + reason.text()));
+    }
+  }
+  // Having unlinked itself it left no reason.
+  auto naughty = plan();
+  naughty->unlinks = true;
+  SupervisorSpec spec = tree(Strategy::one_for_one, 1, 5s, {worker("naughty", naughty)});
+  const auto events = record(spec);
+  const Pid sup = start(spec);
+  die(pid_of(sup, "naughty"), ExitReason::custom("odd"));
+  EXPECT_EQ(failure_of(terminate_child(rt, sup, "naughty")), "ok");
+  EXPECT_THAT(stops_of(*events, "naughty"), ::testing::ElementsAre("error noproc"));
+}
+
+TEST_F(OtpSupervisorMore, sup_stop_non_shutdown_exit_dynamic_reports_those_that_were_dead_already) {
+  SupervisorSpec spec = tree(Strategy::simple_one_for_one, 1, 5s, {pool_child<Worker, PlanPtr>("c")});
+  const auto events = record(spec);
+  const Pid sup = start(spec);
+  const Pid busy = add_to_pool(sup, pool_arguments(slow(1000ms)));
+  std::vector<Pid> early;
+  for (int n = 0; n < 3; ++n) early.push_back(add_to_pool(sup, pool_arguments(plan())));
+  // While it stops the slow one it is told to end, and only then do the others die.
+  EXPECT_EQ(failure_of(terminate_child(rt, sup, busy, 1ms)), "timeout");
+  shut_down(sup);
+  die(early[0], ExitReason::custom("one"));
+  die(early[1], ExitReason::custom("two"));
+  die(early[2], ExitReason::custom("two"));
+  rt.run_for(1s);
+  EXPECT_EQ(end_of(sup), "shutdown");
+  EXPECT_THAT(stops_of(*events, "c"), ::testing::ElementsAre("stopped shutdown", "error one", "error two"));
+  EXPECT_THAT(*events, ::testing::Contains(::testing::Field(&SupervisionEvent::count, 2U))) << "a report per reason";
+}
+
 TEST_F(OtpSupervisor, sup_stop_non_shutdown_exit_dynamic) {
   const Pid sup = start(tree(Strategy::simple_one_for_one, 1, 5s, {pool_child<Worker, PlanPtr>("c")}));
   std::map<Pid, std::string> expected;

@@ -6,12 +6,6 @@ namespace {
 
 class Policies : public SupervisorTest {
  protected:
-  std::shared_ptr<std::vector<SupervisionEvent>> record(SupervisorSpec& spec) {
-    auto events = std::make_shared<std::vector<SupervisionEvent>>();
-    spec.sink =
-        std::make_shared<const EventSink>([events](const SupervisionEvent& event) { events->push_back(event); });
-    return events;
-  }
   static std::vector<std::string> names(const std::vector<SupervisionEvent>& events) {
     std::vector<std::string> found;
     for (const SupervisionEvent& each : events) found.emplace_back(event_name(each.kind));
@@ -129,6 +123,59 @@ TEST_F(Policies, warns_once_at_eighty_percent_of_the_intensity) {
   EXPECT_EQ(end_of(sup), "shutdown");
   EXPECT_THAT(names(*events), ::testing::Contains("intensity_exceeded"));
   EXPECT_EQ(names(*events).back(), "supervisor_stopped");
+}
+
+TEST_F(Policies, warns_again_only_when_the_intensity_had_been_far_from_used_up) {
+  SupervisorSpec spec = tree(Strategy::one_for_one, 5, 50s, {worker("a")});
+  const auto events = record(spec);
+  const Pid sup = start(spec);
+  const auto warnings = [&] { return std::ranges::count(names(*events), "intensity_warning"); };
+  // One every 13 s: three lie in the window, then four, again and again.
+  for (int n = 0; n < 20; ++n) {
+    crash(pid_of(sup, "a"));
+    rt.run_for(13s);
+  }
+  EXPECT_EQ(warnings(), 1) << "it slides along the mark and does not cross it";
+  rt.run_for(60s);
+  for (int n = 0; n < 4; ++n) crash(pid_of(sup, "a"));
+  EXPECT_EQ(warnings(), 2);
+  EXPECT_EQ(end_of(sup), "alive");
+}
+
+TEST_F(Policies, the_whole_group_is_down_while_one_of_it_backs_off) {
+  for (const Strategy strategy : {Strategy::one_for_all, Strategy::rest_for_one}) {
+    const Pid sup =
+        start(tree(strategy, 5, 60s, {worker("first"), worker("bad").with(Backoff::fixed(1s)), worker("last")}));
+    const Pid first = pid_of(sup, "first");
+    crash(pid_of(sup, "bad"));
+    const bool all = strategy == Strategy::one_for_all;
+    for (int n = 0; n < 8; ++n) {
+      EXPECT_EQ(state_of(sup, "bad"), "restarting");
+      EXPECT_EQ(state_of(sup, "last"), "down");
+      EXPECT_EQ(state_of(sup, "first"), all ? "down" : "running");
+      EXPECT_EQ(alive(first), !all);
+      rt.run_for(100ms);
+    }
+    rt.run_for(500ms);
+    EXPECT_EQ(counts(sup), (Counts{3, 3, 0, 3}));
+    EXPECT_EQ(pid_of(sup, "first") == first, !all);
+  }
+}
+
+TEST_F(Policies, what_was_restarted_is_down_again_while_a_sibling_backs_off) {
+  auto failing = plan();
+  failing->fails = {2};
+  const Pid sup =
+      start(tree(Strategy::one_for_all, 5, 60s, {worker("a"), worker("b", failing).with(Backoff::fixed(1s))}));
+  crash(pid_of(sup, "a"));
+  EXPECT_EQ(state_of(sup, "b"), "restarting") << "its start failed";
+  EXPECT_EQ(state_of(sup, "a"), "down");
+  EXPECT_EQ(failure_of(terminate_child(rt, sup, "b")), "ok") << "calls are served meanwhile";
+  rt.run_for(1min);
+  EXPECT_EQ(counts(sup), (Counts{2, 0, 0, 2})) << "the retry is off";
+  EXPECT_TRUE(restart_child(rt, sup, "a"));
+  EXPECT_TRUE(restart_child(rt, sup, "b"));
+  EXPECT_EQ(end_of(sup), "alive");
 }
 
 TEST_F(Policies, events_of_a_sub_supervisor_reach_its_parents_sink) {

@@ -117,20 +117,29 @@ void Supervisor::load_children(const SupervisorSpec& spec) {
   }
 }
 
-Task<ChildStart> Supervisor::run_start(Self self, std::shared_ptr<const ChildSpec> spec, const std::any* extra) {
-  static const std::any k_nothing;
+// Makes what the coroutine throws a failed start, and keeps the spec whose start function it may belong to.
+Task<ChildStart> Supervisor::guard_start(std::shared_ptr<const ChildSpec> spec, Task<ChildStart> waiting) {
   std::optional<ChildStart> start;
   try {
-    Task<ChildStart> starting = spec->start(self, extra == nullptr ? k_nothing : *extra);
-    start = co_await starting;
+    start = co_await waiting;
   } catch (...) {
     start = ChildStart::error(ExitReason::crash_of_current_exception("the start of " + spec->id));
   }
   co_return std::move(*start);
 }
 
-Task<ChildStart> Supervisor::start_process(Self self, Index index) {
-  return run_start(self, at(index).spec, &at(index).extra);
+ChildStarting Supervisor::run_start(Self self, const std::shared_ptr<const ChildSpec>& spec, const std::any& extra) {
+  try {
+    ChildStarting starting = spec->start(self, extra);
+    if (starting.is_done()) return starting;
+    return guard_start(spec, starting.take_waiting());
+  } catch (...) {
+    return ChildStart::error(ExitReason::crash_of_current_exception("the start of " + spec->id));
+  }
+}
+
+ChildStarting Supervisor::start_process(Self self, Index index) {
+  return run_start(self, at(index).spec, at(index).extra);
 }
 
 void Supervisor::set_started(Self self, Index index, Pid pid) {
@@ -144,7 +153,7 @@ void Supervisor::set_started(Self self, Index index, Pid pid) {
 Task<Init> Supervisor::start_all(Self self) {
   for (Index index = children().first(); index != Children::k_none;) {
     const Index next = children().after(index);
-    Task<ChildStart> starting = start_process(self, index);
+    ChildStarting starting = start_process(self, index);
     const ChildStart start = co_await starting;
     if (start.failed()) {
       const std::string term = fmt::format("failed_to_start_child({})", at(index).spec->id);
@@ -176,9 +185,9 @@ Task<void> Supervisor::handle_info(Self self, Message message) {
   return Task<void>();
 }
 
-void Supervisor::report(Self self, EventKind kind, EventLevel level, const Child* child, const ExitReason& reason,
-                        Duration delay, std::uint64_t count) const {
-  if (view_->sink == nullptr || !*view_->sink) return;
+void Supervisor::tell(Self self, EventKind kind, EventLevel level, const Child* child, const ExitReason& reason,
+                      Duration delay, std::uint64_t count) const {
+  if (!*view_->sink) return;
   SupervisionEvent event;
   event.kind = kind;
   event.level = level;
@@ -216,6 +225,7 @@ void Supervisor::release_memory() noexcept {
   children().release_memory();
   view_->window.release_memory();
   leftovers_.rehash(0);
+  leftover_refs_.rehash(0);
   ++view_->memory_releases;
 }
 

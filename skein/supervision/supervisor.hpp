@@ -6,7 +6,7 @@
 //
 // Invariants:
 //   1. A child's process is linked to its supervisor from before its init runs until it is dead.
-//   2. No start of a child begins while a process of its old subtree lives (remains.hpp).
+//   2. No start of a child begins while a process of its old subtree lives (supervisor_view.hpp).
 //   3. While a child is `restarting` or `parked` the supervisor takes messages: calls and shutdown are served.
 //   4. The table of children changes only in this process, under the view's lock; others read it under that lock.
 #pragma once
@@ -20,6 +20,7 @@
 
 #include "skein/base/random.hpp"
 #include "skein/runtime/call.hpp"
+#include "skein/supervision/queued_exits.hpp"
 #include "skein/supervision/supervisor_calls.hpp"
 #include "skein/supervision/supervisor_view.hpp"
 
@@ -43,7 +44,7 @@ class Supervisor {
   Task<void> terminate(Self self, ExitReason reason);
 
   Task<StartChildResult> handle_call(Self self, StartChild request);
-  Task<StartChildResult> handle_call(Self self, StartPoolChild request);
+  Task<void> handle_call(Self self, StartPoolChild&& request, Reply<PoolChildAnswer> reply);
   Task<ChildResult> handle_call(Self self, TerminateChild request);
   Task<StartChildResult> handle_call(Self self, RestartChild request);
   ChildResult handle_call(Self self, const DeleteChild& request);
@@ -79,6 +80,8 @@ class Supervisor {
     std::uint64_t key = 0;
     std::string id;
   };
+  // Whether there is a restart left, in the child's budget and in the window.
+  enum class Allowance : std::uint8_t { granted, budget_spent, window_spent };
 
   void open_view(Self self);
   void load_children(const SupervisorSpec& spec);
@@ -89,46 +92,65 @@ class Supervisor {
   [[nodiscard]] std::optional<Index> find(const ChildRef& child) const;
 
   // Starting.
-  Task<ChildStart> start_process(Self self, Index index);
-  // `extra` must live until the first suspension.
-  Task<ChildStart> run_start(Self self, std::shared_ptr<const ChildSpec> spec, const std::any* extra);
+  ChildStarting start_process(Self self, Index index);
+  // `extra` must live until the start is over.
+  ChildStarting run_start(Self self, const std::shared_ptr<const ChildSpec>& spec, const std::any& extra);
+  static Task<ChildStart> guard_start(std::shared_ptr<const ChildSpec> spec, Task<ChildStart> waiting);
   Task<Init> start_all(Self self);
   void set_started(Self self, Index index, Pid pid);
+  PoolChildAnswer pool_child_started(Self self, ChildStart start, Instant since);
+  Task<void> answer_when_started(Self self, ChildStarting starting, Reply<PoolChildAnswer> reply);
 
-  // Exits and restarts (supervisor_restart.cpp).
-  Task<void> on_exit(Self self, Pid pid, ExitReason reason);
+  // Exits and restarts (supervisor_restart.cpp). What returns a Task and need not wait returns an empty one.
+  Task<void> on_exit(Self self, Pid pid, const ExitReason& reason);
   Task<void> on_retry(Self self, Retry retry);
-  Task<void> attempt(Self self, Index index);
-  Task<void> restart_one(Self self, Index index);
+  Task<void> attempt(Self self, Index index, Instant now);
+  Task<void> restart_one(Self self, Index index, Instant now);
+  Task<void> finish_restart(Self self, Index index, ChildStarting starting);
   Task<void> restart_group(Self self, Index index);
+  Task<void> wait_with_group(Self self, Index index, Duration delay);
+  Task<bool> stop_group(Self self, Index index);
+  [[nodiscard]] bool restarts_groups() const;
   void ended_for_good(Self self, Index index, const ExitReason& reason);
-  [[nodiscard]] bool may_restart(Self self, Index index);
-  void warn_of_intensity(Self self, const RestartWindow& window, const std::string& child);
+  // The view's lock is held.
+  [[nodiscard]] Allowance count_restart(Index index, Instant now);
+  // Parks the child or gives up if it must; true: the restart may begin.
+  [[nodiscard]] bool may_restart(Self self, Index index, Allowance allowance);
+  void warn_of_intensity(Self self, Index index);
   void park(Self self, Index index);
   void give_up(Self self, Index index);
-  void restarted(Self self, Index index, const ChildStart& start);
-  void start_failed(Self self, Index index, const ChildStart& start);
-  [[nodiscard]] Duration backoff_delay(Self self, Index index);
+  void restarted(Self self, Index index, const ChildStart& start, Instant now);
+  // Returns how long to wait for the next attempt.
+  [[nodiscard]] Duration start_failed(Self self, Index index, const ChildStart& start);
+  [[nodiscard]] Duration backoff_delay(Index index, Instant now);
   void arm_retry(Self self, Index index, Duration delay, bool counted);
   void cancel_retry(Self self, Index index);
 
-  // Stopping (supervisor_stop.cpp).
+  // Stopping (supervisor_stop.cpp). exits_.begin() goes first in every handler that stops children.
   Task<void> stop_child(Self self, Index index);
   Task<void> stop_children(Self self);
   Task<void> stop_pool(Self self);
+  Task<ExitReason> own_reason(Self self, Pid pid);
   void drop_or_keep(Index index);
 
   // What dead child supervisors left (supervisor_leftovers.cpp).
   void settle_remains(Self self, const Owner& starting);
   [[nodiscard]] Owner owner_of(Pid dead, const Owner& starting) const;
   [[nodiscard]] Owner owner(Index index) const;
-  [[nodiscard]] bool has_leftovers(std::uint64_t key) const { return leftover_counts_.contains(key); }
+  [[nodiscard]] bool has_leftovers(std::uint64_t key) const {
+    return !leftover_counts_.empty() && leftover_counts_.contains(key);
+  }
+  void publish_leftovers();
   void on_leftover_down(Self self, std::uint64_t ref);
   // Waits for those of one child (all: an empty id); false when the time was up first.
   Task<bool> leftovers_gone(Self self, std::string id, Duration limit);
 
   void report(Self self, EventKind kind, EventLevel level, const Child* child, const ExitReason& reason = {},
-              Duration delay = {}, std::uint64_t count = 0) const;
+              Duration delay = {}, std::uint64_t count = 0) const {
+    if (view_->sink != nullptr) tell(self, kind, level, child, reason, delay, count);
+  }
+  void tell(Self self, EventKind kind, EventLevel level, const Child* child, const ExitReason& reason, Duration delay,
+            std::uint64_t count) const;
   void report_stop(Self self, const Child& child, const ExitReason& reason) const;
 
   SupervisorInit init_;
@@ -136,10 +158,14 @@ class Supervisor {
   std::shared_ptr<SupervisorView> view_;
   Self self_;
   Random random_;
-  boost::unordered_flat_map<std::uint64_t, Leftover> leftovers_;             // by the monitor on each
+  boost::unordered_flat_map<std::uint64_t, Leftover> leftovers_;  // by the monitor on each
+  boost::unordered_flat_map<Pid, std::uint64_t, std::hash<Pid>> leftover_refs_;
   boost::unordered_flat_map<std::uint64_t, std::uint64_t> leftover_counts_;  // by the child's key
+  QueuedExits exits_;
+  std::any extra_;  // of the pool's child that is being started
   std::uint32_t next_token_ = 0;
-  bool clean_ = false;  // no child lives: nothing to tell the parent about
+  bool warned_ = false;  // of the intensity, since it was last far from used up
+  bool clean_ = false;   // no child lives: nothing to tell the parent about
 };
 
 // A child that is a supervisor itself: permanent, shutdown infinity.

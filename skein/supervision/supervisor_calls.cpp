@@ -11,12 +11,6 @@
 namespace skein::inline v0 {
 namespace {
 
-[[nodiscard]] bool is_alive(Self self, Pid pid) {
-  const detail::Slot* slot = self.core().table.find(pid);
-  return slot != nullptr && slot->generation.load(std::memory_order_acquire) == pid.generation() &&
-         slot->phase.load(std::memory_order_acquire) != detail::Phase::free;
-}
-
 ChildError failed(ChildFailure failure) {
   ChildError error;
   error.failure = failure;
@@ -42,6 +36,8 @@ ChildError of_start(const ChildStart& start, std::string child) {
   error.child = std::move(child);
   return error;
 }
+
+PoolChildAnswer refused(ChildError error) { return {{}, std::make_unique<ChildError>(std::move(error))}; }
 
 ChildError still_dying(std::string child) {
   ChildError error = failed(ChildFailure::start_failed);
@@ -89,7 +85,8 @@ Task<StartChildResult> Supervisor::handle_call(Self self, StartChild request) {
     if (!gone) co_return std::unexpected(still_dying(id));
   }
   auto spec = std::make_shared<const ChildSpec>(std::move(request.spec));
-  Task<ChildStart> starting = run_start(self, spec, nullptr);
+  const std::any nothing;
+  ChildStarting starting = run_start(self, spec, nothing);
   ChildStart start = co_await starting;
   if (start.failed()) {
     settle_remains(self, Owner{Children::k_none, 0, id});
@@ -109,27 +106,40 @@ Task<StartChildResult> Supervisor::handle_call(Self self, StartChild request) {
   co_return ChildStarted{start.pid(), start.take_info()};
 }
 
-Task<StartChildResult> Supervisor::handle_call(Self self, StartPoolChild request) {
+Task<void> Supervisor::handle_call(Self self, StartPoolChild&& request, Reply<PoolChildAnswer> reply) {
   if (!is_pool()) {
-    co_return std::unexpected(invalid("this supervisor is no pool: use start_child with a child spec"));
+    reply(refused(invalid("this supervisor is no pool: use start_child with a child spec")));
+    return {};
   }
-  Task<ChildStart> starting = run_start(self, view_->pool_template, &request.extra);
+  const Instant since = self.now();
+  extra_ = std::move(request.extra);
+  ChildStarting starting = run_start(self, view_->pool_template, extra_);
+  if (!starting.is_done()) return answer_when_started(self, std::move(starting), std::move(reply));
+  reply(pool_child_started(self, std::move(starting.outcome()), since));
+  return {};
+}
+
+Task<void> Supervisor::answer_when_started(Self self, ChildStarting starting, Reply<PoolChildAnswer> reply) {
   ChildStart start = co_await starting;
+  reply(pool_child_started(self, std::move(start), self.now()));
+}
+
+PoolChildAnswer Supervisor::pool_child_started(Self self, ChildStart start, Instant since) {
+  std::any extra = std::move(extra_);
   if (start.failed()) {
     settle_remains(self, Owner{});
-    co_return std::unexpected(of_start(start, std::string()));
+    return refused(of_start(start, std::string()));
   }
   if (start.kind() == ChildStart::Kind::ok) {
-    const bool keep = view_->pool_template->restart != Restart::temporary;
+    if (view_->pool_template->restart == Restart::temporary) extra.reset();
     Index index = 0;
     {
       const std::scoped_lock lock(view_->mutex);
-      index = children().add(view_->pool_template, keep ? std::move(request.extra) : std::any());
-      children().set_running(index, start.pid(), self.now());
+      index = children().add_running(view_->pool_template, std::move(extra), start.pid(), since);
     }
     report(self, EventKind::child_started, EventLevel::debug, &at(index));
   }
-  co_return ChildStarted{start.pid(), start.take_info()};
+  return PoolChildAnswer{ChildStarted{start.pid(), start.take_info()}, nullptr};
 }
 
 Task<ChildResult> Supervisor::handle_call(Self self, TerminateChild request) {
@@ -142,6 +152,7 @@ Task<ChildResult> Supervisor::handle_call(Self self, TerminateChild request) {
     if (dead) co_return ChildResult();
     co_return std::unexpected(failed(ChildFailure::not_found));
   }
+  exits_.begin();
   Task<void> stopping = stop_child(self, *found);
   co_await stopping;
   co_return ChildResult();
@@ -167,7 +178,7 @@ Task<StartChildResult> Supervisor::handle_call(Self self, RestartChild request) 
     const bool gone = co_await waiting;
     if (!gone) co_return std::unexpected(still_dying(id));
   }
-  Task<ChildStart> starting = start_process(self, index);
+  ChildStarting starting = start_process(self, index);
   ChildStart start = co_await starting;
   if (start.failed()) {
     settle_remains(self, owner(index));
@@ -225,7 +236,7 @@ ChildCount Supervisor::handle_call(Self self, CountChildren /*request*/) {
   // As in OTP each is looked at: one that unlinked itself may be dead without our knowing.
   for (Index index = all.first(); index != Children::k_none; index = all.after(index)) {
     const Child& child = all.at(index);
-    if (child.state == ChildState::running && is_alive(self, child.pid)) ++counts.active;
+    if (child.state == ChildState::running && is_living(self.core(), child.pid)) ++counts.active;
   }
   counts.supervisors = all.supervisors();
   counts.workers = all.size() - all.supervisors();
@@ -242,6 +253,7 @@ ChildResult Supervisor::handle_call(Self self, const Reconfigure& request) {
     const std::scoped_lock lock(view_->mutex);
     view_->flags = spec.flags;
     view_->window.change(spec.flags.intensity, spec.flags.period);
+    warned_ = false;
     if (!spec.name.empty()) view_->name = spec.name;
     if (spec.sink != nullptr) view_->sink = spec.sink;
     if (is_pool()) {

@@ -4,6 +4,7 @@
 #include <any>
 #include <cstdint>
 #include <expected>
+#include <memory>
 #include <string>
 #include <variant>
 #include <vector>
@@ -74,7 +75,13 @@ struct ChildCount {
 struct StartChild {
   ChildSpec spec;
 };
+// What a StartChildResult says, in few enough bytes to travel within a message.
+struct PoolChildAnswer {
+  ChildStarted started;
+  std::unique_ptr<ChildError> error;  // none: it was started
+};
 struct StartPoolChild {
+  using Answer = PoolChildAnswer;
   std::any extra;
 };
 struct TerminateChild {

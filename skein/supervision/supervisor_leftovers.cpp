@@ -9,10 +9,15 @@ Supervisor::Owner Supervisor::owner(Index index) const { return Owner{index, at(
 Supervisor::Owner Supervisor::owner_of(Pid dead, const Owner& starting) const {
   const std::optional<Index> found = view_->children.find(dead);
   if (found) return owner(*found);
-  for (const auto& [ref, leftover] : leftovers_) {
-    if (leftover.pid == dead) return Owner{leftover.index, leftover.key, leftover.id};
-  }
-  return starting;
+  const auto ref = leftover_refs_.find(dead);
+  if (ref == leftover_refs_.end()) return starting;
+  const Leftover& leftover = leftovers_.at(ref->second);
+  return Owner{leftover.index, leftover.key, leftover.id};
+}
+
+void Supervisor::publish_leftovers() {
+  const std::scoped_lock lock(view_->mutex);
+  view_->leftovers = leftovers_.size();
 }
 
 void Supervisor::settle_remains(Self self, const Owner& starting) {
@@ -22,27 +27,24 @@ void Supervisor::settle_remains(Self self, const Owner& starting) {
     for (const Pid pid : remains.pids) {
       const MonitorRef ref = self.monitor(pid);
       leftovers_.emplace(ref.id, Leftover{pid, owner.index, owner.key, owner.id});
+      leftover_refs_.insert_or_assign(pid, ref.id);
       ++leftover_counts_[owner.key];
     }
     report(self, EventKind::leftovers, EventLevel::info, nullptr, {}, {}, remains.pids.size());
   }
-  const std::scoped_lock lock(view_->mutex);
-  view_->leftovers.clear();
-  for (const auto& [ref, leftover] : leftovers_) view_->leftovers.push_back(leftover.pid);
+  publish_leftovers();
 }
 
 void Supervisor::on_leftover_down(Self self, std::uint64_t ref) {
-  const auto found = leftovers_.find(ref);
-  if (found == leftovers_.end()) return;
+  if (!leftovers_.contains(ref)) return;
   // First: it may have been a supervisor that left others, and they count for the same child.
   settle_remains(self, Owner{});
-  const auto again = leftovers_.find(ref);
-  const Leftover gone = std::move(again->second);
-  leftovers_.erase(again);
-  {
-    const std::scoped_lock lock(view_->mutex);
-    std::erase(view_->leftovers, gone.pid);
-  }
+  const auto found = leftovers_.find(ref);
+  const Leftover gone = std::move(found->second);
+  leftovers_.erase(found);
+  const auto same = leftover_refs_.find(gone.pid);
+  if (same != leftover_refs_.end() && same->second == ref) leftover_refs_.erase(same);
+  publish_leftovers();
   const auto count = leftover_counts_.find(gone.key);
   if (--count->second != 0) return;
   leftover_counts_.erase(count);
@@ -56,18 +58,19 @@ Task<bool> Supervisor::leftovers_gone(Self self, std::string id, Duration limit)
   settle_remains(self, Owner{});
   const Instant deadline = later(self.now(), limit);
   for (;;) {
-    std::uint64_t ref = 0;
+    // Each round takes those that are known; while they die more may come to light.
+    std::vector<std::uint64_t> refs;
     for (const auto& [each, leftover] : leftovers_) {
-      if (!id.empty() && leftover.id != id) continue;
-      ref = each;
-      break;
+      if (id.empty() || leftover.id == id) refs.push_back(each);
     }
-    if (ref == 0) co_return true;
-    const Duration left = deadline == Instant::max() ? k_forever : deadline - self.now();
-    auto ending = self.down(MonitorRef{ref}, left);
-    const std::optional<ExitReason> reason = co_await ending;
-    if (!reason) co_return false;
-    on_leftover_down(self, ref);
+    if (refs.empty()) co_return true;
+    for (const std::uint64_t ref : refs) {
+      const Duration left = deadline == Instant::max() ? k_forever : deadline - self.now();
+      auto ending = self.down(MonitorRef{ref}, left);
+      const std::optional<ExitReason> reason = co_await ending;
+      if (!reason) co_return false;
+      on_leftover_down(self, ref);
+    }
   }
 }
 

@@ -19,39 +19,47 @@ constexpr Duration k_name_taken_wait = std::chrono::milliseconds(100);
 
 }  // namespace
 
-Task<void> Supervisor::on_exit(Self self, Pid pid, ExitReason reason) {
+bool Supervisor::restarts_groups() const {
+  const Strategy strategy = view_->flags.strategy;
+  return strategy == Strategy::one_for_all || strategy == Strategy::rest_for_one;
+}
+
+Task<void> Supervisor::on_exit(Self self, Pid pid, const ExitReason& reason) {
   if (view_->has_remains()) settle_remains(self, Owner{});
   const std::optional<Index> found = children().find(pid);
   if (!found || at(*found).state != ChildState::running) {
     // Of a child that was stopped, or of a stranger; or told to end by whoever started this supervisor.
-    if (pid == self.parent()) self.stop(std::move(reason));
-    co_return;
+    if (pid == self.parent()) self.stop(reason);
+    return {};
   }
   const Index index = *found;
-  if (is_failure(reason)) {
+  const Instant now = self.now();
+  const bool escalates = view_->flags.strategy == Strategy::escalate;
+  const bool restarts = wants_restart(at(index).spec->restart, reason);
+  Allowance allowance = Allowance::granted;
+  {
     const std::scoped_lock lock(view_->mutex);
-    children().note_failure(index, Failure{self.now(), reason});
+    if (is_failure(reason)) children().note_failure(index, Failure{now, reason});
+    if (restarts && !escalates) allowance = count_restart(index, now);
   }
-  if (!wants_restart(at(index).spec->restart, reason)) {
+  if (!restarts) {
     ended_for_good(self, index, reason);
-    co_return;
+    return {};
   }
   report(self, EventKind::child_terminated, EventLevel::error, &at(index), reason);
-  if (view_->flags.strategy == Strategy::escalate) {
+  if (escalates) {
     report(self, EventKind::escalated, EventLevel::error, &at(index), reason);
     drop_or_keep(index);
-    self.stop(std::move(reason));
-    co_return;
+    self.stop(reason);
+    return {};
   }
-  if (!may_restart(self, index)) co_return;
-  const Duration delay = backoff_delay(self, index);
-  if (delay > Duration::zero() || has_leftovers(at(index).key)) {
-    report(self, EventKind::child_backing_off, EventLevel::info, &at(index), reason, delay);
-    arm_retry(self, index, delay, true);
-    co_return;
-  }
-  Task<void> trying = attempt(self, index);
-  co_await trying;
+  if (!may_restart(self, index, allowance)) return {};
+  const Duration delay = backoff_delay(index, now);
+  if (delay == Duration::zero() && !has_leftovers(at(index).key)) return attempt(self, index, now);
+  report(self, EventKind::child_backing_off, EventLevel::info, &at(index), reason, delay);
+  if (restarts_groups()) return wait_with_group(self, index, delay);
+  arm_retry(self, index, delay, true);
+  return {};
 }
 
 void Supervisor::ended_for_good(Self self, Index index, const ExitReason& reason) {
@@ -69,37 +77,40 @@ void Supervisor::ended_for_good(Self self, Index index, const ExitReason& reason
   self.stop(ExitReason::shutdown());
 }
 
-bool Supervisor::may_restart(Self self, Index index) {
-  const Instant now = self.now();
+Supervisor::Allowance Supervisor::count_restart(Index index, Instant now) {
   const ChildSpec& spec = *at(index).spec;
-  bool within_budget = true;
-  bool within_window = true;
-  {
-    const std::scoped_lock lock(view_->mutex);
-    if (spec.isolated || spec.budget) {
-      const Budget budget = spec.budget.value_or(Budget{});
-      auto& window = children().troubles(index).budget;
-      if (!window) window.emplace(budget.intensity, budget.period);
-      within_budget = window->allow(now);
-    }
-    if (!spec.isolated && within_budget) within_window = view_->window.allow(now);
+  if (spec.isolated || spec.budget) {
+    auto& window = children().troubles(index).budget;
+    const Budget budget = spec.budget.value_or(Budget{});
+    if (!window) window.emplace(budget.intensity, budget.period);
+    if (!window->allow(now)) return Allowance::budget_spent;
   }
-  if (!within_budget && spec.isolated) {
+  const bool allowed = spec.isolated || view_->window.allow(now);
+  return allowed ? Allowance::granted : Allowance::window_spent;
+}
+
+bool Supervisor::may_restart(Self self, Index index, Allowance allowance) {
+  const bool isolated = at(index).spec->isolated;
+  if (allowance == Allowance::granted) {
+    if (!isolated) warn_of_intensity(self, index);
+    return true;
+  }
+  if (allowance == Allowance::budget_spent && isolated) {
     park(self, index);
-    return false;
-  }
-  if (!within_budget || !within_window) {
+  } else {
     give_up(self, index);
-    return false;
   }
-  if (!spec.isolated) {
-    const std::uint64_t used = view_->window.last_used();
-    const std::uint64_t limit = view_->flags.intensity;
-    if (used * 5 >= limit * 4 && (used - 1) * 5 < limit * 4) {
-      report(self, EventKind::intensity_warning, EventLevel::warning, &at(index));
-    }
-  }
-  return true;
+  return false;
+}
+
+// Once per crossing: a window that slides along the mark, losing one restart and gaining one, does not cross it.
+void Supervisor::warn_of_intensity(Self self, Index index) {
+  const std::uint64_t used = view_->window.last_used();
+  const std::uint64_t limit = view_->flags.intensity;
+  if ((used - 1) * 2 <= limit) warned_ = false;
+  if (warned_ || used * 5 < limit * 4) return;
+  warned_ = true;
+  report(self, EventKind::intensity_warning, EventLevel::warning, &at(index));
 }
 
 void Supervisor::park(Self self, Index index) {
@@ -126,13 +137,13 @@ void Supervisor::give_up(Self self, Index index) {
   self.stop(ExitReason::shutdown());
 }
 
-Duration Supervisor::backoff_delay(Self self, Index index) {
+Duration Supervisor::backoff_delay(Index index, Instant now) {
   const Backoff& backoff = at(index).spec->backoff;
   if (backoff.kind == BackoffKind::none) return Duration::zero();
   const std::scoped_lock lock(view_->mutex);
   Troubles& troubles = children().troubles(index);
   // It ran for long: this failure has nothing to do with the earlier ones.
-  if (at(index).state == ChildState::running && self.now() - at(index).since >= backoff.max) troubles.attempt = 0;
+  if (at(index).state == ChildState::running && now - at(index).since >= backoff.max) troubles.attempt = 0;
   return backoff.delay(++troubles.attempt, random_);
 }
 
@@ -169,48 +180,61 @@ void Supervisor::cancel_retry(Self self, Index index) {
 }
 
 Task<void> Supervisor::on_retry(Self self, Retry retry) {
-  if (!children().holds(retry.index, retry.key)) co_return;
+  if (!children().holds(retry.index, retry.key)) return {};
   const Index index = retry.index;
   const ChildState state = at(index).state;
-  if (state != ChildState::restarting && state != ChildState::parked) co_return;
-  if (at(index).troubles == nullptr || at(index).troubles->token != retry.token) co_return;
+  if (state != ChildState::restarting && state != ChildState::parked) return {};
+  if (at(index).troubles == nullptr || at(index).troubles->token != retry.token) return {};
   const bool counted = at(index).troubles->counted;
   cancel_retry(self, index);
   if (has_leftovers(at(index).key)) {
     arm_retry(self, index, Duration::zero(), counted);
-    co_return;
+    return {};
   }
-  if (state == ChildState::parked) {
+  const Instant now = self.now();
+  Allowance allowance = Allowance::granted;
+  {
     const std::scoped_lock lock(view_->mutex);
-    children().set_waiting(index, ChildState::restarting);
-    Troubles& troubles = children().troubles(index);
-    troubles.budget.reset();
-    troubles.attempt = 0;
+    if (state == ChildState::parked) {
+      children().set_waiting(index, ChildState::restarting);
+      Troubles& troubles = children().troubles(index);
+      troubles.budget.reset();
+      troubles.attempt = 0;
+    }
+    if (!counted) allowance = count_restart(index, now);
   }
-  if (!counted) {
-    if (!may_restart(self, index)) co_return;
-  }
-  Task<void> trying = attempt(self, index);
-  co_await trying;
+  if (!counted && !may_restart(self, index, allowance)) return {};
+  return attempt(self, index, now);
 }
 
-Task<void> Supervisor::attempt(Self self, Index index) {
-  const Strategy strategy = view_->flags.strategy;
-  if (strategy == Strategy::one_for_all || strategy == Strategy::rest_for_one) return restart_group(self, index);
-  return restart_one(self, index);
+Task<void> Supervisor::attempt(Self self, Index index, Instant now) {
+  if (restarts_groups()) return restart_group(self, index);
+  return restart_one(self, index, now);
 }
 
-Task<void> Supervisor::restart_one(Self self, Index index) {
-  Task<ChildStart> starting = start_process(self, index);
+Task<void> Supervisor::restart_one(Self self, Index index, Instant now) {
+  ChildStarting starting = start_process(self, index);
+  if (!starting.is_done()) return finish_restart(self, index, std::move(starting));
+  const ChildStart& start = starting.outcome();
+  if (start.failed()) {
+    arm_retry(self, index, start_failed(self, index, start), false);
+  } else {
+    restarted(self, index, start, now);
+  }
+  return {};
+}
+
+Task<void> Supervisor::finish_restart(Self self, Index index, ChildStarting starting) {
   const ChildStart start = co_await starting;
   if (start.failed()) {
-    start_failed(self, index, start);
+    const Duration delay = start_failed(self, index, start);
+    arm_retry(self, index, delay, false);
   } else {
-    restarted(self, index, start);
+    restarted(self, index, start, self.now());
   }
 }
 
-void Supervisor::restarted(Self self, Index index, const ChildStart& start) {
+void Supervisor::restarted(Self self, Index index, const ChildStart& start, Instant now) {
   if (start.kind() == ChildStart::Kind::ignore) {
     drop_or_keep(index);
     return;
@@ -218,63 +242,89 @@ void Supervisor::restarted(Self self, Index index, const ChildStart& start) {
   {
     const std::scoped_lock lock(view_->mutex);
     ++children().at(index).restarts;
-    children().set_running(index, start.pid(), self.now());
+    children().set_running(index, start.pid(), now);
   }
   report(self, EventKind::child_restarted, EventLevel::info, &at(index));
 }
 
-void Supervisor::start_failed(Self self, Index index, const ChildStart& start) {
+Duration Supervisor::start_failed(Self self, Index index, const ChildStart& start) {
   settle_remains(self, owner(index));
+  const Instant now = self.now();
   {
     const std::scoped_lock lock(view_->mutex);
-    children().note_failure(index, Failure{self.now(), start.reason(), true});
+    children().note_failure(index, Failure{now, start.reason(), true});
     children().set_waiting(index, ChildState::restarting);
   }
-  Duration delay = backoff_delay(self, index);
+  Duration delay = backoff_delay(index, now);
   if (start.kind() == ChildStart::Kind::already_started) delay = std::max(delay, k_name_taken_wait);
   report(self, EventKind::child_retried, EventLevel::error, &at(index), start.reason(), delay);
-  arm_retry(self, index, delay, false);
+  return delay;
+}
+
+// Stops those that are started again with `index`: all, or those after it. False when some left processes behind.
+Task<bool> Supervisor::stop_group(Self self, Index index) {
+  exits_.begin();
+  const bool all = view_->flags.strategy == Strategy::one_for_all;
+  bool gone = !has_leftovers(at(index).key);
+  for (Index each = children().last(); each != Children::k_none;) {
+    const Index before = children().before(each);
+    if (each != index) {
+      const std::uint64_t key = at(each).key;
+      Task<void> stopping = stop_child(self, each);
+      co_await stopping;
+      gone = gone && !has_leftovers(key);
+    } else if (!all) {
+      break;
+    }
+    each = before;
+  }
+  co_return gone;
+}
+
+// The group is down while one of it waits for its restart.
+Task<void> Supervisor::wait_with_group(Self self, Index index, Duration delay) {
+  {
+    const std::scoped_lock lock(view_->mutex);
+    children().set_waiting(index, ChildState::restarting);
+  }
+  Task<bool> stopping = stop_group(self, index);
+  co_await stopping;
+  arm_retry(self, index, delay, true);
 }
 
 // one_for_all and rest_for_one: `index` and those with it are stopped in reverse, then started in order.
 Task<void> Supervisor::restart_group(Self self, Index index) {
   const bool all = view_->flags.strategy == Strategy::one_for_all;
-  bool leftovers = has_leftovers(at(index).key);
-  for (Index each = children().last(); each != Children::k_none;) {
-    const Index before = children().before(each);
-    const bool is_last = each == index && !all;
-    if (each != index) {
-      const std::uint64_t key = at(each).key;
-      Task<void> stopping = stop_child(self, each);
-      co_await stopping;
-      leftovers = leftovers || has_leftovers(key);
-    }
-    if (is_last) break;
-    each = before;
-  }
-  if (leftovers) {
-    // Already counted: the next attempt is this one, continued.
-    arm_retry(self, index, k_retry_repeat, true);
-    co_return;
-  }
   {
     // Its old Pid stays known until it is clear whether it starts.
     const std::scoped_lock lock(view_->mutex);
     children().set_waiting(index, ChildState::restarting);
   }
+  Task<bool> stopping = stop_group(self, index);
+  const bool gone = co_await stopping;
+  if (!gone) {
+    // Already counted: the next attempt is this one, continued.
+    arm_retry(self, index, k_retry_repeat, true);
+    co_return;
+  }
   for (Index each = all ? children().first() : index; each != Children::k_none;) {
     const Index after = children().after(each);
-    Task<ChildStart> starting = start_process(self, each);
+    ChildStarting starting = start_process(self, each);
     const ChildStart start = co_await starting;
     if (start.failed()) {
       if (each != index && at(index).state == ChildState::restarting) {
         const std::scoped_lock lock(view_->mutex);
         children().set_down(index);
       }
-      start_failed(self, each, start);
+      const Duration delay = start_failed(self, each, start);
+      if (delay > Duration::zero() && all) {
+        Task<bool> undoing = stop_group(self, each);
+        co_await undoing;
+      }
+      arm_retry(self, each, delay, false);
       co_return;
     }
-    restarted(self, each, start);
+    restarted(self, each, start, self.now());
     each = after;
   }
 }

@@ -1,15 +1,18 @@
 // Stopping children: one at a time in reverse, a pool at once. The link stays until a child is known to be dead.
 #include <map>
 
+#include "skein/runtime/core.hpp"
 #include "skein/supervision/supervisor.hpp"
 
 namespace skein::inline v0 {
 namespace {
 
-// What a stopped child may end with without anybody having to know. noproc: it had ended before, by itself, and its
-// own reason is in an exit message that nobody will read any more.
+// An exit message that is on its way when its sender is known to be dead is looked for so often, a while apart.
+constexpr int k_exit_looks = 1000;
+constexpr Duration k_exit_look_every = std::chrono::milliseconds(1);
+
+// What a stopped child may end with without anybody having to know.
 [[nodiscard]] bool is_quiet(const ChildSpec& spec, const ExitReason& reason) {
-  if (reason.kind() == ExitKind::noproc) return true;
   if (spec.restart != Restart::permanent && (reason.is_normal() || reason.is_shutdown())) return true;
   if (spec.effective_shutdown().kind() == Shutdown::Kind::brutal_kill) return reason.kind() == ExitKind::killed;
   return reason.is_shutdown() && !reason.has_term();
@@ -52,13 +55,30 @@ Task<void> Supervisor::stop_child(Self self, Index index) {
       auto ending = self.down(ref);
       reason = co_await ending;
     }
+    if (reason->kind() == ExitKind::noproc) {
+      Task<ExitReason> asking = own_reason(self, pid);
+      reason = co_await asking;
+    }
     if (view_->has_remains()) settle_remains(self, Owner{});
     report_stop(self, at(index), *reason);
   }
   drop_or_keep(index);
 }
 
+// It was dead before it was told to end. Its reason is in the exit message that waits in the queue or, its sender being
+// on another thread, is about to come; noproc if it had unlinked itself.
+Task<ExitReason> Supervisor::own_reason(Self self, Pid pid) {
+  for (int looks = 0;; ++looks) {
+    std::optional<ExitReason> found = exits_.find(*self.slot(), pid);
+    if (found) co_return std::move(*found);
+    if (looks == k_exit_looks || !detail::has_link(*self.slot(), pid)) co_return ExitReason::noproc();
+    auto sleeping = self.sleep(k_exit_look_every);
+    co_await sleeping;
+  }
+}
+
 Task<void> Supervisor::stop_children(Self self) {
+  exits_.begin();
   for (Index index = children().last(); index != Children::k_none;) {
     const Index before = children().before(index);
     Task<void> stopping = stop_child(self, index);
@@ -75,6 +95,7 @@ Task<void> Supervisor::stop_pool(Self self) {
   };
   const Shutdown shutdown = view_->pool_template->effective_shutdown();
   const bool brutal = shutdown.kind() == Shutdown::Kind::brutal_kill;
+  exits_.begin();
   std::vector<Stopping> living;
   living.reserve(children().active());
   for (Index index = children().last(); index != Children::k_none; index = children().before(index)) {
@@ -103,6 +124,10 @@ Task<void> Supervisor::stop_pool(Self self) {
     if (!reason) {
       auto ending = self.down(living[next].ref);
       reason = co_await ending;
+    }
+    if (reason->kind() == ExitKind::noproc) {
+      Task<ExitReason> asking = own_reason(self, at(living[next].index).pid);
+      reason = co_await asking;
     }
     if (is_quiet(*view_->pool_template, *reason)) continue;
     auto& entry = odd[reason->text()];

@@ -35,7 +35,7 @@ struct SupervisorView {
   RestartWindow window;
   Children children;
   std::shared_ptr<const ChildSpec> pool_template;
-  std::vector<Pid> leftovers;  // of dead child supervisors, still dying
+  std::size_t leftovers = 0;  // processes of dead child supervisors, still dying
   std::uint64_t memory_releases = 0;
   std::shared_ptr<const EventSink> sink;
   std::shared_ptr<SupervisorView> parent;  // until the supervisor is dead and has handed over

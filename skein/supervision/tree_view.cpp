@@ -40,7 +40,7 @@ void read_supervisor(Runtime& runtime, SupervisorView& view, const TreeLimits& l
   about.period = view.flags.period;
   about.children = view.children.size();
   about.active = view.children.active();
-  about.leftovers = view.leftovers.size();
+  about.leftovers = view.leftovers;
   entry.supervisor = about;
   const bool pooled = about.strategy == Strategy::simple_one_for_one;
   for (Children::Index index = view.children.first();
