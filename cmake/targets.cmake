@@ -3,6 +3,7 @@
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
 find_package(OpenSSL REQUIRED)
+find_package(SQLite3 REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(GTest REQUIRED)
 find_package(rapidcheck REQUIRED)
@@ -20,7 +21,7 @@ add_library(skein::skein ALIAS skein)
 target_include_directories(skein PUBLIC $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}>
                                         $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 target_compile_features(skein PUBLIC cxx_std_23)
-target_link_libraries(skein PUBLIC fmt::fmt OpenSSL::SSL OpenSSL::Crypto Threads::Threads)
+target_link_libraries(skein PUBLIC fmt::fmt OpenSSL::SSL OpenSSL::Crypto SQLite::SQLite3 Threads::Threads)
 set_source_files_properties(skein/base/version.cpp PROPERTIES
                             COMPILE_DEFINITIONS "SKEIN_VERSION=\"${PROJECT_VERSION}\"")
 skein_precompile(skein)

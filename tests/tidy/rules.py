@@ -17,8 +17,10 @@ LAYERS = [
     {"registry", "resilience"},
     {"journal", "cluster"},
     {"ledger"},
+    {"archive"},
     {"dispatch"},
     {"workflow", "swarm", "agent", "launcher"},
+    {"operations"},
     {"mcp", "observe", "net"},
     {"node"},
 ]

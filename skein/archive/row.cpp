@@ -1,0 +1,173 @@
+#include "skein/archive/row.hpp"
+
+#include <boost/json.hpp>
+#include <utility>
+
+namespace skein::inline v0::archive {
+namespace {
+
+namespace json = boost::json;
+using ledger::TaskId;
+
+// Boost's own string, from bytes of ours.
+json::string text_of(std::string_view bytes) { return json::string(bytes.data(), bytes.size()); }
+std::string string_of(const json::string& text) { return {text.data(), text.size()}; }
+
+// What few tasks have, and what is never searched for, in one readable column.
+std::string details_of(const ledger::Task& task) {
+  json::object details;
+  const auto& extras = task.more();
+  if (!task.shape->capabilities.empty()) {
+    json::array names;
+    for (const auto& each : task.shape->capabilities) names.emplace_back(text_of(each));
+    details["capabilities"] = std::move(names);
+  }
+  if (!extras.dependencies.empty()) {
+    json::array ids;
+    for (const auto& each : extras.dependencies) ids.emplace_back(text_of(each.text()));
+    details["dependencies"] = std::move(ids);
+  }
+  if (!extras.key.empty()) details["key"] = text_of(extras.key);
+  if (!extras.trace.empty()) details["trace"] = text_of(extras.trace);
+  if (!extras.retry_of.none()) details["retry_of"] = text_of(extras.retry_of.text());
+  if (task.history && !task.history->empty()) {
+    json::array attempts;
+    for (const auto& each : *task.history) {
+      json::object attempt;
+      attempt["agent"] = text_of(each.agent);
+      attempt["fence"] = each.fence;
+      attempt["started_at"] = each.started_at;
+      attempt["ended_at"] = each.ended_at;
+      attempt["error"] = static_cast<std::uint64_t>(each.error);
+      attempt["message"] = text_of(each.message);
+      attempts.emplace_back(std::move(attempt));
+    }
+    details["attempts"] = std::move(attempts);
+  }
+  return details.empty() ? std::string() : json::serialize(details);
+}
+
+std::string string_in(const json::object& object, const char* name) {
+  const auto* value = object.if_contains(name);
+  return value != nullptr && value->is_string() ? string_of(value->get_string()) : std::string();
+}
+
+std::uint64_t number_in(const json::object& object, const char* name) {
+  const auto* value = object.if_contains(name);
+  if (value == nullptr) return 0;
+  if (value->is_int64()) return static_cast<std::uint64_t>(value->get_int64());
+  return value->is_uint64() ? value->get_uint64() : 0;
+}
+
+template <class Each>
+void for_each_in(const json::object& object, const char* name, Each each) {
+  const auto* list = object.if_contains(name);
+  if (list == nullptr || !list->is_array()) return;
+  for (const auto& item : list->get_array()) each(item);
+}
+
+bool read_details(std::string_view text, ledger::Task& task, ledger::Shape& shape, bool brief) {
+  if (text.empty()) return true;
+  json::parse_options options;
+  options.allow_invalid_utf8 = true;  // a message is what an agent wrote
+  boost::system::error_code bad;
+  const auto value = json::parse({text.data(), text.size()}, bad, {}, options);
+  if (bad || !value.is_object()) return false;
+  const auto& details = value.get_object();
+  for_each_in(details, "capabilities", [&](const json::value& each) {
+    if (each.is_string()) shape.capabilities.push_back(string_of(each.get_string()));
+  });
+  ledger::Extras extras;
+  for_each_in(details, "dependencies", [&](const json::value& each) {
+    if (!each.is_string()) return;
+    if (const auto id = TaskId::parse(string_of(each.get_string()))) extras.dependencies.push_back(*id);
+  });
+  extras.key = string_in(details, "key");
+  extras.trace = string_in(details, "trace");
+  extras.retry_of = TaskId::parse(string_in(details, "retry_of")).value_or(TaskId{});
+  if (!extras.empty()) task.extras = std::make_shared<const ledger::Extras>(std::move(extras));
+  if (brief) return true;
+  std::vector<ledger::Attempt> attempts;
+  for_each_in(details, "attempts", [&](const json::value& each) {
+    if (!each.is_object()) return;
+    const auto& from = each.get_object();
+    const auto error = static_cast<ledger::ErrorClass>(number_in(from, "error"));
+    attempts.push_back({string_in(from, "agent"), number_in(from, "fence"), number_in(from, "started_at"),
+                        number_in(from, "ended_at"), error, string_in(from, "message")});
+  });
+  if (!attempts.empty()) task.history = std::make_shared<const std::vector<ledger::Attempt>>(std::move(attempts));
+  return true;
+}
+
+// Sixteen hex digits each, to 8-4-4-4-12 and from there.
+std::optional<TaskId> id_of(std::string_view digits) {
+  if (digits.size() != 32) return std::nullopt;
+  std::string text(digits);
+  for (const std::size_t at : {20U, 16U, 12U, 8U}) text.insert(at, 1, '-');
+  return TaskId::parse(text);
+}
+
+}  // namespace
+
+std::string row_id(TaskId id) {
+  std::string text = id.text();
+  std::erase(text, '-');
+  return text;
+}
+
+void bind_row(Statement& s, const ledger::FinishedTask& each) {
+  const auto& task = each.task;
+  s.bind(1, each.finish_number).bind(2, row_id(task.id)).bind(3, task.number);
+  s.bind_static(4, task.shape->swarm).bind_static(5, task.shape->type);
+  s.bind(6, static_cast<std::uint64_t>(task.state)).bind(7, static_cast<std::uint64_t>(each.ending));
+  s.bind(8, std::uint64_t{task.priority}).bind(9, std::uint64_t{task.attempts});
+  s.bind(10, std::uint64_t{task.attempts_max}).bind(11, std::uint64_t{task.deliveries}).bind(12, task.fence);
+  s.bind(13, task.timeout_ms).bind(14, task.submitted_at).bind(15, task.not_before);
+  s.bind(16, task.deadline_at).bind(17, task.assigned_at).bind(18, task.started_at).bind(19, each.finished_at);
+  s.bind_static(20, ledger::view_of(task.agent)).bind_static(21, each.message);
+  s.bind(22, each.retried_as.none() ? std::string() : row_id(each.retried_as)).bind(23, details_of(task));
+  s.bind_static(24, ledger::view_of(task.params)).bind_static(25, ledger::view_of(each.result));
+  s.bind_static(26, ledger::view_of(task.mark));
+}
+
+Finished read_row(const Statement& row, bool brief) {
+  auto each = std::make_shared<ledger::FinishedTask>();
+  auto& task = each->task;
+  auto shape = std::make_shared<ledger::Shape>();
+  int at = -1;
+  const auto small = [&] { return static_cast<std::uint32_t>(row.number(++at)); };
+  each->finish_number = row.number(++at);
+  const auto id = id_of(row.text(++at));
+  if (!id || id->none() || each->finish_number == 0) return nullptr;
+  task.id = *id;
+  task.number = row.number(++at);
+  shape->swarm = row.text(++at);
+  shape->type = row.text(++at);
+  task.state = static_cast<ledger::State>(row.number(++at));
+  each->ending = static_cast<ledger::Ending>(row.number(++at));
+  task.priority = static_cast<std::uint16_t>(row.number(++at));
+  task.effective_priority = task.priority;
+  task.attempts = small();
+  task.attempts_max = small();
+  task.deliveries = small();
+  task.fence = row.number(++at);
+  task.timeout_ms = row.number(++at);
+  task.submitted_at = row.number(++at);
+  task.not_before = row.number(++at);
+  task.deadline_at = row.number(++at);
+  task.assigned_at = row.number(++at);
+  task.started_at = row.number(++at);
+  each->finished_at = row.number(++at);
+  task.agent = ledger::body_of(row.text(++at));
+  each->message = row.text(++at);
+  each->retried_as = id_of(row.text(++at)).value_or(TaskId{});
+  if (!ledger::is_finished(task.state) || !read_details(row.text(++at), task, *shape, brief)) return nullptr;
+  task.shape = std::move(shape);
+  if (brief) return each;
+  task.params = ledger::body_of(row.text(++at));
+  each->result = ledger::body_of(row.text(++at));
+  task.mark = ledger::body_of(row.text(++at));
+  return each;
+}
+
+}  // namespace skein::inline v0::archive

@@ -1,0 +1,64 @@
+#include "skein/archive/thread_job_queue.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+namespace skein::inline v0 {
+
+ThreadJobQueue::ThreadJobQueue(std::size_t jobs_max) : jobs_max_(jobs_max), thread_([this] { run(); }) {}
+
+ThreadJobQueue::~ThreadJobQueue() { stop(); }
+
+bool ThreadJobQueue::post_after(Duration delay, Job job) {
+  const Instant due = later(now(), delay);
+  const std::lock_guard lock(mutex_);
+  if (stopping_ || heap_.size() >= jobs_max_) return false;
+  heap_.push_back({due, next_order_++, std::move(job)});
+  std::push_heap(heap_.begin(), heap_.end(), is_later);
+  wake_.notify_one();
+  return true;
+}
+
+Instant ThreadJobQueue::now() const { return Instant(std::chrono::steady_clock::now().time_since_epoch()); }
+
+ledger::WallMs ThreadJobQueue::wall_now() const {
+  const auto since = std::chrono::system_clock::now().time_since_epoch();
+  return static_cast<ledger::WallMs>(std::chrono::duration_cast<std::chrono::milliseconds>(since).count());
+}
+
+void ThreadJobQueue::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    wake_.notify_one();
+  }
+  if (thread_.joinable()) thread_.join();
+  std::vector<Entry> dropped;
+  const std::lock_guard lock(mutex_);
+  dropped.swap(heap_);
+}
+
+void ThreadJobQueue::run() {
+  std::unique_lock lock(mutex_);
+  while (!stopping_) {
+    if (heap_.empty()) {
+      wake_.wait(lock);
+      continue;
+    }
+    const Duration left = heap_.front().due - now();
+    if (left > Duration::zero()) {
+      wake_.wait_for(lock, left);
+      continue;
+    }
+    std::pop_heap(heap_.begin(), heap_.end(), is_later);
+    Job job = std::move(heap_.back().job);
+    heap_.pop_back();
+    lock.unlock();
+    job();
+    job = nullptr;
+    lock.lock();
+  }
+}
+
+}  // namespace skein::inline v0

@@ -1,0 +1,46 @@
+// The JobQueue of a running program: one thread, the real clocks. It reads clocks so that those it serves need not.
+// Any thread, but for stop() and the destructor, which must not be called from a job.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "skein/archive/job_queue.hpp"
+
+namespace skein::inline v0 {
+
+class ThreadJobQueue final : public JobQueue {
+ public:
+  explicit ThreadJobQueue(std::size_t jobs_max = 100'000);
+  ~ThreadJobQueue() override;
+
+  bool post(Job job) override { return post_after(Duration::zero(), std::move(job)); }
+  bool post_after(Duration delay, Job job) override;
+  [[nodiscard]] Instant now() const override;
+  [[nodiscard]] ledger::WallMs wall_now() const override;
+
+  // Ends after the job under way; those that wait are dropped.
+  void stop();
+
+ private:
+  struct Entry {
+    Instant due;
+    std::uint64_t order = 0;
+    Job job;
+  };
+  static bool is_later(const Entry& a, const Entry& b) { return a.due != b.due ? a.due > b.due : a.order > b.order; }
+  void run();
+
+  std::size_t jobs_max_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::vector<Entry> heap_;  // the one due first at the front
+  std::uint64_t next_order_ = 0;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace skein::inline v0
