@@ -30,10 +30,10 @@ inline constexpr std::size_t k_page_max = 1000;  // tasks in one answer
 struct Query {
   enum class Order { last_finished_first, last_submitted_first };
 
-  std::optional<ledger::State> state;
-  std::string swarm;
-  std::string type;
-  std::string text;  // every word of it begins a word of the params, the result or the message
+  std::optional<ledger::State> state{};
+  std::string swarm{};
+  std::string type{};
+  std::string text{};  // every word of it begins a word of the params, the result or the message
   ledger::WallMs finished_from = 0;
   ledger::WallMs finished_before = 0;
   ledger::FinishNumber above = 0;         // finish numbers greater than this

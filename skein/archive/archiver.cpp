@@ -1,0 +1,201 @@
+#include "skein/archive/archiver.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <future>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+namespace skein::inline v0::archive {
+
+// One round: read (journal's thread), insert (job), append, answered (journal's thread), next round. `busy_` is set
+// from the first to the last step, so at most one round is under way. Callbacks hold the loop by a shared pointer: they
+// may come late.
+class Archiver::Loop final : public ledger::ChangeSink, public std::enable_shared_from_this<Loop> {
+ public:
+  Loop(journal::Journal& journal, ledger::Ledger& ledger, Store& store, JobQueue& jobs, const ArchiverLimits& limits)
+      : journal_(journal), ledger_(ledger), store_(store), jobs_(jobs), limits_(limits) {}
+
+  void start() {
+    journal_.read(0, [self = shared_from_this()](const journal::ReadAnswer& answer) {
+      if (answer.outcome != journal::Outcome::applied || self->stopped_) return;
+      self->ledger_.add_sink(*self);
+      self->listening_ = true;
+      self->finished_ = self->ledger_.counters().finished_tasks;
+      self->begin(Duration::zero());
+    });
+    jobs_.post_after(limits_.retain_every, [self = shared_from_this()] { self->retain(); });
+  }
+
+  void stop() {
+    stopped_ = true;
+    std::promise<void> gone;
+    journal_.read(0, [&](const journal::ReadAnswer&) {
+      if (std::exchange(listening_, false)) ledger_.remove_sink(*this);
+      gone.set_value();
+    });
+    gone.get_future().wait();
+  }
+
+  void take(const std::shared_ptr<const ledger::ChangeBatch>& batch) override {
+    const auto is_finish = [](const ledger::Change& each) {
+      return std::holds_alternative<ledger::TaskFinished>(each);
+    };
+    const auto some = std::ranges::count_if(batch->changes, is_finish);
+    for (const auto& change : batch->changes) {
+      if (const auto* retried = std::get_if<ledger::TaskRetried>(&change)) relink(*retried);
+    }
+    if (some == 0) return;
+    finished_ += static_cast<std::uint64_t>(some);
+    begin(finished_ >= limits_.batch_tasks ? Duration::zero() : Duration(limits_.linger));
+  }
+
+  [[nodiscard]] ArchiverStatus status() const {
+    const std::lock_guard lock(mutex_);
+    return status_;
+  }
+
+ private:
+  using Batch = std::vector<Finished>;
+
+  // A full batch need not wait for the round that lingers: it is begun at once, and the lingering one finds it busy.
+  void begin(Duration after) {
+    if (stopped_ || busy_) return;
+    if (after > Duration::zero()) {
+      if (lingering_.exchange(true)) return;
+      const bool posted = jobs_.post_after(after, [self = self()] {
+        self->lingering_ = false;
+        self->round();
+      });
+      if (!posted) lingering_ = false;
+      return;
+    }
+    round();
+  }
+
+  void round() {
+    if (stopped_ || busy_.exchange(true)) return;
+    journal_.read(0, [self = self()](const journal::ReadAnswer& answer) {
+      if (answer.outcome == journal::Outcome::applied) return self->read();
+      self->failed("the journal says " + std::string(journal::name_of(answer.outcome)));
+    });
+  }
+
+  void read() {
+    Batch batch = ledger_.finished_after(ledger_.counters().archived_up_to, limits_.batch_tasks);
+    if (batch.empty()) {
+      busy_ = false;
+      return;
+    }
+    std::uint64_t bytes = 0;
+    std::size_t fitting = 0;
+    while (fitting < batch.size()) {
+      bytes += ledger::charge_of(*batch[fitting]);
+      if (fitting > 0 && bytes > limits_.batch_bytes) break;
+      ++fitting;
+    }
+    batch.resize(fitting);
+    // The job holds the batch until the store has it; should the queue drop it, the next round reads it again.
+    if (!jobs_.post([self = self(), batch = std::move(batch)] { self->insert(batch); })) failed("the job queue is full");
+  }
+
+  void insert(const Batch& batch) {
+    if (const auto ok = store_.insert(batch); !ok) return failed(ok.error().describe());
+    const auto up_to = batch.back()->finish_number;
+    // Finish numbers are never used twice, so this can be said once and for all.
+    journal::Batch entry;
+    entry.push_back({{k_command_space, up_to}, ledger::encode_command(ledger::Archived{up_to})});
+    const std::size_t tasks = batch.size();
+    journal_.append(
+        std::move(entry),
+        [self = self(), up_to, tasks](const journal::Answer& answer) {
+          if (answer.outcome == journal::Outcome::applied) return self->archived(up_to, tasks);
+          self->failed("the journal says " + std::string(journal::name_of(answer.outcome)) + ": " + answer.why);
+        },
+        journal::Urgency::completion);
+  }
+
+  void archived(ledger::FinishNumber up_to, std::size_t tasks) {
+    {
+      const std::lock_guard lock(mutex_);
+      status_.archived_up_to = up_to;
+      status_.tasks += tasks;
+      ++status_.batches;
+      status_.failing.clear();
+    }
+    retry_ = limits_.retry_first;
+    finished_ = ledger_.counters().finished_tasks;
+    busy_ = false;
+    if (finished_ > 0) begin(finished_ >= limits_.batch_tasks ? Duration::zero() : Duration(limits_.linger));
+  }
+
+  // Stays busy until the time to try again has come, so that nothing else begins meanwhile.
+  void failed(std::string why) {
+    {
+      const std::lock_guard lock(mutex_);
+      status_.failing = std::move(why);
+      ++status_.failures;
+    }
+    const Duration wait = retry_;
+    retry_ = std::min(retry_ * 2, limits_.retry_max);
+    const bool posted = jobs_.post_after(wait, [self = self()] {
+      self->busy_ = false;
+      self->round();
+    });
+    if (!posted) busy_ = false;
+  }
+
+  // The record may be in the archive already, without the link. Should this be lost, the new task still names the old.
+  void relink(const ledger::TaskRetried& retried) {
+    jobs_.post([self = self(), retried] {
+      if (const auto ok = self->store_.link_retry(retried.old_task, retried.new_task); !ok) {
+        const std::lock_guard lock(self->mutex_);
+        ++self->status_.failures;
+      }
+    });
+  }
+
+  void retain() {
+    if (stopped_) return;
+    const auto removed = store_.retain(limits_.retention, jobs_.wall_now(), limits_.retain_tasks);
+    const bool more = removed && *removed == limits_.retain_tasks;
+    {
+      const std::lock_guard lock(mutex_);
+      if (removed) status_.removed += *removed;
+      if (!removed) ++status_.failures;
+    }
+    const Duration next = more ? Duration::zero() : Duration(limits_.retain_every);
+    jobs_.post_after(next, [self = self()] { self->retain(); });
+  }
+
+  std::shared_ptr<Loop> self() { return shared_from_this(); }
+
+  static constexpr std::uint64_t k_command_space = 0xA4C417EDULL;
+
+  journal::Journal& journal_;
+  ledger::Ledger& ledger_;
+  Store& store_;
+  JobQueue& jobs_;
+  const ArchiverLimits limits_;
+  std::atomic<bool> stopped_{false};
+  std::atomic<bool> busy_{false};
+  std::atomic<bool> lingering_{false};
+  bool listening_ = false;                 // journal's thread
+  std::atomic<std::uint64_t> finished_{0};  // in the ledger, about
+  std::chrono::milliseconds retry_{limits_.retry_first};
+  mutable std::mutex mutex_;
+  ArchiverStatus status_;
+};
+
+Archiver::Archiver(journal::Journal& journal, ledger::Ledger& ledger, Store& store, JobQueue& jobs,
+                   const ArchiverLimits& limits)
+    : loop_(std::make_shared<Loop>(journal, ledger, store, jobs, limits)) {}
+
+Archiver::~Archiver() { stop(); }
+
+void Archiver::start() { loop_->start(); }
+void Archiver::stop() { loop_->stop(); }
+ArchiverStatus Archiver::status() const { return loop_->status(); }
+
+}  // namespace skein::inline v0::archive

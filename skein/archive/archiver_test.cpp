@@ -1,0 +1,190 @@
+#include "skein/archive/archiver.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "skein/archive/manual_job_queue.hpp"
+#include "skein/archive/memory_store.hpp"
+#include "skein/archive/sqlite_store.hpp"
+#include "skein/archive/test_world.hpp"
+
+namespace skein::inline v0::archive {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+
+class Archivers : public testing::Test {
+ protected:
+  void start(const ArchiverLimits& limits = {}) {
+    archiver_ = std::make_unique<Archiver>(world_.journal(), world_.ledger(), store_, jobs_, limits);
+    archiver_->start();
+    settle();
+  }
+  // Until neither the journal nor the job queue has anything to do at this time.
+  void settle() {
+    do {
+      world_.wait_for_journal();
+    } while (jobs_.run_ready());
+  }
+  void advance(Duration by) {
+    settle();
+    const auto steps = by / 50ms;
+    for (int i = 0; i < steps; ++i) {
+      jobs_.advance(50ms);
+      settle();
+    }
+  }
+  ledger::Counters counters() {
+    return world_.look([](ledger::Ledger& ledger) { return ledger.counters(); });
+  }
+
+  MemoryStore store_;
+  ManualJobQueue jobs_;
+  TestWorld world_;
+  std::unique_ptr<Archiver> archiver_;
+};
+
+TEST_F(Archivers, moves_a_finished_task_from_the_ledger_to_the_store) {
+  start();
+  const auto task = world_.finish_new(1);
+  advance(300ms);
+  EXPECT_TRUE(store_.find(task).value());
+  EXPECT_FALSE(world_.look([&](ledger::Ledger& ledger) { return ledger.find(task).has_value(); }));
+  EXPECT_EQ(counters().archived_up_to, 1U);
+  EXPECT_EQ(archiver_->status().archived_up_to, 1U);
+}
+
+TEST_F(Archivers, takes_what_was_finished_before_it_started) {
+  for (std::uint64_t n = 1; n <= 5; ++n) world_.finish_new(n);
+  start();
+  EXPECT_EQ(store_.count().value(), 5U);
+  EXPECT_EQ(counters().finished_tasks, 0U);
+}
+
+TEST_F(Archivers, waits_a_moment_so_that_few_tasks_make_one_batch) {
+  start();
+  for (std::uint64_t n = 1; n <= 7; ++n) world_.finish_new(n);
+  settle();
+  EXPECT_EQ(store_.count().value(), 0U);
+  advance(250ms);
+  EXPECT_EQ(store_.count().value(), 7U);
+  EXPECT_EQ(archiver_->status().batches, 1U);
+}
+
+TEST_F(Archivers, does_not_wait_when_a_batch_is_full) {
+  ArchiverLimits limits;
+  limits.batch_tasks = 3;
+  start(limits);
+  for (std::uint64_t n = 1; n <= 3; ++n) world_.finish_new(n);
+  settle();
+  EXPECT_EQ(store_.count().value(), 3U);
+}
+
+TEST_F(Archivers, keeps_a_batch_within_its_bytes) {
+  ArchiverLimits limits;
+  limits.batch_bytes = 25'000;
+  for (std::uint64_t n = 1; n <= 5; ++n) world_.finish_new(n, {}, std::string(10'000, 'r'));
+  start(limits);
+  advance(2s);
+  EXPECT_EQ(store_.count().value(), 5U);
+  EXPECT_EQ(archiver_->status().batches, 3U);
+}
+
+TEST_F(Archivers, leaves_tasks_in_the_ledger_while_the_store_fails_and_goes_on_by_itself) {
+  store_.fail_with(ArchiveError{ArchiveError::Kind::no_space, "archive.sqlite", "disk full"});
+  start();
+  const auto task = world_.finish_new(1);
+  advance(10s);
+  EXPECT_EQ(counters().finished_tasks, 1U);
+  EXPECT_THAT(archiver_->status().failing, HasSubstr("free some space"));
+  EXPECT_EQ(archiver_->status().failures, 4U) << "after 0.2, 1.2, 3.2 and 7.2 seconds";
+  store_.fail_with(std::nullopt);
+  advance(30s);
+  EXPECT_TRUE(store_.find(task).value());
+  EXPECT_EQ(counters().finished_tasks, 0U);
+  EXPECT_EQ(archiver_->status().failing, "");
+}
+
+TEST_F(Archivers, makes_the_ledger_refuse_submits_when_it_falls_too_far_behind) {
+  ledger::Limits limits;
+  limits.finished_tasks = 2;
+  ASSERT_FALSE(world_.apply_one(ledger::SetLimits{limits}).refused());
+  store_.fail_with(ArchiveError{});
+  start();
+  world_.finish_new(1);
+  world_.finish_new(2);
+  advance(1s);
+  ledger::TaskSpec spec;
+  spec.type = "echo";
+  EXPECT_EQ(world_.apply_one(ledger::Submit{TestWorld::id(3), 1, spec}).verdict, ledger::Verdict::archive_behind);
+  store_.fail_with(std::nullopt);
+  advance(10s);
+  EXPECT_FALSE(world_.apply_one(ledger::Submit{TestWorld::id(3), 1, spec}).refused());
+}
+
+TEST_F(Archivers, notes_a_retry_of_a_task_it_has_just_taken) {
+  start();
+  const auto old_task = world_.submit(1);
+  world_.fail(old_task, "broken");
+  // The record is in the store, `archived` is not applied yet: what a crash in between leaves behind.
+  const auto finished = world_.look([](ledger::Ledger& ledger) { return ledger.finished_after(0, 10); });
+  ASSERT_TRUE(store_.insert(finished));
+  ASSERT_FALSE(world_.apply_one(ledger::Retry{old_task, TestWorld::id(2), 5000}).refused());
+  settle();
+  EXPECT_EQ((*store_.find(old_task))->retried_as, TestWorld::id(2));
+}
+
+TEST_F(Archivers, removes_old_tasks_from_time_to_time) {
+  ArchiverLimits limits;
+  limits.retention = {std::chrono::hours(0), 2};
+  limits.retain_tasks = 2;
+  for (std::uint64_t n = 1; n <= 9; ++n) world_.finish_new(n);
+  start(limits);
+  EXPECT_EQ(store_.count().value(), 9U);
+  advance(61s);
+  EXPECT_EQ(store_.count().value(), 2U);
+  EXPECT_EQ(archiver_->status().removed, 7U);
+}
+
+TEST_F(Archivers, begins_nothing_new_once_stopped) {
+  start();
+  archiver_->stop();
+  world_.finish_new(1);
+  advance(2s);
+  EXPECT_EQ(store_.count().value(), 0U);
+  EXPECT_EQ(counters().finished_tasks, 1U);
+}
+
+// A restart in each place between the store and the ledger: nothing is lost, nothing is there twice.
+TEST(ArchiverRestart, catches_up_and_has_every_task_once) {
+  const TestFolder folder;
+  const auto path = folder.file(k_archive_file);
+  {
+    TestWorld world(folder.file("journal"));
+    for (std::uint64_t n = 1; n <= 6; ++n) world.finish_new(n);
+    // The store has some of them, and the ledger was never told.
+    auto store = SqliteStore::open(path);
+    ASSERT_TRUE(store);
+    ASSERT_TRUE((*store)->insert(world.look([](ledger::Ledger& ledger) { return ledger.finished_after(0, 4); })));
+  }
+  auto store = SqliteStore::open(path);
+  ASSERT_TRUE(store);
+  ManualJobQueue jobs;
+  TestWorld world(folder.file("journal"));
+  {
+    Archiver archiver(world.journal(), world.ledger(), **store, jobs);
+    archiver.start();
+    do {
+      world.wait_for_journal();
+    } while (jobs.run_ready());
+  }
+  EXPECT_EQ((*store)->count().value(), 6U);
+  EXPECT_EQ((*store)->last().value(), 6U);
+  const auto counters = world.look([](ledger::Ledger& ledger) { return ledger.counters(); });
+  EXPECT_EQ(counters.finished_tasks, 0U);
+  EXPECT_EQ(counters.archived_up_to, 6U);
+}
+
+}  // namespace
+}  // namespace skein::inline v0::archive

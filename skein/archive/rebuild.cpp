@@ -1,0 +1,180 @@
+#include "skein/archive/rebuild.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "skein/archive/row.hpp"
+#include "skein/archive/sqlite_store.hpp"
+#include "skein/journal/file_disk.hpp"
+
+namespace skein::inline v0::archive {
+namespace {
+
+namespace fs = std::filesystem;
+using ledger::FinishNumber;
+
+constexpr std::size_t k_batch = 1000;
+constexpr const char* k_sides[] = {"", "-wal", "-shm"};  // the files of one database
+
+// Collects records and inserts them in batches.
+class Collector {
+ public:
+  explicit Collector(Store& store) : store_(store) {}
+  [[nodiscard]] ArchiveResult<void> add(Finished each) {
+    batch_.push_back(std::move(each));
+    return batch_.size() < k_batch ? ArchiveResult<void>{} : flush();
+  }
+  [[nodiscard]] ArchiveResult<void> flush() {
+    auto ok = store_.insert(batch_);
+    batch_.clear();
+    return ok;
+  }
+
+ private:
+  Store& store_;
+  std::vector<Finished> batch_;
+};
+
+// Reads what can be read: first in order, and where that fails, number by number, each of which goes down the tree by
+// itself and so misses only what lies on damaged pages.
+class Salvage {
+ public:
+  Salvage(Collector& into, RebuildReport& report) : into_(into), report_(report) {}
+
+  [[nodiscard]] ArchiveResult<void> run(const std::string& path, FinishNumber up_to) {
+    auto db = Database::open(path, Database::Mode::write, k_busy_ms);
+    if (!db) return note(db.error());
+    auto all = db->prepare(fmt::format("SELECT {} FROM tasks WHERE finish_number > ? ORDER BY finish_number LIMIT ?",
+                                       k_columns));
+    auto one = db->prepare(fmt::format("SELECT {} FROM tasks WHERE finish_number = ?", k_columns));
+    if (!all) return note(all.error());
+    if (!one) return note(one.error());
+    bool damaged = false;
+    while (!damaged) {
+      all->bind(1, last_).bind(2, std::uint64_t{k_batch});
+      const auto before = last_;
+      auto ok = take_rows(*all, damaged);
+      all->reset();
+      if (!ok) return ok;
+      if (last_ == before) break;
+    }
+    for (FinishNumber n = last_ + 1; damaged && n <= up_to; ++n) {
+      one->bind(1, n);
+      auto ok = take_rows(*one, damaged);
+      one->reset();
+      if (!ok) return ok;
+    }
+    return {};
+  }
+
+ private:
+  // What is wrong with the old file ends nothing; what is wrong with the new one does.
+  ArchiveResult<void> note(const ArchiveError& error) {
+    if (report_.old_error.empty()) report_.old_error = error.what;
+    return {};
+  }
+
+  ArchiveResult<void> take_rows(Statement& rows, bool& damaged) {
+    while (true) {
+      const auto row = rows.step();
+      if (!row) {
+        damaged = true;
+        return note(row.error());
+      }
+      if (!*row) return {};
+      auto task = read_row(rows, false);
+      if (!task) {
+        damaged = true;
+        return note({ArchiveError::Kind::corrupt, {}, "a row makes no sense"});
+      }
+      last_ = std::max(last_, task->finish_number);
+      ++report_.from_old;
+      if (auto ok = into_.add(std::move(task)); !ok) return ok;
+    }
+  }
+
+  Collector& into_;
+  RebuildReport& report_;
+  FinishNumber last_ = 0;
+};
+
+ArchiveError io_error(const std::string& path, const std::error_code& code) {
+  return {ArchiveError::Kind::io, path, code.message()};
+}
+
+std::string free_name(const std::string& path) {
+  for (int n = 1;; ++n) {
+    std::string name = n == 1 ? path + ".damaged" : fmt::format("{}.damaged-{}", path, n);
+    if (!fs::exists(name)) return name;
+  }
+}
+
+ArchiveResult<void> swap_in(const std::string& aside, const std::string& path, RebuildReport& report) {
+  std::error_code code;
+  if (report.old_file) {
+    report.kept_as = free_name(path);
+    for (const char* side : k_sides) {
+      if (!fs::exists(path + side)) continue;
+      fs::rename(path + side, report.kept_as + side, code);
+      if (code) return std::unexpected(io_error(path + side, code));
+    }
+  }
+  fs::rename(aside, path, code);
+  if (code) return std::unexpected(io_error(aside, code));
+  const auto folder = fs::path(path).parent_path();
+  const auto synced = journal::file_disk().sync_dir(folder.empty() ? "." : folder.string());
+  if (!synced) return std::unexpected(ArchiveError{ArchiveError::Kind::io, path, synced.error().what});
+  return {};
+}
+
+ArchiveResult<void> fill(Store& store, const std::string& old_path, const std::vector<Finished>& from_ledger,
+                         FinishNumber archived_up_to, RebuildReport& report) {
+  Collector collector(store);
+  if (report.old_file) {
+    if (auto ok = Salvage(collector, report).run(old_path, archived_up_to); !ok) return ok;
+  }
+  for (const auto& each : from_ledger) {
+    ++report.from_ledger;
+    if (auto ok = collector.add(each); !ok) return ok;
+  }
+  if (auto ok = collector.flush(); !ok) return ok;
+  const auto count = store.count();
+  if (!count) return std::unexpected(count.error());
+  const FinishNumber expected =
+      std::max(archived_up_to, from_ledger.empty() ? FinishNumber{0} : from_ledger.back()->finish_number);
+  report.missing = expected > *count ? expected - *count : 0;
+  return {};
+}
+
+}  // namespace
+
+std::string RebuildReport::describe() const {
+  std::string text = fmt::format("{} tasks from the ledger", from_ledger);
+  if (old_file) text += fmt::format(", {} from the old archive, kept as {}", from_old, kept_as);
+  if (!old_file) text += "; there was no old archive";
+  if (!old_error.empty()) text += fmt::format(" (it could not be read to its end: {})", old_error);
+  if (missing != 0) text += fmt::format("; {} finished tasks were found nowhere: lost, or removed by retention", missing);
+  return text;
+}
+
+ArchiveResult<RebuildReport> rebuild_archive(const std::string& path, const std::vector<Finished>& from_ledger,
+                                             FinishNumber archived_up_to) {
+  RebuildReport report;
+  std::error_code ignored;
+  report.old_file = fs::exists(path, ignored);
+  const std::string aside = path + ".new";
+  for (const char* side : k_sides) fs::remove(aside + side, ignored);
+  {
+    auto store = SqliteStore::open(aside);
+    if (!store) return std::unexpected(store.error());
+    if (auto ok = fill(**store, path, from_ledger, archived_up_to, report); !ok) return std::unexpected(ok.error());
+  }
+  // The last connection to close took the log of the new file into it.
+  if (auto ok = swap_in(aside, path, report); !ok) return std::unexpected(ok.error());
+  return report;
+}
+
+}  // namespace skein::inline v0::archive

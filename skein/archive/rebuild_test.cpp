@@ -1,0 +1,105 @@
+#include "skein/archive/rebuild.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "skein/archive/sqlite_store.hpp"
+#include "skein/archive/test_world.hpp"
+
+namespace skein::inline v0::archive {
+namespace {
+
+using testing::HasSubstr;
+
+Finished make(std::uint64_t n) {
+  auto each = std::make_shared<ledger::FinishedTask>();
+  each->task.id = TestWorld::id(n);
+  each->task.number = n;
+  each->task.shape = std::make_shared<const ledger::Shape>(ledger::Shape{"default", "echo", {}});
+  each->task.params = ledger::body_of(std::string(600, 'x'));
+  each->task.state = ledger::State::completed;
+  each->finish_number = n;
+  return each;
+}
+
+std::vector<Finished> make_some(std::uint64_t from, std::uint64_t to) {
+  std::vector<Finished> all;
+  for (auto n = from; n <= to; ++n) all.push_back(make(n));
+  return all;
+}
+
+class Rebuilds : public testing::Test {
+ protected:
+  void write_old(std::uint64_t up_to) {
+    auto store = SqliteStore::open(path_);
+    ASSERT_TRUE(store);
+    ASSERT_TRUE((*store)->insert(make_some(1, up_to)));
+  }
+  RebuildReport rebuild(const std::vector<Finished>& from_ledger, std::uint64_t archived_up_to) {
+    auto report = rebuild_archive(path_, from_ledger, archived_up_to);
+    if (!report) ADD_FAILURE() << report.error().describe();
+    return report ? *report : RebuildReport{};
+  }
+  std::uint64_t count() { return (*SqliteStore::open(path_))->count().value(); }
+
+  TestFolder folder_;
+  std::string path_ = folder_.file(k_archive_file);
+};
+
+TEST_F(Rebuilds, makes_an_archive_of_what_the_ledger_has_when_the_file_is_gone) {
+  const auto report = rebuild(make_some(4, 6), 3);
+  EXPECT_EQ(report.from_ledger, 3U);
+  EXPECT_EQ(report.missing, 3U);
+  EXPECT_EQ(count(), 3U);
+  EXPECT_EQ((*SqliteStore::open(path_))->last().value(), 6U);
+  EXPECT_THAT(report.describe(), HasSubstr("3 finished tasks were found nowhere"));
+}
+
+TEST_F(Rebuilds, keeps_everything_of_a_whole_file) {
+  write_old(2500);
+  const auto report = rebuild(make_some(2499, 2502), 2498);
+  EXPECT_EQ(report.from_old, 2500U);
+  EXPECT_EQ(report.missing, 0U);
+  EXPECT_EQ(report.old_error, "");
+  EXPECT_EQ(count(), 2502U);
+}
+
+TEST_F(Rebuilds, reads_around_a_damaged_page_and_keeps_the_old_file) {
+  write_old(1000);
+  {
+    // One page in the middle of the table.
+    std::fstream file(path_, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(static_cast<std::streamoff>(std::filesystem::file_size(path_) / 4096 / 2 * 4096));
+    const std::string noise(4096, '\x5a');
+    file.write(noise.data(), static_cast<std::streamsize>(noise.size()));
+  }
+  const auto report = rebuild({}, 1000);
+  EXPECT_NE(report.old_error, "");
+  EXPECT_GT(report.from_old, 900U) << "what is beside the page is read";
+  EXPECT_EQ(report.from_old + report.missing, 1000U);
+  EXPECT_EQ(count(), report.from_old);
+  EXPECT_TRUE(std::filesystem::exists(report.kept_as));
+  EXPECT_FALSE(std::filesystem::exists(path_ + ".new"));
+}
+
+TEST_F(Rebuilds, takes_the_place_of_a_file_that_is_no_database) {
+  std::ofstream(path_) << std::string(5000, '#');
+  const auto report = rebuild(make_some(1, 2), 0);
+  EXPECT_EQ(count(), 2U);
+  EXPECT_EQ(report.kept_as, path_ + ".damaged");
+  std::ofstream(path_) << "again";
+  EXPECT_EQ(rebuild(make_some(1, 2), 0).kept_as, path_ + ".damaged-2");
+}
+
+TEST_F(Rebuilds, leaves_the_old_file_alone_when_the_new_one_cannot_be_written) {
+  write_old(3);
+  std::filesystem::create_directory(path_ + ".new");
+  std::ofstream(path_ + ".new/in-the-way") << "x";
+  EXPECT_FALSE(rebuild_archive(path_, {}, 3));
+  EXPECT_EQ(count(), 3U);
+}
+
+}  // namespace
+}  // namespace skein::inline v0::archive
