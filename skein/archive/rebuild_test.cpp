@@ -66,18 +66,18 @@ TEST_F(Rebuilds, keeps_everything_of_a_whole_file) {
   EXPECT_EQ(count(), 2502U);
 }
 
-TEST_F(Rebuilds, reads_around_a_damaged_page_and_keeps_the_old_file) {
+TEST_F(Rebuilds, reads_around_damaged_pages_and_keeps_the_old_file) {
   write_old(1000);
   {
-    // One page in the middle of the table.
+    // Eight pages in the middle: rows of the table are among them.
     std::fstream file(path_, std::ios::in | std::ios::out | std::ios::binary);
     file.seekp(static_cast<std::streamoff>(std::filesystem::file_size(path_) / 4096 / 2 * 4096));
-    const std::string noise(4096, '\x5a');
+    const std::string noise(4096 * 8, '\x5a');
     file.write(noise.data(), static_cast<std::streamsize>(noise.size()));
   }
   const auto report = rebuild({}, 1000);
   EXPECT_NE(report.old_error, "");
-  EXPECT_GT(report.from_old, 900U) << "what is beside the page is read";
+  EXPECT_GT(report.from_old, 900U) << "what is beside the pages is read";
   EXPECT_EQ(report.from_old + report.missing, 1000U);
   EXPECT_EQ(count(), report.from_old);
   EXPECT_TRUE(std::filesystem::exists(report.kept_as));
