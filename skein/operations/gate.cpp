@@ -1,0 +1,169 @@
+#include "skein/operations/gate.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace skein::inline v0::operations {
+namespace {
+
+using journal::Outcome;
+
+// A command of one operation is a version, a count of one, and the operation: see ledger/command.hpp.
+constexpr std::size_t k_head_of_one = 2;
+
+std::string join(std::size_t count, std::size_t bytes, const auto& items) {
+  std::string command;
+  command.reserve(bytes + 6);
+  command.push_back(static_cast<char>(ledger::k_command_version));
+  for (; count >= 0x80U; count >>= 7U) command.push_back(static_cast<char>((count & 0x7FU) | 0x80U));
+  command.push_back(static_cast<char>(count));
+  for (const auto& item : items) command.append(item.frame, k_head_of_one);
+  return command;
+}
+
+}  // namespace
+
+Gate::Gate(journal::Journal& journal, JobQueue& timers, journal::Urgency urgency, std::uint64_t space,
+           const GateLimits& limits)
+    : journal_(journal), timers_(timers), urgency_(urgency), space_(space), limits_(limits) {}
+
+void Gate::append(const ledger::Op& op, Done done) {
+  Item item{ledger::encode_command(op), std::move(done)};
+  FlightPtr flight;
+  switch (admit(item, flight)) {
+    case Admission::taken:
+      break;
+    case Admission::full:
+      return item.done(std::unexpected(overloaded("too many requests wait to be written")));
+    case Admission::stopped:
+      return item.done(std::unexpected(error_of(Outcome::stopped, "it takes no more")));
+  }
+  if (flight) send(flight);
+}
+
+Gate::Admission Gate::admit(Item& item, FlightPtr& flight) {
+  const std::size_t bytes = item.frame.size() - k_head_of_one;
+  const std::lock_guard lock(mutex_);
+  if (stopped_) return Admission::stopped;
+  if (queued_ops_ >= limits_.queued_ops || queued_bytes_ + bytes > limits_.queued_bytes) {
+    ++refused_;
+    return Admission::full;
+  }
+  if (filling_->items.size() >= limits_.command_ops ||
+      (!filling_->items.empty() && filling_->bytes + bytes > limits_.command_bytes)) {
+    full_.push_back(std::exchange(filling_, std::make_shared<Flight>()));
+  }
+  filling_->items.push_back(std::move(item));
+  filling_->bytes += bytes;
+  ++queued_ops_;
+  queued_bytes_ += bytes;
+  flight = take_next();
+  return Admission::taken;
+}
+
+Gate::FlightPtr Gate::take_next() {
+  if (stopped_ || queued_ops_ == 0) return nullptr;
+  const bool may_go = in_flight_ == 0 || (queued_ops_ >= limits_.gather_ops && in_flight_ < limits_.commands_in_flight);
+  if (!may_go) return nullptr;
+  FlightPtr flight;
+  if (full_.empty()) {
+    flight = std::exchange(filling_, std::make_shared<Flight>());
+  } else {
+    flight = std::move(full_.front());
+    full_.pop_front();
+  }
+  queued_ops_ -= flight->items.size();
+  queued_bytes_ -= flight->bytes;
+  ops_ += flight->items.size();
+  ++commands_;
+  ++in_flight_;
+  flight->id = {space_, next_command_++};
+  return flight;
+}
+
+void Gate::send(const FlightPtr& flight) {
+  journal::Batch batch;
+  batch.push_back({flight->id, join(flight->items.size(), flight->bytes, flight->items)});
+  const auto answer = [self = shared_from_this(), flight](journal::Answer answered) {
+    self->answered(flight, std::move(answered));
+  };
+  journal_.append(std::move(batch), answer, urgency_);
+}
+
+void Gate::answered(const FlightPtr& flight, journal::Answer answer) {
+  if (answer.outcome == Outcome::unknown) return send_again(flight, answer);
+  if (answer.outcome != Outcome::applied) {
+    fail_all(*flight, error_of(answer.outcome, answer.why, answer.leader));
+    return landed();
+  }
+  const auto& applied = answer.results.at(0);
+  if (applied.repeated && !applied.result_kept) {
+    // It was applied, and what the ledger said is forgotten: ask again as if it were new, its ids make it harmless.
+    repeated_.fetch_add(1, std::memory_order_relaxed);
+    {
+      const std::lock_guard lock(mutex_);
+      flight->id = {space_, next_command_++};
+    }
+    return send(flight);
+  }
+  deliver(*flight, applied);
+  landed();
+}
+
+void Gate::deliver(Flight& flight, const journal::Applied& applied) {
+  const auto results = ledger::decode_results(applied.result);
+  if (applied.skipped || !results || results->size() != flight.items.size()) {
+    return fail_all(flight, {Code::internal, "the entry was skipped, or its answer makes no sense",
+                             "look at the log: 'skein log dump'", std::chrono::milliseconds(0)});
+  }
+  for (std::size_t i = 0; i < flight.items.size(); ++i) flight.items[i].done((*results)[i]);
+}
+
+void Gate::fail_all(Flight& flight, const Error& error) {
+  for (auto& item : flight.items) item.done(std::unexpected(error));
+}
+
+void Gate::send_again(const FlightPtr& flight, const journal::Answer& answer) {
+  const Instant now = timers_.now();
+  if (flight->again == Duration{}) {
+    flight->again = limits_.again_first;
+    flight->give_up_at = later(now, limits_.unknown_after);
+  }
+  const bool in_time = now < flight->give_up_at;
+  if (in_time) {
+    repeated_.fetch_add(1, std::memory_order_relaxed);
+    const Duration wait = std::exchange(flight->again, std::min<Duration>(flight->again * 2, limits_.again_max));
+    if (timers_.post_after(wait, [self = shared_from_this(), flight] { self->send(flight); })) return;
+  }
+  fail_all(*flight, error_of(Outcome::unknown, answer.why));
+  landed();
+}
+
+void Gate::landed() {
+  FlightPtr next;
+  {
+    const std::lock_guard lock(mutex_);
+    --in_flight_;
+    next = take_next();
+  }
+  if (next) send(next);
+}
+
+void Gate::stop() {
+  std::deque<FlightPtr> dropped;
+  {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+    dropped.swap(full_);
+    dropped.push_back(std::exchange(filling_, std::make_shared<Flight>()));
+    queued_ops_ = queued_bytes_ = 0;
+  }
+  for (const auto& flight : dropped) fail_all(*flight, error_of(Outcome::stopped, "it takes no more"));
+}
+
+GateStatus Gate::status() const {
+  const std::lock_guard lock(mutex_);
+  return {ops_, commands_, refused_, repeated_.load(std::memory_order_relaxed), queued_ops_, queued_bytes_};
+}
+
+}  // namespace skein::inline v0::operations

@@ -1,0 +1,205 @@
+#include "skein/operations/operations.hpp"
+
+#include <fmt/format.h>
+
+#include <future>
+#include <utility>
+
+#include "skein/operations/operations_calls.hpp"
+
+namespace skein::inline v0::operations {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Two gates of one node, and those of two nodes, have command ids of their own.
+std::uint64_t space_of(std::uint64_t seed, std::uint64_t gate) { return Random(seed * 2 + gate).next(); }
+
+std::string swarm_text(const std::string& name) { return fmt::format("swarm '{}'", name); }
+
+}  // namespace
+
+Operations::Operations(const Parts& parts, const OperationsLimits& limits)
+    : parts_(parts),
+      limits_(limits),
+      ids_(parts.seed),
+      submits_(std::make_shared<Gate>(parts.journal, parts.timers, journal::Urgency::ordinary,
+                                      space_of(parts.seed, 0), limits.gate)),
+      controls_(std::make_shared<Gate>(parts.journal, parts.timers, journal::Urgency::completion,
+                                       space_of(parts.seed, 1), limits.gate)),
+      waiters_(limits.waiters),
+      events_(limits.events) {}
+
+std::shared_ptr<Operations> Operations::start(const Parts& parts, const OperationsLimits& limits) {
+  const std::shared_ptr<Operations> ops(new Operations(parts, limits));  // the constructor is private
+  parts.journal.read(0, [ops](const journal::ReadAnswer& answer) {
+    if (answer.outcome == journal::Outcome::applied) ops->parts_.ledger.add_sink(*ops);
+  });
+  ops->subscription_ =
+      parts.journal.subscribe([raw = ops.get()](const journal::JournalEvent& event) { raw->events_.publish(event); });
+  return ops;
+}
+
+void Operations::stop() {
+  parts_.journal.unsubscribe(subscription_);
+  submits_->stop();
+  controls_->stop();
+  std::promise<void> gone;
+  parts_.journal.read(0, [&](const journal::ReadAnswer&) {
+    parts_.ledger.remove_sink(*this);
+    gone.set_value();
+  });
+  gone.get_future().wait();
+  // Those who wait are answered with `stopped` as they are dropped.
+  const auto dropped = waiters_.take_all();
+}
+
+void Operations::take(const std::shared_ptr<const ledger::ChangeBatch>& batch) {
+  std::uint64_t ended[3] = {};
+  for (const auto& change : batch->changes) {
+    if (const auto* finished = std::get_if<ledger::TaskFinished>(&change)) {
+      const auto state = finished->finished->task.state;
+      ++ended[state == State::completed ? 0 : state == State::failed ? 1 : 2];
+    }
+  }
+  completed_.fetch_add(ended[0], std::memory_order_relaxed);
+  failed_.fetch_add(ended[1], std::memory_order_relaxed);
+  cancelled_.fetch_add(ended[2], std::memory_order_relaxed);
+  events_.publish(batch);
+  waiters_.on_changes(*batch);
+}
+
+void Operations::control(const ledger::Op& op, std::string what, Reply<Nothing> reply) {
+  controls_->append(op, [what = std::move(what),
+                         reply = counted(std::move(reply))](const Result<ledger::OpResult>& result) mutable {
+    if (!result) return reply.fail(result.error());
+    if (result->refused()) return reply.fail(error_of(*result, what));
+    reply(Nothing{});
+  });
+}
+
+void Operations::swarm_create(SwarmRequest request, Reply<Nothing> reply) {
+  if (request.name.empty()) return counted(std::move(reply)).fail(invalid("a swarm needs a name"));
+  on_ledger(std::move(reply), [self = shared_from_this(), request = std::move(request)](Reply<Nothing> answer) mutable {
+    if (self->parts_.ledger.find_swarm(request.name)) {
+      return self->counted(std::move(answer))
+          .fail({Code::swarm_exists, swarm_text(request.name) + " exists", "change it by overrides, or choose a name",
+                 0ms});
+    }
+    const auto what = swarm_text(request.name);
+    self->control(ledger::SwarmPut{std::move(request.name), ledger::Origin::api, std::move(request.fields)}, what,
+                  std::move(answer));
+  });
+}
+
+void Operations::swarm_list(Reply<std::vector<ledger::Swarm>> reply) {
+  on_ledger(counted(std::move(reply)), [self = shared_from_this()](Reply<std::vector<ledger::Swarm>> answer) {
+    answer(self->parts_.ledger.swarms());
+  });
+}
+
+void Operations::swarm_status(std::string name, Reply<ledger::Swarm> reply) {
+  on_ledger(counted(std::move(reply)),
+            [self = shared_from_this(), name = std::move(name)](Reply<ledger::Swarm> answer) {
+              auto swarm = self->parts_.ledger.find_swarm(name);
+              if (swarm) return answer(std::move(*swarm));
+              answer.fail(error_of({ledger::Verdict::no_such_swarm, std::nullopt, 0, {}}, swarm_text(name)));
+            });
+}
+
+void Operations::swarm_override(SwarmRequest request, Reply<Nothing> reply) {
+  const auto what = swarm_text(request.name);
+  control(ledger::SwarmOverride{std::move(request.name), std::move(request.fields)}, what, std::move(reply));
+}
+
+void Operations::swarm_scale(const ScaleRequest& request, Reply<Nothing> reply) {
+  if (request.agents_max == 0 || request.agents_min > request.agents_max) {
+    return counted(std::move(reply))
+        .fail(invalid(fmt::format("{} to {} agents cannot be", request.agents_min, request.agents_max),
+                      "give a minimum that is not above the maximum, and a maximum of at least 1"));
+  }
+  swarm_override({request.name,
+                  {{k_field_agents_min, std::to_string(request.agents_min)},
+                   {k_field_agents_max, std::to_string(request.agents_max)}}},
+                 std::move(reply));
+}
+
+void Operations::set_swarm_state(std::string name, ledger::SwarmState state, Reply<Nothing> reply) {
+  const auto what = swarm_text(name);
+  control(ledger::SwarmSetState{std::move(name), state}, what, std::move(reply));
+}
+
+void Operations::swarm_pause(std::string name, Reply<Nothing> reply) {
+  set_swarm_state(std::move(name), ledger::SwarmState::paused, std::move(reply));
+}
+void Operations::swarm_resume(std::string name, Reply<Nothing> reply) {
+  set_swarm_state(std::move(name), ledger::SwarmState::active, std::move(reply));
+}
+void Operations::swarm_drain(std::string name, Reply<Nothing> reply) {
+  set_swarm_state(std::move(name), ledger::SwarmState::draining, std::move(reply));
+}
+void Operations::swarm_stop(std::string name, Reply<Nothing> reply) {
+  set_swarm_state(std::move(name), ledger::SwarmState::stopped, std::move(reply));
+}
+
+void Operations::swarm_remove(std::string name, Reply<Nothing> reply) {
+  const auto what = swarm_text(name);
+  control(ledger::SwarmRemove{std::move(name)}, what, std::move(reply));
+}
+
+void Operations::agent_list(Reply<AgentsAnswer> reply) {
+  on_ledger(counted(std::move(reply)), [self = shared_from_this()](Reply<AgentsAnswer> answer) {
+    const auto* live = self->parts_.agents;
+    answer(AgentsAnswer{self->parts_.ledger.agents(), live != nullptr ? live->agents() : std::vector<LiveAgent>{}});
+  });
+}
+
+void Operations::set_limits(const ledger::Limits& limits, Reply<Nothing> reply) {
+  const std::uint64_t must_be_some[] = {limits.open_tasks,     limits.open_bytes,  limits.swarm_tasks, limits.swarm_bytes,
+                                        limits.finished_tasks, limits.finished_bytes, limits.name_bytes, limits.attempts,
+                                        limits.swarms};
+  for (const auto each : must_be_some) {
+    if (each == 0) return counted(std::move(reply)).fail(invalid("a limit of zero would refuse everything"));
+  }
+  const std::uint64_t largest = limits_.gate.command_bytes / 2;
+  if (limits.params_bytes > largest || limits.result_bytes > largest) {
+    return counted(std::move(reply))
+        .fail(invalid(fmt::format("params and results cannot be larger than {} bytes", largest),
+                      "keep large things elsewhere and pass where they are"));
+  }
+  control(ledger::SetLimits{limits}, "the limits", std::move(reply));
+}
+
+void Operations::status(Reply<NodeStatus> reply) {
+  on_ledger(counted(std::move(reply)), [self = shared_from_this()](Reply<NodeStatus> answer) {
+    const auto events = self->events_.status();
+    NodeStatus status;
+    status.ledger = self->parts_.ledger.counters();
+    status.limits = self->parts_.ledger.limits();
+    status.epoch = self->parts_.ledger.epoch();
+    status.journal = self->parts_.journal.status();
+    status.submits = self->submits_->status();
+    status.controls = self->controls_->status();
+    status.submitted = self->submitted_;
+    status.completed = self->completed_;
+    status.failed = self->failed_;
+    status.cancelled = self->cancelled_;
+    for (std::size_t i = 0; i < k_code_count; ++i) {
+      if (const std::uint64_t count = self->errors_[i]; count != 0) {
+        status.errors.emplace_back(static_cast<Code>(i), count);
+      }
+    }
+    status.waiters = self->waiters_.size();
+    status.events = events.published;
+    status.events_missed = events.missed;
+    status.subscribers = events.subscribers;
+    if (self->parts_.archive == nullptr) return answer(std::move(status));
+    self->on_archive(std::move(answer),
+                     [status = std::move(status)](archive::Store& store, Reply<NodeStatus> last) mutable {
+                       if (const auto count = store.count()) status.archived = *count;
+                       last(std::move(status));
+                     });
+  });
+}
+
+}  // namespace skein::inline v0::operations

@@ -1,0 +1,146 @@
+// Everything that can be asked of a node, in one place: CLI, MCP and REST are ways to call this.
+//
+// All functions may be called from any thread and return at once. An answer comes through the Reply, exactly once: on
+// the journal's thread, on one of the job queues', or on the caller's when the request is turned away. A callback must
+// not block. For callers that may wait there is ask() at the end of this file.
+//
+// `timers` must be quick: nothing that blocks may run on it. `reads` is for the archive's queries, which may take
+// milliseconds. Both, the journal, the ledger and the archive must outlive this. In the end: stop(), then close the
+// journal and stop the job queues.
+//
+// 1. task_submit answers when the task is durable and applied, or says why not. `unknown` is the one answer after which
+//    it may have been accepted all the same.
+// 2. Every wait, queue and page has a limit, see OperationsLimits and what it contains.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <future>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "skein/archive/job_queue.hpp"
+#include "skein/archive/store.hpp"
+#include "skein/operations/event_stream.hpp"
+#include "skein/operations/gate.hpp"
+#include "skein/operations/reply.hpp"
+#include "skein/operations/requests.hpp"
+#include "skein/operations/task_ids.hpp"
+#include "skein/operations/waiters.hpp"
+
+namespace skein::inline v0::operations {
+
+struct OperationsLimits {
+  GateLimits gate;
+  EventLimits events;
+  std::chrono::milliseconds wait_max{50'000};
+  std::size_t waiters = 100'000;
+  std::size_t params_depth = 32;
+  std::size_t page_max = archive::k_page_max;  // tasks in one answer
+};
+
+struct Parts {
+  journal::Journal& journal;
+  ledger::Ledger& ledger;
+  archive::Store* archive = nullptr;  // null: this node keeps none
+  JobQueue& timers;
+  JobQueue& reads;
+  const AgentDirectory* agents = nullptr;  // null: no agent runs here
+  std::uint64_t seed = 0;                  // of task ids; random for a node
+};
+
+class Operations final : public ledger::ChangeSink, public std::enable_shared_from_this<Operations> {
+ public:
+  using Nothing = std::monostate;
+
+  // Listening to the ledger from the beginning.
+  [[nodiscard]] static std::shared_ptr<Operations> start(const Parts& parts, const OperationsLimits& limits = {});
+  // Answers all who wait with `stopped` and lets go of the ledger. Not from a callback.
+  void stop();
+
+  void task_submit(SubmitRequest request, Reply<SubmitAnswer> reply);
+  void task_wait(const WaitRequest& request, ProgressFn progress, Reply<WaitAnswer> reply);
+  void task_status(const StatusRequest& request, Reply<TaskStatus> reply);
+  void task_list(ListRequest request, Reply<ListAnswer> reply);
+  void task_cancel(CancelRequest request, Reply<State> reply);
+  // A new task with the spec of one that failed or was cancelled, also of an archived one.
+  void task_retry(TaskId id, Reply<RetryAnswer> reply);
+
+  void swarm_create(SwarmRequest request, Reply<Nothing> reply);
+  void swarm_list(Reply<std::vector<ledger::Swarm>> reply);
+  void swarm_status(std::string name, Reply<ledger::Swarm> reply);
+  void swarm_override(SwarmRequest request, Reply<Nothing> reply);
+  void swarm_scale(const ScaleRequest& request, Reply<Nothing> reply);
+  void swarm_pause(std::string name, Reply<Nothing> reply);
+  void swarm_resume(std::string name, Reply<Nothing> reply);
+  void swarm_drain(std::string name, Reply<Nothing> reply);
+  void swarm_stop(std::string name, Reply<Nothing> reply);
+  void swarm_remove(std::string name, Reply<Nothing> reply);
+
+  void agent_list(Reply<AgentsAnswer> reply);
+  void set_limits(const ledger::Limits& limits, Reply<Nothing> reply);
+  void status(Reply<NodeStatus> reply);
+  [[nodiscard]] EventStream& events() { return events_; }
+
+  void take(const std::shared_ptr<const ledger::ChangeBatch>& batch) override;
+
+ private:
+  Operations(const Parts& parts, const OperationsLimits& limits);
+
+  // The same reply; errors that go through it are counted.
+  template <class T>
+  Reply<T> counted(Reply<T> reply);
+  // Calls fn(reply) on the journal's thread, where the ledger may be read.
+  template <class T, class Fn>
+  void on_ledger(Reply<T> reply, Fn fn);
+  // Calls fn(archive, reply) where it may block. Without an archive, or when that thread has too much to do, it answers.
+  template <class T, class Fn>
+  void on_archive(Reply<T> reply, Fn fn);
+  // Calls fn(task, reply) with a task of the archive; answers task_not_found when it has none.
+  template <class T, class Fn>
+  void find_archived(TaskId id, Reply<T> reply, Fn fn);
+  // Appends something about a swarm, or about the node as a whole.
+  void control(const ledger::Op& op, std::string what, Reply<Nothing> reply);
+  void set_swarm_state(std::string name, ledger::SwarmState state, Reply<Nothing> reply);
+
+  void submit(std::shared_ptr<ledger::Submit> op, Reply<SubmitAnswer> reply);
+  void settle_dependency(std::shared_ptr<ledger::Submit> op, TaskId dependency, Reply<SubmitAnswer> reply);
+  void retry_archived(const ledger::FinishedTask& old_task, Reply<RetryAnswer> reply);
+  void expire_waiters();
+  void arm_timer();
+
+  const Parts parts_;
+  const OperationsLimits limits_;
+  TaskIds ids_;
+  std::shared_ptr<Gate> submits_;
+  std::shared_ptr<Gate> controls_;  // what ends or steers work may use the room that submits no longer get
+  Waiters waiters_;
+  EventStream events_;
+  std::uint64_t subscription_ = 0;  // to the journal's events
+  std::mutex timer_mutex_;
+  Instant timer_due_ = Instant::max();
+  std::atomic<std::uint64_t> submitted_{0};
+  std::atomic<std::uint64_t> completed_{0};
+  std::atomic<std::uint64_t> failed_{0};
+  std::atomic<std::uint64_t> cancelled_{0};
+  std::array<std::atomic<std::uint64_t>, k_code_count> errors_{};
+};
+
+// Calls an operation and waits for its answer: ask<SubmitAnswer>([&](auto reply) { ops.task_submit(r, move(reply)); }).
+// `unknown` when none came in time. Never from a callback.
+template <class T, class Start>
+[[nodiscard]] Result<T> ask(Start start, std::chrono::milliseconds timeout = std::chrono::seconds(60)) {
+  auto promise = std::make_shared<std::promise<Result<T>>>();
+  auto answer = promise->get_future();
+  start(Reply<T>([promise](Result<T> result) { promise->set_value(std::move(result)); }));
+  if (answer.wait_for(timeout) == std::future_status::ready) return answer.get();
+  return std::unexpected(error_of(journal::Outcome::unknown, "the caller stopped waiting"));
+}
+
+}  // namespace skein::inline v0::operations

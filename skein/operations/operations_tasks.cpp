@@ -1,0 +1,278 @@
+// One task: submit, wait, status, cancel, retry.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "skein/operations/json_check.hpp"
+#include "skein/operations/operations.hpp"
+#include "skein/operations/operations_calls.hpp"
+
+namespace skein::inline v0::operations {
+namespace {
+
+using ledger::OpResult;
+using ledger::Verdict;
+using namespace std::chrono_literals;
+
+constexpr std::chrono::milliseconds k_timeout_min{100};
+
+std::optional<std::uint16_t> priority_of(std::string_view name) {
+  if (name == "normal") return ledger::k_normal;
+  if (name == "low") return ledger::k_low;
+  if (name == "high") return ledger::k_high;
+  if (name == "critical") return ledger::k_critical;
+  return std::nullopt;
+}
+
+std::optional<Error> check(const SubmitRequest& request, const OperationsLimits& limits) {
+  if (request.type.empty()) return invalid("a task needs a type", "say what kind of work it is");
+  if (!priority_of(request.priority)) {
+    return invalid(fmt::format("there is no priority '{}'", request.priority),
+                   "choose low, normal, high or critical");
+  }
+  if (request.attempts == 0) return invalid("a task needs at least one attempt");
+  if (request.timeout != 0ms && request.timeout < k_timeout_min) {
+    return invalid(fmt::format("a timeout of {} ms is too short", request.timeout.count()), "give at least 100 ms");
+  }
+  if (request.delay < 0ms || request.deadline < 0ms) return invalid("a time is negative");
+  if (request.params.size() > limits.gate.command_bytes) {
+    return Error{Code::too_large, fmt::format("{} bytes of params are too many", request.params.size()),
+                 "keep large things elsewhere and send where they are", 0ms};
+  }
+  if (request.params.empty()) return std::nullopt;
+  return check_json(request.params, limits.params_depth);
+}
+
+WallMs after(WallMs now, std::chrono::milliseconds delay) {
+  return delay == 0ms ? 0 : now + static_cast<WallMs>(delay.count());
+}
+
+ledger::TaskSpec spec_of(SubmitRequest&& request, WallMs now) {
+  ledger::TaskSpec spec;
+  spec.swarm = std::move(request.swarm);
+  spec.type = std::move(request.type);
+  spec.capabilities = std::move(request.capabilities);
+  if (!request.params.empty()) spec.params = std::make_shared<const std::string>(std::move(request.params));
+  spec.priority = priority_of(request.priority).value_or(ledger::k_normal);
+  spec.attempts_max = request.attempts;
+  spec.timeout_ms = static_cast<std::uint64_t>(request.timeout.count());
+  spec.not_before = after(now, request.delay);
+  spec.deadline_at = after(now, request.deadline);
+  spec.extras.dependencies = std::move(request.dependencies);
+  spec.extras.key = std::move(request.key);
+  spec.extras.trace = std::move(request.trace);
+  return spec;
+}
+
+std::string task_text(TaskId id) { return "task " + id.text(); }
+
+TaskStatus status_of(ledger::TaskView view) { return {std::move(view.task), std::move(view.finished), false}; }
+TaskStatus status_of(archive::Finished finished) { return {finished->task, finished, true}; }
+
+// What the ledger said to a submit.
+Result<SubmitAnswer> answer_of(TaskId id, const OpResult& result) {
+  const auto state = result.state.value_or(State::queued);
+  switch (result.verdict) {
+    case Verdict::ok:
+    case Verdict::duplicate_id:  // ids are ours and new: it was this very submit, appended again
+      return SubmitAnswer{id, state, false};
+    case Verdict::existing:
+      return SubmitAnswer{result.task, state, result.task != id};
+    default:
+      return std::unexpected(error_of(result, task_text(id)));
+  }
+}
+
+}  // namespace
+
+void Operations::task_submit(SubmitRequest request, Reply<SubmitAnswer> reply) {
+  if (auto error = check(request, limits_)) return counted(std::move(reply)).fail(std::move(*error));
+  const WallMs now = parts_.timers.wall_now();
+  const TaskId id = ids_.next(now);
+  ledger::Op op(ledger::Submit{id, now, spec_of(std::move(request), now)});
+  auto& submit_op = std::get<ledger::Submit>(op);
+  if (!submit_op.spec.extras.dependencies.empty()) {
+    return submit(std::make_shared<ledger::Submit>(std::move(submit_op)), std::move(reply));
+  }
+  submits_->append(op, [self = shared_from_this(), id,
+                        reply = std::move(reply)](const Result<OpResult>& result) mutable {
+    auto answer = result ? answer_of(id, *result) : std::unexpected(result.error());
+    if (answer) self->submitted_.fetch_add(1, std::memory_order_relaxed);
+    if (!answer) self->errors_[static_cast<std::size_t>(answer.error().code)].fetch_add(1, std::memory_order_relaxed);
+    reply(std::move(answer));
+  });
+}
+
+void Operations::submit(std::shared_ptr<ledger::Submit> op, Reply<SubmitAnswer> reply) {
+  submits_->append(ledger::Op(*op), [self = shared_from_this(), op,
+                                     reply = std::move(reply)](const Result<OpResult>& result) mutable {
+    if (!result) return self->counted(std::move(reply)).fail(result.error());
+    if (result->verdict == Verdict::no_such_dependency) {
+      return self->settle_dependency(op, result->task, std::move(reply));
+    }
+    auto answer = answer_of(op->id, *result);
+    if (answer) self->submitted_.fetch_add(1, std::memory_order_relaxed);
+    self->counted(std::move(reply))(std::move(answer));
+  });
+}
+
+// The ledger no longer knows a task that is archived. Completed, it holds up nobody; otherwise there is nothing to wait
+// for.
+void Operations::settle_dependency(std::shared_ptr<ledger::Submit> op, TaskId dependency, Reply<SubmitAnswer> reply) {
+  const OpResult nowhere{Verdict::no_such_dependency, std::nullopt, 0, dependency};
+  if (parts_.archive == nullptr) {
+    return counted(std::move(reply)).fail(error_of(nowhere, task_text(op->id)));
+  }
+  on_archive(std::move(reply), [self = shared_from_this(), op, dependency, nowhere](archive::Store& store,
+                                                                                     Reply<SubmitAnswer> answer) {
+    const auto found = store.find(dependency);
+    if (!found) return self->counted(std::move(answer)).fail(error_of(found.error()));
+    if (!*found) return self->counted(std::move(answer)).fail(error_of(nowhere, task_text(op->id)));
+    const auto state = (*found)->task.state;
+    if (state != State::completed) {
+      return self->counted(std::move(answer))
+          .fail({Code::dependency_failed,
+                 fmt::format("{}, which it waits for, is {}", task_text(dependency), ledger::name_of(state)),
+                 "retry that one and wait for the new task", 0ms});
+    }
+    std::erase(op->spec.extras.dependencies, dependency);
+    self->submit(op, std::move(answer));
+  });
+}
+
+void Operations::task_status(const StatusRequest& request, Reply<TaskStatus> reply) {
+  on_ledger(counted(std::move(reply)), [self = shared_from_this(), request](Reply<TaskStatus> answer) {
+    TaskId id = request.id;
+    if (id.none()) {
+      if (const auto found = self->parts_.ledger.find_key(request.swarm, request.key)) id = found->first;
+      if (id.none()) {
+        return answer.fail({Code::task_not_found,
+                            fmt::format("no task of swarm '{}' has the key '{}'", request.swarm, request.key),
+                            "keys are forgotten in time; list the tasks", 0ms});
+      }
+    }
+    if (auto view = self->parts_.ledger.find(id)) return answer(status_of(std::move(*view)));
+    self->find_archived(id, std::move(answer), [](archive::Finished finished, Reply<TaskStatus> last) {
+      last(status_of(std::move(finished)));
+    });
+  });
+}
+
+void Operations::task_wait(const WaitRequest& request, ProgressFn progress, Reply<WaitAnswer> reply) {
+  const auto timeout = std::clamp(request.timeout, 0ms, limits_.wait_max);
+  const Instant due = later(parts_.timers.now(), timeout);
+  on_ledger(counted(std::move(reply)), [self = shared_from_this(), id = request.id, due,
+                                        progress = std::move(progress)](Reply<WaitAnswer> answer) mutable {
+    auto view = self->parts_.ledger.find(id);
+    if (view && view->finished) return answer(WaitAnswer{status_of(std::move(*view)), true});
+    if (view) {
+      self->waiters_.add({id, due, std::move(progress), std::move(answer)});
+      return self->arm_timer();
+    }
+    self->find_archived(id, std::move(answer), [](archive::Finished finished, Reply<WaitAnswer> last) {
+      last(WaitAnswer{status_of(std::move(finished)), true});
+    });
+  });
+}
+
+void Operations::arm_timer() {
+  const auto due = waiters_.next_due();
+  if (!due) return;
+  const std::lock_guard lock(timer_mutex_);
+  if (*due >= timer_due_) return;
+  const Duration wait = std::max(*due - parts_.timers.now(), Duration::zero());
+  if (parts_.timers.post_after(wait, [self = shared_from_this()] { self->expire_waiters(); })) timer_due_ = *due;
+}
+
+void Operations::expire_waiters() {
+  {
+    const std::lock_guard lock(timer_mutex_);
+    timer_due_ = Instant::max();
+  }
+  for (auto& waiter : waiters_.take_due(parts_.timers.now())) {
+    task_status({waiter.id, {}, {}}, [reply = std::move(waiter.reply)](Result<TaskStatus> status) mutable {
+      if (!status) return reply.fail(std::move(status.error()));
+      const bool finished = status->finished != nullptr;
+      reply(WaitAnswer{std::move(*status), finished});
+    });
+  }
+  arm_timer();
+}
+
+void Operations::task_cancel(CancelRequest request, Reply<State> reply) {
+  const TaskId id = request.id;
+  const ledger::Cancel op{id, parts_.timers.wall_now(), std::move(request.reason)};
+  controls_->append(op, [self = shared_from_this(), id,
+                         reply = counted(std::move(reply))](const Result<OpResult>& result) mutable {
+    if (!result) return reply.fail(result.error());
+    if (result->verdict == Verdict::no_such_task) {
+      return self->find_archived(id, std::move(reply), [id](const archive::Finished& finished, Reply<State> last) {
+        last.fail(error_of({Verdict::already_finished, finished->task.state, 0, {}}, task_text(id)));
+      });
+    }
+    if (result->refused()) return reply.fail(error_of(*result, task_text(id)));
+    reply(result->state.value_or(State::cancelled));
+  });
+}
+
+void Operations::task_retry(TaskId id, Reply<RetryAnswer> reply) {
+  const WallMs now = parts_.timers.wall_now();
+  const TaskId fresh = ids_.next(now);
+  submits_->append(ledger::Retry{id, fresh, now}, [self = shared_from_this(), id, fresh, reply = std::move(reply)](
+                                                      const Result<OpResult>& result) mutable {
+    auto answer = self->counted(std::move(reply));
+    if (!result) return answer.fail(result.error());
+    if (result->verdict == Verdict::no_such_task) {
+      return self->find_archived(id, std::move(answer),
+                                 [self](const archive::Finished& finished, Reply<RetryAnswer> last) {
+                                   self->retry_archived(*finished, std::move(last));
+                                 });
+    }
+    if (result->verdict == Verdict::existing) return answer(RetryAnswer{result->task, result->task != fresh});
+    if (result->refused() && result->verdict != Verdict::duplicate_id) {
+      return answer.fail(error_of(*result, task_text(id)));
+    }
+    self->submitted_.fetch_add(1, std::memory_order_relaxed);
+    answer(RetryAnswer{fresh, false});
+  });
+}
+
+// The ledger has forgotten the old task, so this is a submit; a key of its own makes it happen once.
+void Operations::retry_archived(const ledger::FinishedTask& old_task, Reply<RetryAnswer> reply) {
+  const auto& task = old_task.task;
+  if (task.state == State::completed) {
+    return reply.fail(error_of({Verdict::wrong_state, task.state, 0, {}}, task_text(task.id)));
+  }
+  if (!old_task.retried_as.none()) return reply(RetryAnswer{old_task.retried_as, true});
+  ledger::TaskSpec spec;
+  spec.swarm = task.shape->swarm;
+  spec.type = task.shape->type;
+  spec.capabilities = task.shape->capabilities;
+  spec.params = task.params;
+  spec.priority = task.priority;
+  spec.attempts_max = task.attempts_max;
+  spec.timeout_ms = task.timeout_ms;
+  spec.extras.trace = task.more().trace;
+  spec.extras.retry_of = task.id;
+  spec.extras.key = "retry of " + task.id.text();
+  const WallMs now = parts_.timers.wall_now();
+  const TaskId fresh = ids_.next(now);
+  submits_->append(ledger::Submit{fresh, now, std::move(spec)},
+                   [self = shared_from_this(), old_id = task.id, fresh,
+                    reply = std::move(reply)](const Result<OpResult>& result) mutable {
+                     if (!result) return reply.fail(result.error());
+                     const auto made = answer_of(fresh, *result);
+                     if (!made) return reply.fail(made.error());
+                     self->submitted_.fetch_add(made->existing ? 0 : 1, std::memory_order_relaxed);
+                     const RetryAnswer answer{made->id, made->existing};
+                     self->on_archive(std::move(reply),
+                                      [old_id, answer](archive::Store& store, Reply<RetryAnswer> last) {
+                                        // Should this fail, the new task still names the old one.
+                                        [[maybe_unused]] const auto linked = store.link_retry(old_id, answer.id);
+                                        last(answer);
+                                      });
+                   });
+}
+
+}  // namespace skein::inline v0::operations

@@ -1,0 +1,150 @@
+// What can be asked of a node, and what it answers: the words behind CLI, MCP and REST alike. Plain values.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "skein/journal/journal.hpp"
+#include "skein/ledger/ledger.hpp"
+#include "skein/operations/error.hpp"
+#include "skein/operations/gate.hpp"
+
+namespace skein::inline v0::operations {
+
+using ledger::Fields;
+using ledger::State;
+using ledger::TaskId;
+using ledger::WallMs;
+
+struct SubmitRequest {
+  std::string swarm = "default";
+  std::string type{};
+  std::string params{};                // one JSON value; empty: none
+  std::string priority = "normal";     // low, normal, high or critical
+  std::string key{};                   // of idempotency: the same key again finds the first task
+  std::vector<std::string> capabilities{};
+  std::vector<TaskId> dependencies{};  // it waits until all of these are completed
+  std::uint32_t attempts = 4;          // at most so many, the first included
+  std::chrono::milliseconds timeout{0};   // of each attempt; zero: the type's or the executor's
+  std::chrono::milliseconds delay{0};     // not before this has passed
+  std::chrono::milliseconds deadline{0};  // from now, all attempts together; zero: none
+  std::string trace{};                    // a W3C traceparent
+};
+struct SubmitAnswer {
+  TaskId id;
+  State state = State::queued;
+  bool existing = false;  // the key had this task already
+};
+
+struct TaskStatus {
+  ledger::Task task;
+  std::shared_ptr<const ledger::FinishedTask> finished;  // when it is
+  bool archived = false;                                 // it is in the archive alone
+};
+
+// By id, or else by swarm and key.
+struct StatusRequest {
+  TaskId id{};
+  std::string swarm = "default";
+  std::string key{};
+};
+
+struct WaitRequest {
+  TaskId id{};
+  std::chrono::milliseconds timeout{50'000};  // at most OperationsLimits::wait_max
+};
+struct WaitAnswer {
+  TaskStatus status;
+  bool finished = false;  // false: the time was up
+};
+// Called on the journal's thread with each progress mark; must not block.
+using ProgressFn = std::function<void(TaskId, const ledger::Body& mark)>;
+
+// All that is given must hold. Open tasks come first, the last submitted at the top, then finished ones, the last
+// finished at the top.
+struct ListRequest {
+  std::optional<State> state{};
+  std::string swarm{};
+  std::string type{};
+  std::string text{};  // every word begins a word of the params, the result or the message
+  WallMs finished_from = 0;
+  WallMs finished_before = 0;
+  std::string cursor{};  // of the answer before
+  std::size_t limit = 100;
+};
+// Walked to its end, a list has each task that was there at its beginning once, whatever finishes meanwhile. Those from
+// the archive come without params, result and history.
+struct ListAnswer {
+  std::vector<TaskStatus> tasks;
+  std::string cursor;  // empty at the end
+};
+
+struct CancelRequest {
+  TaskId id{};
+  std::string reason{};
+};
+struct RetryAnswer {
+  TaskId id;              // of the new task
+  bool existing = false;  // it had been retried before
+};
+
+struct SwarmRequest {
+  std::string name{};
+  Fields fields{};
+};
+inline constexpr const char* k_field_agents_min = "agents_min";
+inline constexpr const char* k_field_agents_max = "agents_max";
+struct ScaleRequest {
+  std::string name{};
+  std::uint32_t agents_min = 0;
+  std::uint32_t agents_max = 0;
+};
+
+// An agent that runs, as the layer that runs it tells.
+struct LiveAgent {
+  std::string name;
+  std::string status;
+  std::string swarm;
+  std::vector<std::string> capabilities;
+  std::vector<TaskId> running;
+};
+class AgentDirectory {
+ public:
+  AgentDirectory() = default;
+  AgentDirectory(const AgentDirectory&) = delete;
+  AgentDirectory& operator=(const AgentDirectory&) = delete;
+  virtual ~AgentDirectory() = default;
+  // Any thread; must not block.
+  [[nodiscard]] virtual std::vector<LiveAgent> agents() const = 0;
+};
+struct AgentsAnswer {
+  std::vector<ledger::AgentRecord> named;  // in the config
+  std::vector<LiveAgent> live;
+};
+
+// Everything in it was measured; counts are since the start.
+struct NodeStatus {
+  ledger::Counters ledger;
+  ledger::Limits limits;
+  ledger::Epoch epoch = 0;
+  journal::JournalStatus journal;
+  GateStatus submits;
+  GateStatus controls;
+  std::uint64_t submitted = 0;
+  std::uint64_t completed = 0;
+  std::uint64_t failed = 0;
+  std::uint64_t cancelled = 0;
+  std::vector<std::pair<Code, std::uint64_t>> errors;  // those that occurred
+  std::size_t waiters = 0;
+  std::uint64_t events = 0;
+  std::uint64_t events_missed = 0;  // by all subscribers together
+  std::size_t subscribers = 0;
+  std::optional<std::uint64_t> archived;  // tasks in the archive; nothing when it cannot be read
+};
+
+}  // namespace skein::inline v0::operations
