@@ -1,0 +1,332 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "skein/operations/test_operations.hpp"
+
+namespace skein::inline v0::operations {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using namespace std::chrono_literals;
+
+class TaskOperations : public OperationsTest {
+ protected:
+  TaskOperations() { start(); }
+
+  Answer<WaitAnswer> wait(TaskId id, std::chrono::milliseconds timeout, ProgressFn progress = {}) {
+    return call<WaitAnswer>(
+        [&](auto reply) { ops_->task_wait({id, timeout}, std::move(progress), std::move(reply)); });
+  }
+  Answer<State> cancel(TaskId id) {
+    return call<State>([&](auto reply) { ops_->task_cancel({id, "not needed"}, std::move(reply)); });
+  }
+  Answer<RetryAnswer> retry(TaskId id) {
+    return call<RetryAnswer>([&](auto reply) { ops_->task_retry(id, std::move(reply)); });
+  }
+};
+
+TEST_F(TaskOperations, submits_a_task_with_all_that_was_asked_for) {
+  const auto before = submitted();
+  SubmitRequest request;
+  request.type = "resize";
+  request.params = R"({"file":"a.png"})";
+  request.priority = "critical";
+  request.capabilities = {"gpu"};
+  request.dependencies = {before};
+  request.attempts = 2;
+  request.timeout = 3s;
+  request.delay = 1s;
+  request.deadline = 60s;
+  request.trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+  const auto made = submit(request).value();
+  EXPECT_EQ(made.state, State::blocked);
+  EXPECT_FALSE(made.existing);
+  const auto task = status(made.id).value().task;
+  const WallMs now = jobs_.wall_now();
+  EXPECT_EQ(task.shape->type, "resize");
+  EXPECT_EQ(ledger::view_of(task.params), request.params);
+  EXPECT_EQ(task.priority, ledger::k_critical);
+  EXPECT_EQ(task.shape->capabilities, request.capabilities);
+  EXPECT_EQ(task.more().dependencies, request.dependencies);
+  EXPECT_EQ(task.more().trace, request.trace);
+  EXPECT_EQ(task.attempts_max, 2U);
+  EXPECT_EQ(task.timeout_ms, 3000U);
+  EXPECT_EQ(task.not_before, now + 1000);
+  EXPECT_EQ(task.deadline_at, now + 60'000);
+}
+
+TEST_F(TaskOperations, gives_tasks_ids_of_version_7_that_sort_by_time) {
+  const auto first = submitted();
+  jobs_.advance(2ms);
+  const auto second = submitted();
+  EXPECT_EQ(first.text()[14], '7');
+  EXPECT_LT(first, second);
+  EXPECT_EQ(first.high >> 16U, jobs_.wall_now() - 2);
+}
+
+TEST_F(TaskOperations, answers_the_same_key_with_the_first_task) {
+  SubmitRequest request;
+  request.key = "order-17";
+  const auto first = submit(request).value();
+  const auto again = submit(request).value();
+  EXPECT_EQ(again.id, first.id);
+  EXPECT_TRUE(again.existing);
+  request.key = "order-18";
+  EXPECT_NE(submit(request).value().id, first.id);
+}
+
+TEST_F(TaskOperations, turns_away_what_makes_no_sense) {
+  const auto code = [&](auto change) {
+    SubmitRequest request;
+    request.type = "echo";
+    change(request);
+    return call<SubmitAnswer>([&](auto reply) { ops_->task_submit(request, std::move(reply)); }).code();
+  };
+  EXPECT_EQ(code([](auto& r) { r.type = ""; }), "invalid");
+  EXPECT_EQ(code([](auto& r) { r.type = std::string("a\nb"); }), "invalid");
+  EXPECT_EQ(code([](auto& r) { r.priority = "urgent"; }), "invalid");
+  EXPECT_EQ(code([](auto& r) { r.attempts = 0; }), "invalid");
+  EXPECT_EQ(code([](auto& r) { r.timeout = 5ms; }), "invalid");
+  EXPECT_EQ(code([](auto& r) { r.delay = -1s; }), "invalid");
+  EXPECT_EQ(code([](auto& r) { r.params = "{\"a\":"; }), "invalid_json");
+  EXPECT_EQ(code([](auto& r) { r.params = "{} {}"; }), "invalid_json");
+  EXPECT_EQ(code([](auto& r) { r.params = std::string(33, '[') + std::string(33, ']'); }), "invalid_json");
+  EXPECT_EQ(code([](auto& r) { r.params = std::string(32, '[') + std::string(32, ']'); }), "ok");
+  EXPECT_EQ(code([](auto& r) { r.params = "\"" + std::string(300'000, 'x') + "\""; }), "too_large");
+  EXPECT_EQ(code([](auto& r) { r.params = "\"" + std::string(2'000'000, 'x') + "\""; }), "too_large");
+  EXPECT_EQ(code([](auto& r) { r.swarm = "nowhere"; }), "swarm_not_found");
+  EXPECT_EQ(code([](auto& r) { r.dependencies = {TestWorld::id(99)}; }), "dependency_not_found");
+}
+
+TEST_F(TaskOperations, says_queue_full_with_a_time_to_try_again) {
+  ledger::Limits limits;
+  limits.swarm_tasks = 1;
+  ASSERT_FALSE(world_.apply_one(ledger::SetLimits{limits}).refused());
+  submitted();
+  const auto refused = submit({});
+  EXPECT_EQ(refused.code(), "queue_full");
+  EXPECT_GT(refused.error().retry_after, 0ms);
+  EXPECT_THAT(refused.error().describe(), HasSubstr("the limit is 1"));
+}
+
+TEST_F(TaskOperations, says_ledger_full_and_archive_behind) {
+  ledger::Limits limits;
+  limits.open_tasks = 1;
+  limits.finished_tasks = 1;
+  ASSERT_FALSE(world_.apply_one(ledger::SetLimits{limits}).refused());
+  const auto task = submitted();
+  EXPECT_EQ(submit({}).code(), "ledger_full");
+  world_.complete(task);
+  EXPECT_EQ(submit({}).code(), "archive_behind");
+}
+
+TEST_F(TaskOperations, finds_a_task_wherever_it_is) {
+  start_archiver();
+  const auto task = submitted("[1]");
+  EXPECT_FALSE(status(task).value().finished);
+  world_.complete(task, "[2]");
+  EXPECT_FALSE(status(task).value().archived);
+  archive_all();
+  const auto archived = status(task).value();
+  EXPECT_TRUE(archived.archived);
+  EXPECT_EQ(ledger::view_of(archived.finished->result), "[2]");
+  EXPECT_EQ(ledger::view_of(archived.task.params), "[1]");
+  EXPECT_EQ(status(TestWorld::id(99)).code(), "task_not_found");
+}
+
+TEST_F(TaskOperations, finds_a_task_by_its_key) {
+  SubmitRequest request;
+  request.key = "order-17";
+  const auto task = submit(request).value().id;
+  const auto by_key = [&](const std::string& key) {
+    return call<TaskStatus>([&](auto reply) { ops_->task_status({{}, "default", key}, std::move(reply)); });
+  };
+  EXPECT_EQ(by_key("order-17").value().task.id, task);
+  EXPECT_EQ(by_key("order-18").code(), "task_not_found");
+}
+
+TEST_F(TaskOperations, tells_who_waits_of_progress_and_the_end) {
+  const auto task = submitted();
+  std::vector<std::string> marks;
+  auto first = wait(task, 50s, [&](TaskId, const ledger::Body& mark) { marks.emplace_back(ledger::view_of(mark)); });
+  auto second = wait(task, 50s);
+  const auto fence = world_.assign(task);
+  world_.apply_one(ledger::Progress{task, fence, 1, ledger::body_of("1/2")});
+  EXPECT_FALSE(first.here());
+  world_.apply_one(ledger::Complete{task, fence, 2, ledger::body_of("[3]")});
+  EXPECT_TRUE(first.value().finished);
+  EXPECT_EQ(ledger::view_of(first.value().status.finished->result), "[3]");
+  EXPECT_TRUE(second.value().finished);
+  EXPECT_THAT(marks, ElementsAre("1/2"));
+  EXPECT_TRUE(wait(task, 50s).value().finished) << "finished already: answered at once";
+}
+
+TEST_F(TaskOperations, answers_a_wait_with_the_task_as_it_stands_when_the_time_is_up) {
+  const auto task = submitted();
+  const auto early = wait(task, 10s);
+  const auto late = wait(task, 1h);
+  world_.assign(task);
+  advance(9s);
+  EXPECT_FALSE(early.here());
+  advance(2s);
+  EXPECT_FALSE(early.value().finished);
+  EXPECT_EQ(early.value().status.task.state, State::assigned);
+  EXPECT_FALSE(late.here());
+  advance(40s);
+  EXPECT_TRUE(late.here()) << "nobody waits longer than wait_max";
+  EXPECT_FALSE(late.value().finished);
+}
+
+TEST_F(TaskOperations, waits_for_an_archived_task_too) {
+  start_archiver();
+  const auto task = submitted();
+  world_.complete(task);
+  archive_all();
+  EXPECT_TRUE(wait(task, 1s).value().finished);
+  EXPECT_EQ(wait(TestWorld::id(99), 1s).code(), "task_not_found");
+}
+
+TEST_F(TaskOperations, cancels_open_tasks_and_says_when_it_is_too_late) {
+  start_archiver();
+  const auto task = submitted();
+  EXPECT_EQ(cancel(task).value(), State::cancelled);
+  EXPECT_EQ(cancel(task).code(), "already_finished");
+  archive_all();
+  EXPECT_EQ(cancel(task).code(), "already_finished");
+  EXPECT_THAT(cancel(task).error().describe(), HasSubstr("cancelled"));
+  EXPECT_EQ(cancel(TestWorld::id(99)).code(), "task_not_found");
+}
+
+TEST_F(TaskOperations, retries_a_failed_task_once_and_links_both) {
+  const auto task = submitted("[1]");
+  EXPECT_EQ(retry(task).code(), "wrong_state");
+  world_.fail(task, "broken");
+  const auto fresh = retry(task).value();
+  EXPECT_FALSE(fresh.existing);
+  EXPECT_EQ(status(fresh.id).value().task.more().retry_of, task);
+  EXPECT_EQ(status(task).value().finished->retried_as, fresh.id);
+  EXPECT_EQ(retry(task).value().id, fresh.id);
+  EXPECT_TRUE(retry(task).value().existing);
+}
+
+TEST_F(TaskOperations, retries_an_archived_task_as_well) {
+  start_archiver();
+  const auto task = submitted("[1]");
+  world_.fail(task, "broken");
+  archive_all();
+  const auto fresh = retry(task).value();
+  EXPECT_FALSE(fresh.existing);
+  const auto made = status(fresh.id).value().task;
+  EXPECT_EQ(made.more().retry_of, task);
+  EXPECT_EQ(ledger::view_of(made.params), "[1]");
+  EXPECT_EQ(status(task).value().finished->retried_as, fresh.id);
+  EXPECT_EQ(retry(task).value().id, fresh.id);
+  EXPECT_EQ(retry(TestWorld::id(99)).code(), "task_not_found");
+}
+
+TEST_F(TaskOperations, does_not_retry_what_is_completed) {
+  start_archiver();
+  const auto task = submitted();
+  world_.complete(task);
+  EXPECT_EQ(retry(task).code(), "wrong_state");
+  archive_all();
+  EXPECT_EQ(retry(task).code(), "wrong_state");
+}
+
+TEST_F(TaskOperations, takes_an_archived_dependency_for_what_it_was) {
+  start_archiver();
+  const auto good = submitted();
+  const auto bad = submitted();
+  world_.complete(good);
+  world_.fail(bad, "broken");
+  archive_all();
+  SubmitRequest request;
+  request.dependencies = {good};
+  EXPECT_EQ(submit(request).value().state, State::queued);
+  request.dependencies = {good, bad};
+  EXPECT_EQ(submit(request).code(), "dependency_failed");
+}
+
+TEST_F(TaskOperations, says_that_the_archive_cannot_be_read) {
+  struct Broken final : archive::Store {
+    archive::ArchiveError error{archive::ArchiveError::Kind::corrupt, "archive.sqlite", "malformed"};
+    archive::ArchiveResult<void> insert(std::span<const archive::Finished>) override { return std::unexpected(error); }
+    archive::ArchiveResult<ledger::FinishNumber> last() override { return std::unexpected(error); }
+    archive::ArchiveResult<archive::Finished> find(TaskId) override { return std::unexpected(error); }
+    archive::ArchiveResult<std::vector<archive::Finished>> query(const archive::Query&) override {
+      return std::unexpected(error);
+    }
+    archive::ArchiveResult<bool> link_retry(TaskId, TaskId) override { return std::unexpected(error); }
+    archive::ArchiveResult<std::uint64_t> retain(const archive::Retention&, WallMs, std::uint64_t) override {
+      return std::unexpected(error);
+    }
+    archive::ArchiveResult<std::uint64_t> count() override { return std::unexpected(error); }
+  } broken;
+  stop();
+  archive_ = &broken;
+  start();
+  const auto found = status(TestWorld::id(1));
+  EXPECT_EQ(found.code(), "archive_unavailable");
+  EXPECT_THAT(found.error().describe(), HasSubstr("skein archive rebuild"));
+  EXPECT_EQ(call<ListAnswer>([&](auto reply) { ops_->task_list({}, std::move(reply)); }).code(),
+            "archive_unavailable");
+  EXPECT_EQ(status(submitted()).code(), "ok") << "open tasks need no archive";
+  stop();
+}
+
+TEST_F(TaskOperations, answers_everyone_when_it_stops) {
+  const auto task = submitted();
+  const auto waiting = wait(task, 50s);
+  ops_->stop();
+  EXPECT_EQ(waiting.code(), "stopped");
+  EXPECT_EQ(submit({}).code(), "stopped");
+  EXPECT_EQ(cancel(task).code(), "stopped");
+}
+
+TEST_F(TaskOperations, answers_stopped_when_the_journal_is_closed) {
+  const auto task = submitted();
+  world_.journal().close();
+  Answer<TaskStatus> seen;
+  ops_->task_status({task, {}, {}}, seen.reply());
+  EXPECT_EQ(seen.code(), "stopped");
+  Answer<SubmitAnswer> refused;
+  SubmitRequest request;
+  request.type = "echo";
+  ops_->task_submit(request, refused.reply());
+  EXPECT_EQ(refused.code(), "stopped");
+}
+
+TEST_F(TaskOperations, lets_only_so_many_wait) {
+  stop();
+  OperationsLimits limits;
+  limits.waiters = 2;
+  start(limits);
+  const auto task = submitted();
+  const auto first = wait(task, 50s);
+  const auto second = wait(task, 50s);
+  EXPECT_EQ(wait(task, 50s).code(), "overloaded");
+  world_.complete(task);
+  EXPECT_EQ(first.code(), "ok");
+  EXPECT_EQ(second.code(), "ok");
+}
+
+TEST_F(TaskOperations, serves_thousands_who_wait) {
+  std::vector<TaskId> tasks;
+  for (int i = 0; i < 100; ++i) tasks.push_back(submitted());
+  std::vector<Answer<WaitAnswer>> answers(5000);
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    ops_->task_wait({tasks[i % tasks.size()], 50s}, {}, answers[i].reply());
+  }
+  settle();
+  for (std::size_t i = 0; i < 50; ++i) world_.complete(tasks[i]);
+  advance(51s);
+  std::size_t finished = 0;
+  for (const auto& answer : answers) finished += answer.value().finished ? 1 : 0;
+  EXPECT_EQ(finished, 2500U);
+}
+
+}  // namespace
+}  // namespace skein::inline v0::operations
