@@ -8,6 +8,7 @@ void add_verbs(CLI::App& app) {
   add_log(app);
   add_backup(app);
   add_restore(app);
+  add_archive(app);
 }
 
 }  // namespace skein::cli

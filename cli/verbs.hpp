@@ -14,5 +14,6 @@ void add_demo(CLI::App& app);
 void add_log(CLI::App& app);
 void add_backup(CLI::App& app);
 void add_restore(CLI::App& app);
+void add_archive(CLI::App& app);
 
 }  // namespace skein::cli

@@ -97,13 +97,14 @@ class Page {
             .finished_before = request_.finished_before,
             .limit = room()};
   }
-  // An archive of an earlier state of affairs may have numbers that the ledger has not.
+  // Asked for as many as there is room for, so whenever it may have more, the page is full.
   [[nodiscard]] bool asks_archive() const {
     return archive_ != nullptr && (!request_.state || ledger::is_finished(*request_.state));
   }
 
   std::optional<Error> add_open(Cursor& cursor) {
     std::map<TaskNumber, TaskStatus, std::greater<>> found;  // the last submitted first
+    bool archive_has_more = false;
     if (wants_open()) {
       for (auto& task : ledger_.open_tasks()) {
         if (task.number >= cursor.below || !wants(task)) continue;
@@ -124,6 +125,7 @@ class Page {
       const auto more = archive_->query(since);
       if (!more) return error_of(more.error());
       for (const auto& each : *more) found.emplace(each->task.number, TaskStatus{each->task, each, true});
+      archive_has_more = more->size() == since.limit;
     }
     for (auto& [number, status] : found) {
       if (room() == 0) {
@@ -132,6 +134,10 @@ class Page {
       }
       answer_.tasks.push_back(std::move(status));
       cursor.below = number;
+    }
+    if (archive_has_more) {
+      answer_.cursor = cursor.text();
+      return std::nullopt;
     }
     cursor = {false, cursor.finished_up_to + 1, cursor.finished_up_to};
     return std::nullopt;
@@ -144,18 +150,18 @@ class Page {
       return std::nullopt;
     }
     std::map<FinishNumber, TaskStatus, std::greater<>> found;  // the last finished first
+    bool archive_has_more = false;
     for (const auto& each : ledger_.finished_tasks()) {
       if (each->finish_number >= cursor.below || !wants(*each)) continue;
       found.emplace(each->finish_number, TaskStatus{each->task, each, false});
     }
     if (asks_archive()) {
       auto before = query();
-      // One more than there is room for, to know whether this is the end.
-      before.limit = std::min(room() + 1, archive::k_page_max);
       before.below = cursor.below;
       const auto more = archive_->query(before);
       if (!more) return error_of(more.error());
       for (const auto& each : *more) found.emplace(each->finish_number, TaskStatus{each->task, each, true});
+      archive_has_more = more->size() == before.limit;
     }
     for (auto& [number, status] : found) {
       if (room() == 0) {
@@ -165,8 +171,7 @@ class Page {
       answer_.tasks.push_back(std::move(status));
       cursor.below = number;
     }
-    // As many as an archive gives at once may not be all it has.
-    if (found.size() >= archive::k_page_max) answer_.cursor = cursor.text();
+    if (archive_has_more) answer_.cursor = cursor.text();
     return std::nullopt;
   }
 
