@@ -97,7 +97,8 @@ class Archiver::Loop final : public ledger::ChangeSink, public std::enable_share
     }
     batch.resize(fitting);
     // The job holds the batch until the store has it; should the queue drop it, the next round reads it again.
-    if (!jobs_.post([self = self(), batch = std::move(batch)] { self->insert(batch); })) failed("the job queue is full");
+    if (!jobs_.post([self = self(), batch = std::move(batch)] { self->insert(batch); }))
+      failed("the job queue is full");
   }
 
   void insert(const Batch& batch) {
@@ -181,7 +182,7 @@ class Archiver::Loop final : public ledger::ChangeSink, public std::enable_share
   std::atomic<bool> stopped_{false};
   std::atomic<bool> busy_{false};
   std::atomic<bool> lingering_{false};
-  bool listening_ = false;                 // journal's thread
+  bool listening_ = false;                  // journal's thread
   std::atomic<std::uint64_t> finished_{0};  // in the ledger, about
   std::chrono::milliseconds retry_{limits_.retry_first};
   mutable std::mutex mutex_;

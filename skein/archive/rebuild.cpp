@@ -47,8 +47,8 @@ class Salvage {
   [[nodiscard]] ArchiveResult<void> run(const std::string& path, FinishNumber up_to) {
     auto db = Database::open(path, Database::Mode::write, k_busy_ms);
     if (!db) return note(db.error());
-    auto all = db->prepare(fmt::format("SELECT {} FROM tasks WHERE finish_number > ? ORDER BY finish_number LIMIT ?",
-                                       k_columns));
+    auto all = db->prepare(
+        fmt::format("SELECT {} FROM tasks WHERE finish_number > ? ORDER BY finish_number LIMIT ?", k_columns));
     auto one = db->prepare(fmt::format("SELECT {} FROM tasks WHERE finish_number = ?", k_columns));
     if (!all) return note(all.error());
     if (!one) return note(one.error());
@@ -156,7 +156,8 @@ std::string RebuildReport::describe() const {
   if (old_file) text += fmt::format(", {} from the old archive, kept as {}", from_old, kept_as);
   if (!old_file) text += "; there was no old archive";
   if (!old_error.empty()) text += fmt::format(" (it could not be read to its end: {})", old_error);
-  if (missing != 0) text += fmt::format("; {} finished tasks were found nowhere: lost, or removed by retention", missing);
+  if (missing != 0)
+    text += fmt::format("; {} finished tasks were found nowhere: lost, or removed by retention", missing);
   return text;
 }
 

@@ -117,8 +117,8 @@ ArchiveResult<Database> Database::open(const std::string& path, Mode mode, int b
 
 ArchiveResult<Statement> Database::prepare(std::string_view sql) const {
   sqlite3_stmt* raw = nullptr;
-  const int code = sqlite3_prepare_v3(db_.get(), sql.data(), static_cast<int>(sql.size()), SQLITE_PREPARE_PERSISTENT,
-                                      &raw, nullptr);
+  const int code =
+      sqlite3_prepare_v3(db_.get(), sql.data(), static_cast<int>(sql.size()), SQLITE_PREPARE_PERSISTENT, &raw, nullptr);
   if (code != SQLITE_OK) return std::unexpected(error_of(db_.get(), code, *file_));
   return Statement(raw, file_.get());
 }

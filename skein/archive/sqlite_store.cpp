@@ -110,8 +110,9 @@ ArchiveResult<SqliteStore::Writer> SqliteStore::make_writer(Database db) {
   for (auto* each : {&insert, &insert_words, &find_row, &remove_words, &remove, &set_last, &link}) {
     if (!*each) return std::unexpected(each->error());
   }
-  return Writer{std::move(db),           std::move(*insert), std::move(*insert_words), std::move(*find_row),
-                std::move(*remove_words), std::move(*remove), std::move(*set_last),     std::move(*link)};
+  return Writer{std::move(db),        std::move(*insert),       std::move(*insert_words),
+                std::move(*find_row), std::move(*remove_words), std::move(*remove),
+                std::move(*set_last), std::move(*link)};
 }
 
 ArchiveResult<std::unique_ptr<SqliteStore>> SqliteStore::open(const std::string& path, int busy_ms) {

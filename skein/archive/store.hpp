@@ -36,8 +36,8 @@ struct Query {
   std::string text{};  // every word of it begins a word of the params, the result or the message
   ledger::WallMs finished_from = 0;
   ledger::WallMs finished_before = 0;
-  ledger::FinishNumber above = 0;         // finish numbers greater than this
-  ledger::FinishNumber below = 0;         // finish numbers less than this: the cursor of a page
+  ledger::FinishNumber above = 0;          // finish numbers greater than this
+  ledger::FinishNumber below = 0;          // finish numbers less than this: the cursor of a page
   ledger::TaskNumber submitted_below = 0;  // task numbers less than this: the cursor in the other order
   Order order = Order::last_finished_first;
   std::size_t limit = 100;  // at most k_page_max

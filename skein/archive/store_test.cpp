@@ -129,8 +129,8 @@ TEST_P(Stores, gives_back_all_of_a_task) {
   EXPECT_EQ(got.finished_at, whole.finished_at);
   EXPECT_EQ(got.task.priority, ledger::k_high);
   const auto times = [](const ledger::Task& t) {
-    return std::vector<std::uint64_t>{t.timeout_ms,  t.submitted_at, t.not_before, t.deadline_at,  t.assigned_at,
-                                      t.started_at,  t.fence,        t.attempts,   t.attempts_max, t.deliveries};
+    return std::vector<std::uint64_t>{t.timeout_ms, t.submitted_at, t.not_before, t.deadline_at,  t.assigned_at,
+                                      t.started_at, t.fence,        t.attempts,   t.attempts_max, t.deliveries};
   };
   EXPECT_EQ(times(got.task), times(task));
 }

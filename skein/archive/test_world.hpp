@@ -117,8 +117,7 @@ class TestWorld {
   }
   void fail(ledger::TaskId task, const std::string& message, ledger::WallMs at = 3000) {
     const auto fence = assign(task);
-    const auto answer =
-        apply_one(ledger::Fail{task, fence, at, ledger::ErrorClass::permanent, 0, message});
+    const auto answer = apply_one(ledger::Fail{task, fence, at, ledger::ErrorClass::permanent, 0, message});
     EXPECT_FALSE(answer.refused()) << ledger::name_of(answer.verdict);
   }
   ledger::TaskId finish_new(std::uint64_t n, ledger::TaskSpec spec = {}, const std::string& result = "{\"ok\":true}") {

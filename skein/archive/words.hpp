@@ -8,7 +8,7 @@
 
 namespace skein::inline v0::archive {
 
-inline constexpr std::size_t k_words_max = 16;          // of one search; more are passed over
+inline constexpr std::size_t k_words_max = 16;           // of one search; more are passed over
 inline constexpr std::size_t k_searched_bytes = 16'384;  // of each text: the rest is kept and not searched
 
 // Lower case (ASCII), at most `at_most`.

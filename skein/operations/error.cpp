@@ -17,11 +17,12 @@ constexpr milliseconds k_later{1000};
 
 std::string_view name_of(Code code) {
   static constexpr std::string_view k_names[] = {
-      "invalid",           "invalid_json",         "too_large",         "bad_cursor",   "task_not_found",
-      "swarm_not_found",   "agent_not_found",      "dependency_not_found", "dependency_failed", "swarm_exists",
-      "swarm_closed",      "swarm_busy",           "already_finished",  "wrong_state",  "queue_full",
-      "ledger_full",       "archive_behind",       "overloaded",        "not_leader",   "unknown",
-      "stopped",           "archive_unavailable",  "internal"};
+      "invalid",           "invalid_json",        "too_large",       "bad_cursor",
+      "task_not_found",    "swarm_not_found",     "agent_not_found", "dependency_not_found",
+      "dependency_failed", "swarm_exists",        "swarm_closed",    "swarm_busy",
+      "already_finished",  "wrong_state",         "queue_full",      "ledger_full",
+      "archive_behind",    "overloaded",          "not_leader",      "unknown",
+      "stopped",           "archive_unavailable", "internal"};
   static_assert(std::size(k_names) == k_code_count);
   return k_names[static_cast<std::size_t>(code)];
 }
@@ -42,7 +43,8 @@ Error error_of(const ledger::OpResult& result, std::string_view what) {
   const auto state = result.state ? ledger::name_of(*result.state) : std::string_view("unknown");
   switch (result.verdict) {
     case Verdict::malformed:
-      return invalid(fmt::format("{} was not understood", what), "check names and numbers; names have no odd characters");
+      return invalid(fmt::format("{} was not understood", what),
+                     "check names and numbers; names have no odd characters");
     case Verdict::too_large:
       return {Code::too_large, fmt::format("{} is larger than allowed, the limit is {}", what, result.number),
               "send less, or keep large things elsewhere and send where they are", 0ms};
@@ -50,7 +52,8 @@ Error error_of(const ledger::OpResult& result, std::string_view what) {
       return {Code::task_not_found, fmt::format("there is no {}", what), "check the id; old tasks are removed in time",
               0ms};
     case Verdict::no_such_swarm:
-      return {Code::swarm_not_found, fmt::format("there is no swarm for {}", what), "create it, or list the swarms", 0ms};
+      return {Code::swarm_not_found, fmt::format("there is no swarm for {}", what), "create it, or list the swarms",
+              0ms};
     case Verdict::no_such_agent:
       return {Code::agent_not_found, fmt::format("there is no {}", what), "list the agents", 0ms};
     case Verdict::no_such_dependency:
@@ -89,7 +92,8 @@ Error error_of(journal::Outcome outcome, const std::string& why, const std::stri
       return {Code::not_leader, leader.empty() ? "no leader is known" : fmt::format("the leader is {}", leader),
               leader.empty() ? "try again soon" : "ask that node", k_soon};
     case Outcome::overloaded:
-      return {Code::overloaded, fmt::format("too much at once ({})", why), "try again later; nothing was done", k_later};
+      return {Code::overloaded, fmt::format("too much at once ({})", why), "try again later; nothing was done",
+              k_later};
     case Outcome::unknown:
       return {Code::unknown, fmt::format("no answer came in time ({})", why),
               "it may have been done: ask by the task's id or idempotency key, or send it again with the same key",

@@ -30,7 +30,7 @@ std::string_view name_of(TaskQueued::Why why) {
 }
 
 std::string_view name_of(journal::JournalEvent::Kind kind) {
-  static constexpr std::string_view k_names[] = {"leader_elected", "leader_lost",     "quorum_lost",
+  static constexpr std::string_view k_names[] = {"leader_elected",  "leader_lost",    "quorum_lost",
                                                  "quorum_restored", "snapshot_taken", "snapshot_failed",
                                                  "disk_low",        "disk_ok",        "stopped"};
   return k_names[static_cast<std::size_t>(kind)];
@@ -118,9 +118,9 @@ bool is_wanted(const Event& event, const EventFilter& filter) {
 
 std::string_view name_of(Event::Kind kind) {
   static constexpr std::string_view k_names[] = {
-      "task_queued",    "task_blocked",   "task_assigned",  "task_started",  "task_progress",
-      "task_completed", "task_failed",    "task_cancelled", "task_aged",     "task_retried",
-      "swarm_changed",  "swarm_removed",  "agent_changed",  "agent_removed", "dispatch_taken",
+      "task_queued",    "task_blocked",   "task_assigned",  "task_started",    "task_progress",
+      "task_completed", "task_failed",    "task_cancelled", "task_aged",       "task_retried",
+      "swarm_changed",  "swarm_removed",  "agent_changed",  "agent_removed",   "dispatch_taken",
       "keys_evicted",   "tasks_archived", "limits_changed", "version_changed", "journal"};
   static_assert(std::size(k_names) == k_event_kinds);
   return k_names[static_cast<std::size_t>(kind)];

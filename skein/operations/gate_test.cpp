@@ -27,9 +27,15 @@ class ScriptedJournal final : public journal::Journal {
   void append(journal::Batch batch, journal::AnswerFn done, journal::Urgency) override {
     appended.push_back({std::move(batch), std::move(done)});
   }
-  void read(journal::Position, journal::ReadFn fn) override { fn({Outcome::applied, position, {}}); }
+  void read(journal::Position, journal::ReadFn fn) override {
+    journal::ReadAnswer answer;
+    answer.outcome = Outcome::applied;
+    answer.position = position;
+    fn(std::move(answer));
+  }
   void snapshot(journal::SnapshotFn) override {}
-  void trim() override {}
+  void trim(journal::Position) override {}
+  void set_trim_limit(journal::Position) override {}
   std::uint64_t subscribe(journal::EventFn) override { return 1; }
   void unsubscribe(std::uint64_t) override {}
   std::optional<std::string> leader() const override { return "self"; }

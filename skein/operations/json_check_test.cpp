@@ -17,7 +17,8 @@ TEST(JsonCheck, accepts_one_value_of_any_kind) {
 }
 
 TEST(JsonCheck, refuses_everything_else_and_says_where) {
-  for (const char* text : {"", " ", "{", "{a:1}", "[1,]", "01", "nul", "\"\xff\"", "{}x", "// no\n1", "NaN", "\"a\nb\""}) {
+  for (const char* text :
+       {"", " ", "{", "{a:1}", "[1,]", "01", "nul", "\"\xff\"", "{}x", "// no\n1", "NaN", "\"a\nb\""}) {
     const auto error = check_json(text, 8);
     ASSERT_TRUE(error) << text;
     EXPECT_EQ(error->code, Code::invalid_json);

@@ -23,8 +23,8 @@ Operations::Operations(const Parts& parts, const OperationsLimits& limits)
     : parts_(parts),
       limits_(limits),
       ids_(parts.seed),
-      submits_(std::make_shared<Gate>(parts.journal, parts.timers, journal::Urgency::ordinary,
-                                      space_of(parts.seed, 0), limits.gate)),
+      submits_(std::make_shared<Gate>(parts.journal, parts.timers, journal::Urgency::ordinary, space_of(parts.seed, 0),
+                                      limits.gate)),
       controls_(std::make_shared<Gate>(parts.journal, parts.timers, journal::Urgency::completion,
                                        space_of(parts.seed, 1), limits.gate)),
       waiters_(limits.waiters),
@@ -70,12 +70,12 @@ void Operations::take(const std::shared_ptr<const ledger::ChangeBatch>& batch) {
 }
 
 void Operations::control(const ledger::Op& op, std::string what, Reply<Nothing> reply) {
-  controls_->append(op, [what = std::move(what),
-                         reply = counted(std::move(reply))](const Result<ledger::OpResult>& result) mutable {
-    if (!result) return reply.fail(result.error());
-    if (result->refused()) return reply.fail(error_of(*result, what));
-    reply(Nothing{});
-  });
+  controls_->append(
+      op, [what = std::move(what), reply = counted(std::move(reply))](const Result<ledger::OpResult>& result) mutable {
+        if (!result) return reply.fail(result.error());
+        if (result->refused()) return reply.fail(error_of(*result, what));
+        reply(Nothing{});
+      });
 }
 
 void Operations::swarm_create(SwarmRequest request, Reply<Nothing> reply) {
@@ -155,9 +155,9 @@ void Operations::agent_list(Reply<AgentsAnswer> reply) {
 }
 
 void Operations::set_limits(const ledger::Limits& limits, Reply<Nothing> reply) {
-  const std::uint64_t must_be_some[] = {limits.open_tasks,     limits.open_bytes,  limits.swarm_tasks, limits.swarm_bytes,
-                                        limits.finished_tasks, limits.finished_bytes, limits.name_bytes, limits.attempts,
-                                        limits.swarms};
+  const std::uint64_t must_be_some[] = {limits.open_tasks,  limits.open_bytes,     limits.swarm_tasks,
+                                        limits.swarm_bytes, limits.finished_tasks, limits.finished_bytes,
+                                        limits.name_bytes,  limits.attempts,       limits.swarms};
   for (const auto each : must_be_some) {
     if (each == 0) return counted(std::move(reply)).fail(invalid("a limit of zero would refuse everything"));
   }

@@ -99,7 +99,8 @@ class Operations final : public ledger::ChangeSink, public std::enable_shared_fr
   // Calls fn(reply) on the journal's thread, where the ledger may be read.
   template <class T, class Fn>
   void on_ledger(Reply<T> reply, Fn fn);
-  // Calls fn(archive, reply) where it may block. Without an archive, or when that thread has too much to do, it answers.
+  // Calls fn(archive, reply) where it may block. Without an archive, or when that thread has too much to do, it
+  // answers.
   template <class T, class Fn>
   void on_archive(Reply<T> reply, Fn fn);
   // Calls fn(task, reply) with a task of the archive; answers task_not_found when it has none.

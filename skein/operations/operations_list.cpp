@@ -23,12 +23,10 @@ using ledger::TaskNumber;
 
 struct Cursor {
   bool in_open = true;
-  std::uint64_t below = 0;     // a task number while in_open, a finish number afterwards
+  std::uint64_t below = 0;          // a task number while in_open, a finish number afterwards
   FinishNumber finished_up_to = 0;  // F
 
-  [[nodiscard]] std::string text() const {
-    return fmt::format("{}{}.{}", in_open ? 'o' : 'f', below, finished_up_to);
-  }
+  [[nodiscard]] std::string text() const { return fmt::format("{}{}.{}", in_open ? 'o' : 'f', below, finished_up_to); }
   static std::optional<Cursor> parse(std::string_view text) {
     Cursor cursor;
     if (text.empty() || (text[0] != 'o' && text[0] != 'f')) return std::nullopt;
@@ -57,8 +55,10 @@ class Page {
     } else if (const auto parsed = Cursor::parse(request_.cursor)) {
       cursor = *parsed;
     } else {
-      return std::unexpected(Error{Code::bad_cursor, fmt::format("'{}' is no cursor of a list", request_.cursor),
-                                   "pass the cursor of the page before, or none to begin", {}});
+      return std::unexpected(Error{Code::bad_cursor,
+                                   fmt::format("'{}' is no cursor of a list", request_.cursor),
+                                   "pass the cursor of the page before, or none to begin",
+                                   {}});
     }
     if (cursor.in_open) {
       if (const auto error = add_open(cursor)) return std::unexpected(*error);
@@ -84,9 +84,7 @@ class Page {
     return words_.empty() ||
            archive::has_words(words_, {ledger::view_of(each.task.params), ledger::view_of(each.result), each.message});
   }
-  [[nodiscard]] bool wants_open() const {
-    return request_.finished_from == 0 && request_.finished_before == 0;
-  }
+  [[nodiscard]] bool wants_open() const { return request_.finished_from == 0 && request_.finished_before == 0; }
 
   [[nodiscard]] archive::Query query() const {
     return {.state = request_.state,

@@ -35,8 +35,7 @@ TEST_F(SwarmOperations, creates_and_lists_swarms) {
   EXPECT_EQ(create("blue"), "swarm_exists");
   EXPECT_EQ(create(""), "invalid");
   EXPECT_EQ(create("a\tb"), "invalid");
-  const auto all =
-      call<std::vector<ledger::Swarm>>([&](auto reply) { ops_->swarm_list(std::move(reply)); }).value();
+  const auto all = call<std::vector<ledger::Swarm>>([&](auto reply) { ops_->swarm_list(std::move(reply)); }).value();
   std::vector<std::string> names;
   for (const auto& each : all) names.push_back(each.name);
   EXPECT_THAT(names, ElementsAre("blue", "default"));

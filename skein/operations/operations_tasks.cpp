@@ -28,8 +28,7 @@ std::optional<std::uint16_t> priority_of(std::string_view name) {
 std::optional<Error> check(const SubmitRequest& request, const OperationsLimits& limits) {
   if (request.type.empty()) return invalid("a task needs a type", "say what kind of work it is");
   if (!priority_of(request.priority)) {
-    return invalid(fmt::format("there is no priority '{}'", request.priority),
-                   "choose low, normal, high or critical");
+    return invalid(fmt::format("there is no priority '{}'", request.priority), "choose low, normal, high or critical");
   }
   if (request.attempts == 0) return invalid("a task needs at least one attempt");
   if (request.timeout != 0ms && request.timeout < k_timeout_min) {
@@ -95,26 +94,27 @@ void Operations::task_submit(SubmitRequest request, Reply<SubmitAnswer> reply) {
   if (!submit_op.spec.extras.dependencies.empty()) {
     return submit(std::make_shared<ledger::Submit>(std::move(submit_op)), std::move(reply));
   }
-  submits_->append(op, [self = shared_from_this(), id,
-                        reply = std::move(reply)](const Result<OpResult>& result) mutable {
-    auto answer = result ? answer_of(id, *result) : std::unexpected(result.error());
-    if (answer) self->submitted_.fetch_add(1, std::memory_order_relaxed);
-    if (!answer) self->errors_[static_cast<std::size_t>(answer.error().code)].fetch_add(1, std::memory_order_relaxed);
-    reply(std::move(answer));
-  });
+  submits_->append(
+      op, [self = shared_from_this(), id, reply = std::move(reply)](const Result<OpResult>& result) mutable {
+        auto answer = result ? answer_of(id, *result) : std::unexpected(result.error());
+        if (answer) self->submitted_.fetch_add(1, std::memory_order_relaxed);
+        if (!answer)
+          self->errors_[static_cast<std::size_t>(answer.error().code)].fetch_add(1, std::memory_order_relaxed);
+        reply(std::move(answer));
+      });
 }
 
 void Operations::submit(std::shared_ptr<ledger::Submit> op, Reply<SubmitAnswer> reply) {
-  submits_->append(ledger::Op(*op), [self = shared_from_this(), op,
-                                     reply = std::move(reply)](const Result<OpResult>& result) mutable {
-    if (!result) return self->counted(std::move(reply)).fail(result.error());
-    if (result->verdict == Verdict::no_such_dependency) {
-      return self->settle_dependency(op, result->task, std::move(reply));
-    }
-    auto answer = answer_of(op->id, *result);
-    if (answer) self->submitted_.fetch_add(1, std::memory_order_relaxed);
-    self->counted(std::move(reply))(std::move(answer));
-  });
+  submits_->append(ledger::Op(*op),
+                   [self = shared_from_this(), op, reply = std::move(reply)](const Result<OpResult>& result) mutable {
+                     if (!result) return self->counted(std::move(reply)).fail(result.error());
+                     if (result->verdict == Verdict::no_such_dependency) {
+                       return self->settle_dependency(op, result->task, std::move(reply));
+                     }
+                     auto answer = answer_of(op->id, *result);
+                     if (answer) self->submitted_.fetch_add(1, std::memory_order_relaxed);
+                     self->counted(std::move(reply))(std::move(answer));
+                   });
 }
 
 // The ledger no longer knows a task that is archived. Completed, it holds up nobody; otherwise there is nothing to wait
@@ -124,21 +124,21 @@ void Operations::settle_dependency(std::shared_ptr<ledger::Submit> op, TaskId de
   if (parts_.archive == nullptr) {
     return counted(std::move(reply)).fail(error_of(nowhere, task_text(op->id)));
   }
-  on_archive(std::move(reply), [self = shared_from_this(), op, dependency, nowhere](archive::Store& store,
-                                                                                     Reply<SubmitAnswer> answer) {
-    const auto found = store.find(dependency);
-    if (!found) return self->counted(std::move(answer)).fail(error_of(found.error()));
-    if (!*found) return self->counted(std::move(answer)).fail(error_of(nowhere, task_text(op->id)));
-    const auto state = (*found)->task.state;
-    if (state != State::completed) {
-      return self->counted(std::move(answer))
-          .fail({Code::dependency_failed,
-                 fmt::format("{}, which it waits for, is {}", task_text(dependency), ledger::name_of(state)),
-                 "retry that one and wait for the new task", 0ms});
-    }
-    std::erase(op->spec.extras.dependencies, dependency);
-    self->submit(op, std::move(answer));
-  });
+  on_archive(std::move(reply),
+             [self = shared_from_this(), op, dependency, nowhere](archive::Store& store, Reply<SubmitAnswer> answer) {
+               const auto found = store.find(dependency);
+               if (!found) return self->counted(std::move(answer)).fail(error_of(found.error()));
+               if (!*found) return self->counted(std::move(answer)).fail(error_of(nowhere, task_text(op->id)));
+               const auto state = (*found)->task.state;
+               if (state != State::completed) {
+                 return self->counted(std::move(answer))
+                     .fail({Code::dependency_failed,
+                            fmt::format("{}, which it waits for, is {}", task_text(dependency), ledger::name_of(state)),
+                            "retry that one and wait for the new task", 0ms});
+               }
+               std::erase(op->spec.extras.dependencies, dependency);
+               self->submit(op, std::move(answer));
+             });
 }
 
 void Operations::task_status(const StatusRequest& request, Reply<TaskStatus> reply) {
@@ -203,24 +203,24 @@ void Operations::expire_waiters() {
 void Operations::task_cancel(CancelRequest request, Reply<State> reply) {
   const TaskId id = request.id;
   const ledger::Cancel op{id, parts_.timers.wall_now(), std::move(request.reason)};
-  controls_->append(op, [self = shared_from_this(), id,
-                         reply = counted(std::move(reply))](const Result<OpResult>& result) mutable {
-    if (!result) return reply.fail(result.error());
-    if (result->verdict == Verdict::no_such_task) {
-      return self->find_archived(id, std::move(reply), [id](const archive::Finished& finished, Reply<State> last) {
-        last.fail(error_of({Verdict::already_finished, finished->task.state, 0, {}}, task_text(id)));
+  controls_->append(
+      op, [self = shared_from_this(), id, reply = counted(std::move(reply))](const Result<OpResult>& result) mutable {
+        if (!result) return reply.fail(result.error());
+        if (result->verdict == Verdict::no_such_task) {
+          return self->find_archived(id, std::move(reply), [id](const archive::Finished& finished, Reply<State> last) {
+            last.fail(error_of({Verdict::already_finished, finished->task.state, 0, {}}, task_text(id)));
+          });
+        }
+        if (result->refused()) return reply.fail(error_of(*result, task_text(id)));
+        reply(result->state.value_or(State::cancelled));
       });
-    }
-    if (result->refused()) return reply.fail(error_of(*result, task_text(id)));
-    reply(result->state.value_or(State::cancelled));
-  });
 }
 
 void Operations::task_retry(TaskId id, Reply<RetryAnswer> reply) {
   const WallMs now = parts_.timers.wall_now();
   const TaskId fresh = ids_.next(now);
-  submits_->append(ledger::Retry{id, fresh, now}, [self = shared_from_this(), id, fresh, reply = std::move(reply)](
-                                                      const Result<OpResult>& result) mutable {
+  submits_->append(ledger::Retry{id, fresh, now}, [self = shared_from_this(), id, fresh,
+                                                   reply = std::move(reply)](const Result<OpResult>& result) mutable {
     auto answer = self->counted(std::move(reply));
     if (!result) return answer.fail(result.error());
     if (result->verdict == Verdict::no_such_task) {
@@ -258,21 +258,20 @@ void Operations::retry_archived(const ledger::FinishedTask& old_task, Reply<Retr
   spec.extras.key = "retry of " + task.id.text();
   const WallMs now = parts_.timers.wall_now();
   const TaskId fresh = ids_.next(now);
-  submits_->append(ledger::Submit{fresh, now, std::move(spec)},
-                   [self = shared_from_this(), old_id = task.id, fresh,
-                    reply = std::move(reply)](const Result<OpResult>& result) mutable {
-                     if (!result) return reply.fail(result.error());
-                     const auto made = answer_of(fresh, *result);
-                     if (!made) return reply.fail(made.error());
-                     self->submitted_.fetch_add(made->existing ? 0 : 1, std::memory_order_relaxed);
-                     const RetryAnswer answer{made->id, made->existing};
-                     self->on_archive(std::move(reply),
-                                      [old_id, answer](archive::Store& store, Reply<RetryAnswer> last) {
-                                        // Should this fail, the new task still names the old one.
-                                        [[maybe_unused]] const auto linked = store.link_retry(old_id, answer.id);
-                                        last(answer);
-                                      });
-                   });
+  submits_->append(
+      ledger::Submit{fresh, now, std::move(spec)}, [self = shared_from_this(), old_id = task.id, fresh,
+                                                    reply = std::move(reply)](const Result<OpResult>& result) mutable {
+        if (!result) return reply.fail(result.error());
+        const auto made = answer_of(fresh, *result);
+        if (!made) return reply.fail(made.error());
+        self->submitted_.fetch_add(made->existing ? 0 : 1, std::memory_order_relaxed);
+        const RetryAnswer answer{made->id, made->existing};
+        self->on_archive(std::move(reply), [old_id, answer](archive::Store& store, Reply<RetryAnswer> last) {
+          // Should this fail, the new task still names the old one.
+          [[maybe_unused]] const auto linked = store.link_retry(old_id, answer.id);
+          last(answer);
+        });
+      });
 }
 
 }  // namespace skein::inline v0::operations

@@ -17,8 +17,7 @@ class TaskOperations : public OperationsTest {
   TaskOperations() { start(); }
 
   Answer<WaitAnswer> wait(TaskId id, std::chrono::milliseconds timeout, ProgressFn progress = {}) {
-    return call<WaitAnswer>(
-        [&](auto reply) { ops_->task_wait({id, timeout}, std::move(progress), std::move(reply)); });
+    return call<WaitAnswer>([&](auto reply) { ops_->task_wait({id, timeout}, std::move(progress), std::move(reply)); });
   }
   Answer<State> cancel(TaskId id) {
     return call<State>([&](auto reply) { ops_->task_cancel({id, "not needed"}, std::move(reply)); });
@@ -271,8 +270,7 @@ TEST_F(TaskOperations, says_that_the_archive_cannot_be_read) {
   const auto found = status(TestWorld::id(1));
   EXPECT_EQ(found.code(), "archive_unavailable");
   EXPECT_THAT(found.error().describe(), HasSubstr("skein archive rebuild"));
-  EXPECT_EQ(call<ListAnswer>([&](auto reply) { ops_->task_list({}, std::move(reply)); }).code(),
-            "archive_unavailable");
+  EXPECT_EQ(call<ListAnswer>([&](auto reply) { ops_->task_list({}, std::move(reply)); }).code(), "archive_unavailable");
   EXPECT_EQ(status(submitted()).code(), "ok") << "open tasks need no archive";
   stop();
 }

@@ -24,12 +24,12 @@ using ledger::WallMs;
 struct SubmitRequest {
   std::string swarm = "default";
   std::string type{};
-  std::string params{};                // one JSON value; empty: none
-  std::string priority = "normal";     // low, normal, high or critical
-  std::string key{};                   // of idempotency: the same key again finds the first task
+  std::string params{};             // one JSON value; empty: none
+  std::string priority = "normal";  // low, normal, high or critical
+  std::string key{};                // of idempotency: the same key again finds the first task
   std::vector<std::string> capabilities{};
-  std::vector<TaskId> dependencies{};  // it waits until all of these are completed
-  std::uint32_t attempts = 4;          // at most so many, the first included
+  std::vector<TaskId> dependencies{};     // it waits until all of these are completed
+  std::uint32_t attempts = 4;             // at most so many, the first included
   std::chrono::milliseconds timeout{0};   // of each attempt; zero: the type's or the executor's
   std::chrono::milliseconds delay{0};     // not before this has passed
   std::chrono::milliseconds deadline{0};  // from now, all attempts together; zero: none

@@ -1,6 +1,6 @@
 // Makes task ids: UUIDs of version 7, whose first 48 bits are the time, so that they sort by it. Any thread, without a
-// lock: each id takes one step of a shared counter and mixes it. Two programs make the same id only when their seeds are
-// equal; the seed is handed in, random for a node and fixed for a simulation.
+// lock: each id takes one step of a shared counter and mixes it. Two programs make the same id only when their seeds
+// are equal; the seed is handed in, random for a node and fixed for a simulation.
 #pragma once
 
 #include <atomic>
