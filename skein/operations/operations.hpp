@@ -110,8 +110,8 @@ class Operations final : public ledger::ChangeSink, public std::enable_shared_fr
   void control(const ledger::Op& op, std::string what, Reply<Nothing> reply);
   void set_swarm_state(std::string name, ledger::SwarmState state, Reply<Nothing> reply);
 
-  void submit(std::shared_ptr<ledger::Submit> op, Reply<SubmitAnswer> reply);
-  void settle_dependency(std::shared_ptr<ledger::Submit> op, TaskId dependency, Reply<SubmitAnswer> reply);
+  void submit(const std::shared_ptr<ledger::Submit>& op, Reply<SubmitAnswer> reply);
+  void settle_dependency(const std::shared_ptr<ledger::Submit>& op, TaskId dependency, Reply<SubmitAnswer> reply);
   void retry_archived(const ledger::FinishedTask& old_task, Reply<RetryAnswer> reply);
   void expire_waiters();
   void arm_timer();

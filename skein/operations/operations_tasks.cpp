@@ -67,7 +67,7 @@ ledger::TaskSpec spec_of(SubmitRequest&& request, WallMs now) {
 std::string task_text(TaskId id) { return "task " + id.text(); }
 
 TaskStatus status_of(ledger::TaskView view) { return {std::move(view.task), std::move(view.finished), false}; }
-TaskStatus status_of(archive::Finished finished) { return {finished->task, finished, true}; }
+TaskStatus status_of(const archive::Finished& finished) { return {finished->task, finished, true}; }
 
 // What the ledger said to a submit.
 Result<SubmitAnswer> answer_of(TaskId id, const OpResult& result) {
@@ -104,7 +104,7 @@ void Operations::task_submit(SubmitRequest request, Reply<SubmitAnswer> reply) {
       });
 }
 
-void Operations::submit(std::shared_ptr<ledger::Submit> op, Reply<SubmitAnswer> reply) {
+void Operations::submit(const std::shared_ptr<ledger::Submit>& op, Reply<SubmitAnswer> reply) {
   submits_->append(ledger::Op(*op),
                    [self = shared_from_this(), op, reply = std::move(reply)](const Result<OpResult>& result) mutable {
                      if (!result) return self->counted(std::move(reply)).fail(result.error());
@@ -119,7 +119,8 @@ void Operations::submit(std::shared_ptr<ledger::Submit> op, Reply<SubmitAnswer> 
 
 // The ledger no longer knows a task that is archived. Completed, it holds up nobody; otherwise there is nothing to wait
 // for.
-void Operations::settle_dependency(std::shared_ptr<ledger::Submit> op, TaskId dependency, Reply<SubmitAnswer> reply) {
+void Operations::settle_dependency(const std::shared_ptr<ledger::Submit>& op, TaskId dependency,
+                                   Reply<SubmitAnswer> reply) {
   const OpResult nowhere{Verdict::no_such_dependency, std::nullopt, 0, dependency};
   if (parts_.archive == nullptr) {
     return counted(std::move(reply)).fail(error_of(nowhere, task_text(op->id)));
@@ -153,9 +154,8 @@ void Operations::task_status(const StatusRequest& request, Reply<TaskStatus> rep
       }
     }
     if (auto view = self->parts_.ledger.find(id)) return answer(status_of(std::move(*view)));
-    self->find_archived(id, std::move(answer), [](archive::Finished finished, Reply<TaskStatus> last) {
-      last(status_of(std::move(finished)));
-    });
+    self->find_archived(id, std::move(answer),
+                        [](const archive::Finished& finished, Reply<TaskStatus> last) { last(status_of(finished)); });
   });
 }
 
@@ -170,8 +170,8 @@ void Operations::task_wait(const WaitRequest& request, ProgressFn progress, Repl
       self->waiters_.add({id, due, std::move(progress), std::move(answer)});
       return self->arm_timer();
     }
-    self->find_archived(id, std::move(answer), [](archive::Finished finished, Reply<WaitAnswer> last) {
-      last(WaitAnswer{status_of(std::move(finished)), true});
+    self->find_archived(id, std::move(answer), [](const archive::Finished& finished, Reply<WaitAnswer> last) {
+      last(WaitAnswer{status_of(finished), true});
     });
   });
 }
