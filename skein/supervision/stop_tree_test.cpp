@@ -40,21 +40,28 @@ TEST_F(StopTree, kills_and_names_who_takes_too_long) {
 TEST(StopTreeForReal, returns_at_the_deadline_and_names_the_stuck) {
   struct Block {};
   struct Stuck {
-    explicit Stuck(std::atomic<bool>* free) : free_(free) {}
+    Stuck(std::atomic<bool>* begun, std::atomic<bool>* free) : begun_(begun), free_(free) {}
     void handle_info(Self /*self*/, Message message) {
-      if (message.is<Block>()) free_->wait(false);
+      if (!message.is<Block>()) return;
+      *begun_ = true;
+      begun_->notify_all();
+      free_->wait(false);
     }
+    std::atomic<bool>* begun_;
     std::atomic<bool>* free_;
   };
+  std::atomic<bool> begun = false;
   std::atomic<bool> free = false;
   RuntimeOptions options;
   options.workers = 2;
   options.report_stuck = [](const StuckReport&) {};
   Runtime rt(options);
-  const StartResult started = start_supervisor(rt, tree(Strategy::one_for_one, 1, 5s, {child<Stuck>("stuck", &free)}));
+  const StartResult started =
+      start_supervisor(rt, tree(Strategy::one_for_one, 1, 5s, {child<Stuck>("stuck", &begun, &free)}));
   ASSERT_TRUE(started);
   const auto children = which_children(rt, started->pid);
   rt.send(children->front().pid, Block{});
+  begun.wait(false);
   const StopReport report = stop_tree(rt, started->pid, 400ms);
   EXPECT_FALSE(report.clean);
   ASSERT_EQ(report.stuck.size(), 1U) << report.text();
