@@ -82,6 +82,7 @@ struct DispatchCounters {
   std::uint64_t resyncs = 0;
   std::uint64_t aged = 0;
   std::uint64_t expired = 0;
+  std::uint64_t ticks = 0;
 };
 
 struct DispatchOutput {
@@ -143,7 +144,14 @@ class DispatcherCore {
   [[nodiscard]] std::string inconsistency() const;
 
  private:
+  struct WaitingToAge {
+    SlotNumber slot = 0;
+    std::int64_t order = 0;  // of its place in the queue; no other task has had it
+    Instant since;
+  };
+
   // dispatcher_core.cpp
+  [[nodiscard]] bool is_ageing(const WaitingToAge& entry) const;
   TaskRecord* find(ledger::TaskNumber number);
   SlotNumber record_for(const ledger::Task& task);
   void fill(SlotNumber slot, const ledger::Task& task, const Moment& moment);
@@ -157,7 +165,6 @@ class DispatcherCore {
   void append_for(SlotNumber slot, OpKind kind, T&& op, bool is_completion);
   void event(DispatchEvent::Kind kind, std::string_view subject, ledger::TaskNumber task = 0, std::string detail = {});
   void send_mail(const Moment& moment);
-  void emit_appends();
   void depose(std::string_view by);
 
   // dispatcher_changes.cpp
@@ -203,7 +210,7 @@ class DispatcherCore {
   void join(SlotNumber agent, AgentReady& ready, const Moment& moment);
   void match_announced(SlotNumber agent, std::span<const TaskRef> held, const Moment& moment);
   void match_heartbeat(SlotNumber agent, const AgentHeartbeat& heartbeat, const Moment& moment);
-  void not_held(SlotNumber agent, TaskRef ref, const Moment& moment);
+  void not_held(SlotNumber agent, TaskRef ref);
   void send_all(SlotNumber agent);
   Orders& mail_to(SlotNumber agent);
   void update_readiness(AgentRecord& agent, const Moment& moment);
@@ -225,11 +232,6 @@ class DispatcherCore {
   void count_crash(SlotNumber swarm, ledger::TaskNumber task, const Moment& moment);
   void set_breaker(SwarmRecord& swarm, ledger::Breaker breaker, ledger::WallMs until);
 
-  struct WaitingToAge {
-    SlotNumber slot = 0;
-    ledger::TaskNumber number = 0;
-    Instant since;
-  };
   struct TextHash {
     using is_transparent = void;
     std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
@@ -247,7 +249,7 @@ class DispatcherCore {
   ledger::Fence last_fence_ = 0;
   bool has_state_ = false;
   bool is_deposed_ = false;
-  bool wants_state_ = false;
+  bool state_needed_ = false;
   Instant state_asked_at_ = Instant::min();
 
   Slab<TaskRecord> tasks_;

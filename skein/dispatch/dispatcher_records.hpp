@@ -102,6 +102,7 @@ struct Run {
   bool is_reported = false;   // the agent told its outcome
   bool is_confirmed = false;  // the agent has said that it holds it, to this dispatcher
   bool is_told_to_stop = false;
+  bool has_timed_out = false;
   bool is_asked_to_yield = false;
   bool is_probe = false;   // of a swarm whose breaker is half open
   bool is_listed = false;  // by the message at hand
