@@ -147,6 +147,8 @@ void DispatcherCore::match_announced(SlotNumber slot, std::span<const TaskRef> h
     if (run.task == k_no_slot) {
       end_run(index, moment);
     } else if (tasks_[run.task].phase == Phase::running) {
+      release(run, std::nullopt, moment);
+      run.is_sent = false;
       requeue(index, ledger::RequeueReason::node_crash, moment);
     }
   }
