@@ -26,6 +26,7 @@ void DispatcherCore::on_state(ledger::Epoch epoch, const StateView& state, const
   ageing_.clear();
   swarms_.clear();
   swarm_names_.clear();
+  requeued_.clear();
   outgoing_.drop_queued();
   for (SlotNumber i = 0; i < agents_.slots(); ++i) {
     agents_[i].runs.clear();
@@ -110,6 +111,12 @@ void DispatcherCore::on_changes(const ledger::ChangeBatch& batch, const Moment& 
 
 void DispatcherCore::on(const ledger::TaskQueued& change, const Moment& moment) {
   const SlotNumber slot = record_for(change.task);
+  if (tasks_[slot].phase == Phase::assigning && runs_[tasks_[slot].run].ref.fence == 0 &&
+      change.why == ledger::TaskQueued::Why::requeued) {
+    // Its assign is in the same append.
+    fill(slot, change.task, moment);
+    return;
+  }
   if (tasks_[slot].number != 0) {
     leave_queue(slot);
     if (const SlotNumber run = tasks_[slot].run; run != k_no_slot) {
@@ -161,6 +168,7 @@ void DispatcherCore::on(const ledger::TaskAssigned& change, const Moment& moment
     return;
   }
   deliver(task.run, moment);
+  if (planted(Bug::requeue_twice) && task.attempts > 0) requeue(task.run, ledger::RequeueReason::agent_crash, moment);
 }
 
 void DispatcherCore::on(const ledger::TaskProgressed& change, const Moment&) {
@@ -242,7 +250,8 @@ void DispatcherCore::on_applied(std::uint64_t append, std::span<const std::strin
     return;
   }
   for (std::size_t i = 0; i < refs.size(); ++i) {
-    if (!is_left(refs[i])) continue;
+    // One that was done may be left because the assign that followed it was not.
+    if (!is_left(refs[i]) || !results[i].refused()) continue;
     ++counters_.refused_ops;
     tasks_[refs[i].slot].batch = 0;
     refused(refs[i], results[i], moment);

@@ -6,8 +6,8 @@
 // holds:
 // 1. An order goes to an agent only after its assign was applied, with the fence the ledger issued.
 // 2. An outcome is settled only after the operation that carries it was decided by the ledger.
-// 3. A task has at most one operation under way that would end its run. It is known by the number of its append; when
-//    that is applied and the task did not change, the operation was refused.
+// 3. A task has at most one operation under way that would end its run, and after a requeue the assign that follows.
+//    It is known by the number of its append; when that is applied and the task did not change, it was refused.
 // 4. No task waits behind one that nobody can run. Among those that can be, the highest effective priority goes first,
 //    then the lowest order.
 // 5. Every run has a lease, renewed by each message of the agent that names it. A run ends by its outcome, its agent's
@@ -228,6 +228,8 @@ class DispatcherCore {
   void watch_needs(const Moment& moment);
   void round(const Moment& moment);
   bool give_out(const ReadyQueue::Next& next, const Moment& moment);
+  bool assign_to_somebody(SlotNumber slot, const ReadyQueue::Need& need, const Moment& moment);
+  void give_out_requeued(const Moment& moment);
   void preempt_for(SlotNumber slot, const ReadyQueue::Need& need, const Moment& moment);
   void count_crash(SlotNumber swarm, ledger::TaskNumber task, const Moment& moment);
   void set_breaker(SwarmRecord& swarm, ledger::Breaker breaker, ledger::WallMs until);
@@ -262,6 +264,7 @@ class DispatcherCore {
   Slab<SwarmRecord> swarms_;
   Named swarm_names_;
 
+  std::vector<std::pair<SlotNumber, ledger::TaskNumber>> requeued_;  // at the front, in the append that gathers
   ReadyQueue queue_;
   DueHeap due_;  // of tasks
   std::deque<WaitingToAge> ageing_;

@@ -105,11 +105,50 @@ TEST(DispatcherCore, an_agents_crash_gives_its_tasks_to_another_in_one_append) {
   world.join(2, three);
   const auto before = world.appends;
   world.crash(1);
-  EXPECT_EQ(world.appends, before + 2) << "the requeues are one append, the assigns that follow the other";
+  EXPECT_EQ(world.appends, before + 1) << "requeues and assigns are not one append";
   for (std::uint64_t n = 1; n <= 3; ++n) {
     EXPECT_EQ(world.where(n), "agent2") << n;
     EXPECT_EQ(world.task(n).attempts, 1U);
   }
+}
+
+TEST(DispatcherCore, a_task_whose_attempts_a_crash_uses_up_is_not_given_out_again) {
+  CoreWorld world;
+  world.begin();
+  world.join(1);
+  auto op = world.a_task(1);
+  op.spec.attempts_max = 1;
+  world.run(op);
+  world.settle();
+  auto& other = world.join(2);
+  world.crash(1);
+  EXPECT_EQ(world.state(1), State::failed);
+  EXPECT_EQ(other.orders, 0U);
+  EXPECT_EQ(world.core->runs(), 0U);
+  world.submit(2);
+  world.settle();
+  EXPECT_EQ(world.where(2), "agent2") << "its slot is still taken";
+}
+
+TEST(DispatcherCore, a_requeued_task_whose_swarm_is_paused_meanwhile_waits) {
+  CoreWorld world;
+  world.begin();
+  world.join(1);
+  world.submit(1);
+  world.settle();
+  world.join(2);
+  world.is_held = true;
+  world.crash(1);
+  world.step();
+  world.run(ledger::SwarmSetState{"default", ledger::SwarmState::paused});
+  world.is_held = false;
+  world.settle();
+  EXPECT_EQ(world.state(1), State::queued);
+  EXPECT_EQ(world.core->ready(), 1U);
+  world.run(ledger::SwarmSetState{"default", ledger::SwarmState::active});
+  world.settle();
+  EXPECT_EQ(world.where(1), "agent2");
+  EXPECT_EQ(world.fresh_starts, 0U);
 }
 
 TEST(DispatcherCore, the_first_crash_puts_a_task_to_the_front_the_second_makes_it_wait) {

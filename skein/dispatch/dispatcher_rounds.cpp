@@ -163,31 +163,58 @@ void DispatcherCore::watch_needs(const Moment& moment) {
 }
 
 void DispatcherCore::round(const Moment& moment) {
-  if (queue_.ready() == 0 || !outgoing_.has_room()) return;
   if (may_be_met_ || moment.now >= next_ask_) {
     queue_.ask_again();
     may_be_met_ = false;
     next_ask_ = Instant::max();
   }
-  queue_.begin_round([this](SlotNumber swarm) { return swarms_[swarm].gives_out(); });
-  for (std::size_t i = 0; i < options_.ops_per_round; ++i) {
-    const auto next = queue_.next();
-    if (!next) break;
-    if (!give_out(*next, moment)) next_ask_ = std::min(next_ask_, later(moment.now, options_.ask_again));
+  if (queue_.ready() > 0 && outgoing_.has_room()) {
+    queue_.begin_round([this](SlotNumber swarm) { return swarms_[swarm].gives_out(); });
+    for (std::size_t i = 0; i < options_.ops_per_round; ++i) {
+      const auto next = queue_.next();
+      if (!next) break;
+      if (!give_out(*next, moment)) next_ask_ = std::min(next_ask_, later(moment.now, options_.ask_again));
+    }
+  }
+  give_out_requeued(moment);
+}
+
+// What was put to the front of the queue by an operation that is not applied yet: if somebody is free although nobody
+// waits, there is no need to wait for that. The assign follows in the same append.
+void DispatcherCore::give_out_requeued(const Moment& moment) {
+  for (const auto& [slot, number] : std::exchange(requeued_, {})) {
+    const TaskRecord& task = tasks_[slot];
+    if (task.number != number || task.phase != Phase::ending || !outgoing_.is_gathering(task.batch)) continue;
+    const SwarmRecord& swarm = swarms_[task.swarm];
+    if (!swarm.gives_out() || swarm.is_changing || swarm.breaker != ledger::Breaker::closed) continue;
+    const ReadyQueue::Need& need = queue_.need(queue_.lane(task.lane).need);
+    if (need.ready == 0) assign_to_somebody(slot, need, moment);
   }
 }
 
 // False when nobody is free for it.
 bool DispatcherCore::give_out(const ReadyQueue::Next& next, const Moment& moment) {
   const SlotNumber slot = next.entry.slot;
-  TaskRecord& task = tasks_[slot];
-  SwarmRecord& swarm = swarms_[task.swarm];
+  const TaskRecord& task = tasks_[slot];
+  const SwarmRecord& swarm = swarms_[task.swarm];
   const bool is_probe = swarm.breaker == ledger::Breaker::half_open;
   if (is_probe && (swarm.probes >= options_.half_open_tasks || swarm.is_changing)) {
     queue_.close();
     return true;
   }
   const ReadyQueue::Need& need = queue_.need(queue_.lane(next.lane).need);
+  if (assign_to_somebody(slot, need, moment)) {
+    queue_.taken();
+    return true;
+  }
+  if (task.priority >= ledger::k_critical) preempt_for(slot, need, moment);
+  queue_.unmet(moment.now);
+  return false;
+}
+
+bool DispatcherCore::assign_to_somebody(SlotNumber slot, const ReadyQueue::Need& need, const Moment& moment) {
+  TaskRecord& task = tasks_[slot];
+  SwarmRecord& swarm = swarms_[task.swarm];
   Router::Request request{need.views, swarm.strategy, {}, {}};
   if (swarm.strategy == Strategy::consistent_hash) request.key = task.shape->type;
   // The first retry may go to anybody, later ones go around those who failed it.
@@ -200,34 +227,29 @@ bool DispatcherCore::give_out(const ReadyQueue::Next& next, const Moment& moment
     request.avoid = {};
     choice = router_.decide(request, random_, moment.now);
   }
-  if (choice) {
-    auto ticket = router_.assigned(choice->agent, moment.now);
-    const auto at = agent_pids_.find(choice->pid);
-    if (ticket && at != agent_pids_.end()) {
-      queue_.taken();
-      const SlotNumber index = add_run(slot, at->second);
-      runs_[index].ticket = std::move(*ticket);
-      runs_[index].is_probe = is_probe;
-      if (is_probe) ++swarm.probes;
-      task.phase = Phase::assigning;
-      set_due(slot);
-      ++counters_.assigned;
-      auto& op = std::get<ledger::Assign>(assign_);
-      op.epoch = epoch_;
-      op.task = task.id;
-      op.agent = agents_[at->second].id;
-      op.at = moment.wall;
-      task.batch = outgoing_.add({slot, OpKind::assign, task.number}, assign_, false);
-      if (planted(Bug::assign_without_waiting)) {
-        runs_[index].ref.fence = ++last_fence_;
-        deliver(index, moment);
-      }
-      return true;
-    }
+  if (!choice) return false;
+  auto ticket = router_.assigned(choice->agent, moment.now);
+  const auto at = agent_pids_.find(choice->pid);
+  if (!ticket || at == agent_pids_.end()) return false;
+  const SlotNumber index = add_run(slot, at->second);
+  Run& run = runs_[index];
+  run.ticket = std::move(*ticket);
+  run.is_probe = swarm.breaker == ledger::Breaker::half_open;
+  if (run.is_probe) ++swarm.probes;
+  task.phase = Phase::assigning;
+  set_due(slot);
+  ++counters_.assigned;
+  auto& op = std::get<ledger::Assign>(assign_);
+  op.epoch = epoch_;
+  op.task = task.id;
+  op.agent = agents_[at->second].id;
+  op.at = moment.wall;
+  task.batch = outgoing_.add({slot, OpKind::assign, task.number}, assign_, false);
+  if (planted(Bug::assign_without_waiting)) {
+    run.ref.fence = ++last_fence_;
+    deliver(index, moment);
   }
-  if (task.priority >= ledger::k_critical) preempt_for(slot, need, moment);
-  queue_.unmet(moment.now);
-  return false;
+  return true;
 }
 
 // Asks whoever runs the least important task, and could do this one, to give it back.

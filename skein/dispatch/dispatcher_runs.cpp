@@ -238,8 +238,12 @@ void DispatcherCore::requeue(SlotNumber index, ledger::RequeueReason reason, con
   ++counters_.requeued;
   task.phase = Phase::ending;
   set_due(slot);
-  if (planted(Bug::requeue_twice)) append_for(slot, OpKind::other, ledger::Requeue(op), true);
+  const bool is_at_once = op.front;
   append_for(slot, OpKind::requeue, std::move(op), true);
+  // The agent has it no longer: the next one may be chosen in the same append.
+  if (run.is_sent && agents_[run.agent].pid) return;
+  end_run(index, moment);
+  if (is_at_once) requeued_.push_back({slot, task.number});
 }
 
 }  // namespace skein::inline v0::dispatch
