@@ -143,12 +143,11 @@ void DispatcherCore::on(const ledger::TaskBlocked& change, const Moment& moment)
 
 void DispatcherCore::on(const ledger::TaskAssigned& change, const Moment& moment) {
   last_fence_ = std::max(last_fence_, change.fence);
-  const auto at = by_number_.find(change.number);
-  if (at == by_number_.end()) {
+  const SlotNumber slot = by_number_.find(change.number);
+  if (slot == k_no_slot) {
     state_needed_ = true;
     return;
   }
-  const SlotNumber slot = at->second;
   TaskRecord& task = tasks_[slot];
   task.batch = 0;
   if (task.phase != Phase::assigning || agents_[runs_[task.run].agent].id != ledger::view_of(change.agent)) {
@@ -172,14 +171,14 @@ void DispatcherCore::on(const ledger::TaskAssigned& change, const Moment& moment
 }
 
 void DispatcherCore::on(const ledger::TaskProgressed& change, const Moment&) {
-  if (TaskRecord* task = find(change.number)) task->mark = change.mark;
+  const SlotNumber slot = by_number_.find(change.number);
+  if (slot != k_no_slot) tasks_[slot].its_past().mark = change.mark;
 }
 
 void DispatcherCore::on(const ledger::TaskFinished& change, const Moment& moment) {
   const ledger::Task& ended = change.finished->task;
-  const auto at = by_number_.find(ended.number);
-  if (at == by_number_.end()) return;
-  const SlotNumber slot = at->second;
+  const SlotNumber slot = by_number_.find(ended.number);
+  if (slot == k_no_slot) return;
   TaskRecord& task = tasks_[slot];
   const bool is_completed = ended.state == ledger::State::completed;
   if (is_completed) {
@@ -191,7 +190,7 @@ void DispatcherCore::on(const ledger::TaskFinished& change, const Moment& moment
       set_breaker(swarm, ledger::Breaker::closed, 0);
     }
   }
-  if (task.retry) adaptive_.learn(*task.retry, is_completed);
+  if (task.past && task.past->retry) adaptive_.learn(*task.past->retry, is_completed);
   if (const SlotNumber run = task.run; run != k_no_slot) {
     if (runs_[run].is_reported) {
       settled(run, moment);
@@ -203,16 +202,16 @@ void DispatcherCore::on(const ledger::TaskFinished& change, const Moment& moment
 }
 
 void DispatcherCore::on(const ledger::TaskAged& change, const Moment&) {
-  const auto at = by_number_.find(change.number);
-  if (at == by_number_.end()) return;
-  TaskRecord& task = tasks_[at->second];
+  const SlotNumber slot = by_number_.find(change.number);
+  if (slot == k_no_slot) return;
+  TaskRecord& task = tasks_[slot];
   ++counters_.aged;
   if (task.phase != Phase::ready) {
     task.effective_priority = change.effective_priority;
     return;
   }
   task.effective_priority = change.effective_priority;
-  queue_.push(task.lane, {task.order, at->second, task.effective_priority});
+  queue_.push(task.lane, {task.order, slot, task.effective_priority});
   queue_.dropped(task.lane);
 }
 

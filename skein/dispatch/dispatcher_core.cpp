@@ -89,11 +89,6 @@ DispatcherCore::DispatcherCore(DispatcherOptions options, std::uint64_t seed)
   }
 }
 
-TaskRecord* DispatcherCore::find(ledger::TaskNumber number) {
-  const auto at = by_number_.find(number);
-  return at == by_number_.end() ? nullptr : &tasks_[at->second];
-}
-
 SlotNumber DispatcherCore::swarm_slot(std::string_view name) {
   if (const auto at = swarm_names_.find(name); at != swarm_names_.end()) return at->second;
   const SlotNumber slot = swarms_.add();
@@ -104,9 +99,12 @@ SlotNumber DispatcherCore::swarm_slot(std::string_view name) {
 }
 
 SlotNumber DispatcherCore::record_for(const ledger::Task& task) {
-  const auto [at, is_new] = by_number_.try_emplace(task.number, k_no_slot);
-  if (is_new) at->second = tasks_.add();
-  return at->second;
+  SlotNumber slot = by_number_.find(task.number);
+  if (slot == k_no_slot) {
+    slot = tasks_.add();
+    by_number_.add(task.number, slot);
+  }
+  return slot;
 }
 
 void DispatcherCore::fill(SlotNumber slot, const ledger::Task& task, const Moment& moment) {
@@ -130,7 +128,7 @@ void DispatcherCore::fill(SlotNumber slot, const ledger::Task& task, const Momen
     record.swarm = swarm_slot(task.shape->swarm);
     record.lane = queue_.hold(task.shape, record.swarm);
   }
-  record.mark = task.mark;
+  if (task.mark) record.its_past().mark = task.mark;
   record.order = task.order;
   record.attempts = task.attempts;
   record.effective_priority = task.effective_priority;
@@ -141,7 +139,7 @@ void DispatcherCore::forget(SlotNumber slot) {
   leave_queue(slot);
   queue_.let_go(record.lane);
   due_.remove(slot);
-  by_number_.erase(record.number);
+  by_number_.remove(record.number);
   tasks_.remove(slot);
 }
 
@@ -272,8 +270,7 @@ std::string DispatcherCore::inconsistency() const {
     const TaskRecord& task = tasks_[slot];
     if (task.number == 0) continue;
     ++counted;
-    const auto at = by_number_.find(task.number);
-    if (at == by_number_.end() || at->second != slot) return fmt::format("task {} is not to be found", task.number);
+    if (by_number_.find(task.number) != slot) return fmt::format("task {} is not to be found", task.number);
     if (task.phase == Phase::none) return fmt::format("task {} is nowhere", task.number);
     const bool should_run = task.phase == Phase::assigning || task.phase == Phase::running;
     if (should_run && task.run == k_no_slot) return fmt::format("task {} has no run", task.number);

@@ -26,14 +26,13 @@
 #include <utility>
 #include <vector>
 
-#include <boost/unordered/unordered_flat_map.hpp>
-
 #include "skein/base/random.hpp"
 #include "skein/dispatch/adaptive_retry.hpp"
 #include "skein/dispatch/agent_protocol.hpp"
 #include "skein/dispatch/dispatcher_options.hpp"
 #include "skein/dispatch/dispatcher_records.hpp"
 #include "skein/dispatch/due_heap.hpp"
+#include "skein/dispatch/number_index.hpp"
 #include "skein/dispatch/outgoing.hpp"
 #include "skein/dispatch/ready_queue.hpp"
 #include "skein/dispatch/router.hpp"
@@ -152,7 +151,6 @@ class DispatcherCore {
 
   // dispatcher_core.cpp
   [[nodiscard]] bool is_ageing(const WaitingToAge& entry) const;
-  TaskRecord* find(ledger::TaskNumber number);
   SlotNumber record_for(const ledger::Task& task);
   void fill(SlotNumber slot, const ledger::Task& task, const Moment& moment);
   void forget(SlotNumber slot);
@@ -255,7 +253,7 @@ class DispatcherCore {
   Instant state_asked_at_ = Instant::min();
 
   Slab<TaskRecord> tasks_;
-  boost::unordered_flat_map<ledger::TaskNumber, SlotNumber> by_number_;
+  NumberIndex by_number_;
   Slab<Run> runs_;
   Slab<AgentRecord> agents_;
   Named agent_ids_;

@@ -61,12 +61,25 @@ enum class Phase : std::uint8_t {
   ending,     // an operation that ends the run, or the task, is appended
 };
 
+// What few tasks have: an earlier attempt.
+struct TaskPast {
+  ledger::Body mark;
+  std::uint32_t failed_by = 0;  // agents
+  std::array<AgentHandle, 2> failed_agents{};
+  std::optional<AdaptiveRetry::Chosen> retry;  // what was chosen before this attempt
+};
+
 struct TaskRecord {
+  // Made when it is first needed.
+  [[nodiscard]] TaskPast& its_past() {
+    if (!past) past = std::make_unique<TaskPast>();
+    return *past;
+  }
+
   ledger::TaskId id;
   ledger::TaskNumber number = 0;
   std::shared_ptr<const ledger::Shape> shape;
   ledger::Body params;
-  ledger::Body mark;
   std::shared_ptr<const ledger::Extras> extras;
   std::int64_t order = 0;
   std::uint64_t timeout_ms = 0;
@@ -82,9 +95,7 @@ struct TaskRecord {
   std::uint16_t effective_priority = 0;
   Phase phase = Phase::none;
   bool asked_to_yield = false;  // somebody else, for it
-  std::uint8_t failed_by = 0;   // how many agents failed it
-  std::array<AgentHandle, 2> failed_agents{};
-  std::optional<AdaptiveRetry::Chosen> retry;  // what was chosen before this attempt
+  std::unique_ptr<TaskPast> past;
 };
 
 // A task at an agent: from the decision to give it to the agent until the agent no longer has it.

@@ -218,9 +218,9 @@ bool DispatcherCore::assign_to_somebody(SlotNumber slot, const ReadyQueue::Need&
   Router::Request request{need.views, swarm.strategy, {}, {}};
   if (swarm.strategy == Strategy::consistent_hash) request.key = task.shape->type;
   // The first retry may go to anybody, later ones go around those who failed it.
-  const bool is_choosy = task.failed_by > 1 || (task.retry && task.retry->other_agent);
-  if (is_choosy) {
-    request.avoid = std::span(task.failed_agents).first(std::min<std::size_t>(task.failed_by, 2));
+  if (const TaskPast* past = task.past.get()) {
+    const bool is_choosy = past->failed_by > 1 || (past->retry && past->retry->other_agent);
+    if (is_choosy) request.avoid = std::span(past->failed_agents).first(std::min<std::size_t>(past->failed_by, 2));
   }
   auto choice = router_.decide(request, random_, moment.now);
   if (!choice && choice.error() == RouteError::only_avoided) {

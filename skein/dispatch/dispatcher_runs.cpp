@@ -65,7 +65,7 @@ Order DispatcherCore::order_for(const Run& run) const {
   order.id = task.id;
   order.shape = task.shape;
   order.params = task.params;
-  order.mark = task.mark;
+  if (task.past) order.mark = task.past->mark;
   order.extras = task.extras;
   order.timeout = timeout_of(task, agents_[run.agent]);
   order.attempt = task.attempts + 1;
@@ -152,9 +152,9 @@ void DispatcherCore::settled(SlotNumber index, const Moment& moment) {
 }
 
 Run* DispatcherCore::claim(SlotNumber agent, TaskRef ref) {
-  const auto at = by_number_.find(ref.number);
-  if (at == by_number_.end()) return nullptr;
-  const SlotNumber index = tasks_[at->second].run;
+  const SlotNumber slot = by_number_.find(ref.number);
+  if (slot == k_no_slot) return nullptr;
+  const SlotNumber index = tasks_[slot].run;
   if (index == k_no_slot || ref.fence == 0) return nullptr;
   Run& run = runs_[index];
   return run.agent == agent && run.ref.fence == ref.fence ? &run : nullptr;
@@ -199,8 +199,9 @@ void DispatcherCore::fail_attempt(SlotNumber index, ledger::ErrorClass error, st
   if (task.phase == Phase::ending && task.batch != 0) return;
   ++counters_.failed_attempts;
   if (agents_[run.agent].handle) {
-    task.failed_agents[task.failed_by % task.failed_agents.size()] = *agents_[run.agent].handle;
-    ++task.failed_by;
+    TaskPast& past = task.its_past();
+    past.failed_agents[past.failed_by % past.failed_agents.size()] = *agents_[run.agent].handle;
+    ++past.failed_by;
   }
   if (message.size() > k_message_bytes_max) message.resize(k_message_bytes_max);
   const Duration delay = retry_delay(task, error, retry_after);
@@ -212,16 +213,16 @@ void DispatcherCore::fail_attempt(SlotNumber index, ledger::ErrorClass error, st
 
 Duration DispatcherCore::retry_delay(TaskRecord& task, ledger::ErrorClass error, std::optional<Duration> retry_after) {
   const ErrorClass kind = class_of(error);
-  if (task.retry) adaptive_.learn(*task.retry, false);
-  task.retry.reset();
+  if (task.past && task.past->retry) adaptive_.learn(*std::exchange(task.past->retry, std::nullopt), false);
   if (kind == ErrorClass::permanent) return Duration::zero();
   const auto type = type_retry_.find(task.shape->type);
   const RetryPolicy& policy = type == type_retry_.end() ? retry_ : type->second;
   const std::uint32_t attempt = std::min(task.attempts + 1, k_attempt_max);
   const Duration usual = policy.next(attempt, kind, random_, retry_after).value_or(Duration::zero());
   if (!options_.adaptive_retry) return usual;
-  task.retry = adaptive_.choose(kind, usual, retry_after, random_);
-  return task.retry->delay;
+  const auto chosen = adaptive_.choose(kind, usual, retry_after, random_);
+  task.its_past().retry = chosen;
+  return chosen.delay;
 }
 
 void DispatcherCore::requeue(SlotNumber index, ledger::RequeueReason reason, const Moment& moment) {
