@@ -126,7 +126,8 @@ void FunctionAgent::take(Self self, dispatch::Orders& orders) {
   seen_ = orders.sequence;
   if (orders.full) {
     for (const TaskRef ref : held_refs()) {
-      const auto wanted = std::any_of(orders.run.begin(), orders.run.end(), [&](const auto& o) { return o.ref == ref; });
+      const auto wanted =
+          std::any_of(orders.run.begin(), orders.run.end(), [&](const auto& o) { return o.ref == ref; });
       if (!wanted) stop_task({ref, dispatch::StopReason::stale});
     }
   }

@@ -119,9 +119,9 @@ class FunctionAgent {
   MonitorRef watch_;
   std::uint64_t seen_ = 0;
   boost::unordered_flat_map<ledger::TaskNumber, Held> held_;
-  std::deque<dispatch::TaskRef> queue_;          // to be begun; those stopped meanwhile are passed over
-  std::optional<dispatch::TaskRef> later_;       // a FunctionLater at work
-  std::optional<dispatch::TaskRef> inside_;      // the function that is running
+  std::deque<dispatch::TaskRef> queue_;      // to be begun; those stopped meanwhile are passed over
+  std::optional<dispatch::TaskRef> later_;   // a FunctionLater at work
+  std::optional<dispatch::TaskRef> inside_;  // the function that is running
   dispatch::AgentReport report_;
   Instant reported_at_{};
   bool is_working_ = false;

@@ -48,8 +48,9 @@ class World {
     return runtime.spawn<FunctionAgent>(std::move(options));
   }
   ledger::WallMs wall() {
-    return 1'000'000 + static_cast<ledger::WallMs>(
-                           std::chrono::duration_cast<std::chrono::milliseconds>(runtime.now().time_since_epoch()).count());
+    return 1'000'000 +
+           static_cast<ledger::WallMs>(
+               std::chrono::duration_cast<std::chrono::milliseconds>(runtime.now().time_since_epoch()).count());
   }
   ledger::Submit submit(std::uint64_t n, std::string type = "echo", std::string_view params = "hello") {
     ledger::Submit op;
@@ -62,8 +63,9 @@ class World {
   void append(const ledger::Op& op) {
     journal::Batch batch;
     batch.push_back({{99, ++commands_}, ledger::encode_command(op)});
-    journal.append(std::move(batch), [](journal::Answer answer) { ASSERT_EQ(answer.outcome, journal::Outcome::applied); },
-                   journal::Urgency::completion);
+    journal.append(
+        std::move(batch), [](journal::Answer answer) { ASSERT_EQ(answer.outcome, journal::Outcome::applied); },
+        journal::Urgency::completion);
   }
   State state(std::uint64_t n) {
     const auto found = ledger.find(id_of(n));
@@ -195,7 +197,8 @@ TEST(FunctionAgent, a_dispatcher_killed_at_any_moment_still_finishes_everything)
       world.runtime.run_for(std::chrono::microseconds(random.below(60'000)));
     }
     world.runtime.run_for(40s);
-    for (std::uint64_t i = 1; i <= n; ++i) ASSERT_EQ(world.state(i), State::completed) << "seed " << seed << " task " << i;
+    for (std::uint64_t i = 1; i <= n; ++i)
+      ASSERT_EQ(world.state(i), State::completed) << "seed " << seed << " task " << i;
     const auto status = world.status();
     ASSERT_EQ(status.runs, 0U) << "seed " << seed;
     ASSERT_EQ(status.counters.refused_ops, 0U) << "seed " << seed;

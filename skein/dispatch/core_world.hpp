@@ -201,8 +201,8 @@ class CoreWorld final : public ledger::ChangeSink {
   void advance_to(Instant to) {
     elapsed_ += to - moment.now;
     moment.now = to;
-    moment.wall = 1'000'000 + static_cast<ledger::WallMs>(
-                                  std::chrono::duration_cast<std::chrono::milliseconds>(elapsed_).count());
+    moment.wall = 1'000'000 +
+                  static_cast<ledger::WallMs>(std::chrono::duration_cast<std::chrono::milliseconds>(elapsed_).count());
   }
 
   ledger::State state(std::uint64_t n) {

@@ -35,13 +35,14 @@ Dispatcher::Dispatcher(Self self, std::unique_ptr<DispatcherSetup> setup)
 Dispatcher::~Dispatcher() {
   inbox_->close();
   // Only on the journal's thread may the ledger forget the sink. When that is no longer to be had, it stays.
-  setup_->journal->read(0, [inbox = inbox_, added = is_sink_added_, ledger = setup_->ledger](journal::ReadAnswer answer) {
-    if (answer.outcome == journal::Outcome::applied) {
-      if (std::exchange(*added, false)) ledger->remove_sink(*inbox);
-    } else {
-      DispatcherInbox::keep(inbox);
-    }
-  });
+  setup_->journal->read(0,
+                        [inbox = inbox_, added = is_sink_added_, ledger = setup_->ledger](journal::ReadAnswer answer) {
+                          if (answer.outcome == journal::Outcome::applied) {
+                            if (std::exchange(*added, false)) ledger->remove_sink(*inbox);
+                          } else {
+                            DispatcherInbox::keep(inbox);
+                          }
+                        });
 }
 
 void Dispatcher::handle_continue(Self, Begin) { take_dispatch(); }
@@ -49,7 +50,8 @@ void Dispatcher::handle_continue(Self, Begin) { take_dispatch(); }
 void Dispatcher::take_dispatch() {
   // A new id each time: what counts is the last one applied, and an older one must not be answered instead.
   journal::Batch batch;
-  batch.push_back({next_id(), ledger::encode_command(ledger::TakeDispatch{setup_->options.node, setup_->wall_clock()})});
+  batch.push_back(
+      {next_id(), ledger::encode_command(ledger::TakeDispatch{setup_->options.node, setup_->wall_clock()})});
   setup_->journal->append(
       std::move(batch), [inbox = inbox_](journal::Answer answer) { inbox->put(DispatchAnswer{std::move(answer)}); },
       journal::Urgency::completion);
@@ -76,14 +78,15 @@ void Dispatcher::on_dispatch_taken(Self self, const journal::Answer& answer) {
 void Dispatcher::ask_for_state() {
   if (is_asking_) return;
   is_asking_ = true;
-  setup_->journal->read(0, [inbox = inbox_, added = is_sink_added_, ledger = setup_->ledger](journal::ReadAnswer answer) {
-    if (answer.outcome != journal::Outcome::applied) {
-      inbox->put(StateAnswer{});
-      return;
-    }
-    if (!std::exchange(*added, true)) ledger->add_sink(*inbox);
-    inbox->put(StateAnswer{ledger->freeze()});
-  });
+  setup_->journal->read(0,
+                        [inbox = inbox_, added = is_sink_added_, ledger = setup_->ledger](journal::ReadAnswer answer) {
+                          if (answer.outcome != journal::Outcome::applied) {
+                            inbox->put(StateAnswer{});
+                            return;
+                          }
+                          if (!std::exchange(*added, true)) ledger->add_sink(*inbox);
+                          inbox->put(StateAnswer{ledger->freeze()});
+                        });
 }
 
 void Dispatcher::look_into_inbox(Self self) {
@@ -252,7 +255,7 @@ bool Dispatcher::from_agent(Self self, Message message) {
 }
 
 DispatcherStatus Dispatcher::handle_call(Self, GetDispatcherStatus) {
-  return {core_.has_state(), core_.tasks(),      core_.ready(),    core_.runs(),
+  return {core_.has_state(), core_.tasks(),     core_.ready(),   core_.runs(),
           core_.agents(),    under_way_.size(), core_.counters()};
 }
 

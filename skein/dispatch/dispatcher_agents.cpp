@@ -319,8 +319,8 @@ void DispatcherCore::crashed_runs(SlotNumber slot, bool in_order, const Moment& 
   const std::vector<SlotNumber> runs = agents_[slot].runs;
   // What was ahead of the work cost nobody anything, if it is known what was at work.
   const bool is_known_at_work = agents_[slot].reports_starts && std::any_of(runs.begin(), runs.end(), [&](auto each) {
-    return runs_[each].is_started && !runs_[each].is_reported;
-  });
+                                  return runs_[each].is_started && !runs_[each].is_reported;
+                                });
   std::vector<SlotNumber> swarms;
   for (const SlotNumber index : runs) {
     Run& run = runs_[index];

@@ -75,8 +75,8 @@ DispatcherCore::DispatcherCore(DispatcherOptions options, std::uint64_t seed)
       options_.ask_again <= Duration::zero() || options_.age_step <= Duration::zero()) {
     throw std::invalid_argument("dispatcher: lease, tick, ask_again and age_step must be longer than zero");
   }
-  if (options_.appends_in_flight < 2 || options_.ops_per_command == 0 ||
-      options_.ops_per_command > ledger::k_ops_max || options_.ages_at_once == 0) {
+  if (options_.appends_in_flight < 2 || options_.ops_per_command == 0 || options_.ops_per_command > ledger::k_ops_max ||
+      options_.ages_at_once == 0) {
     throw std::invalid_argument("dispatcher: appends_in_flight must be at least 2, ops_per_command from 1 to 100000");
   }
   for (const auto& [type, each] : options_.types) {

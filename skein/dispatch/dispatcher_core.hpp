@@ -1,6 +1,6 @@
 // The dispatcher's decisions, without a thread, clock or journal: who gets which task, when a run is given up, when a
-// task is tried again. Its driver (dispatcher.hpp) tells it what happened and then calls step(), which decides and hands
-// out what is to be appended, sent and watched. Same inputs and seed, same outputs. One thread at a time.
+// task is tried again. Its driver (dispatcher.hpp) tells it what happened and then calls step(), which decides and
+// hands out what is to be appended, sent and watched. Same inputs and seed, same outputs. One thread at a time.
 //
 // The ledger is the truth; what is here is a reflection of it, rebuilt by on_state() and kept by on_changes(). What
 // holds:
@@ -49,7 +49,7 @@ struct Moment {
 struct DispatchEvent {
   enum class Kind : std::uint8_t {
     agent_joined,
-    agent_left,     // in order
+    agent_left,  // in order
     agent_crashed,
     agent_refused,
     agent_silent,
@@ -64,7 +64,7 @@ struct DispatchEvent {
     deposed,  // another dispatcher has taken over
   };
   Kind kind = Kind::agent_joined;
-  std::string subject;             // an agent, a swarm, or capabilities
+  std::string subject;  // an agent, a swarm, or capabilities
   ledger::TaskNumber task = 0;
   std::string detail;
 };

@@ -365,8 +365,8 @@ class RandomRun {
         }
         break;
       case 13:
-        world_.run(ledger::SwarmSetState{"default", random_.chance(0.5) ? ledger::SwarmState::paused
-                                                                        : ledger::SwarmState::active});
+        world_.run(ledger::SwarmSetState{
+            "default", random_.chance(0.5) ? ledger::SwarmState::paused : ledger::SwarmState::active});
         break;
       case 14:
         if (random_.chance(0.2)) {

@@ -50,17 +50,17 @@ struct DispatcherOptions {
   Duration breaker_open = std::chrono::seconds(60);
   std::uint32_t half_open_tasks = 1;  // at once
 
-  Duration tick = std::chrono::seconds(1);                  // of ageing, breakers, silence
-  Duration ask_again = std::chrono::milliseconds(100);      // for an agent, when nobody was free
-  Duration resync_after = std::chrono::seconds(2);          // orders not seen for so long are sent again
-  std::size_t appends_in_flight = 8;                        // half of them for what is no completion
-  std::size_t ops_per_round = 10'000;                       // assignments decided at once
-  std::size_t ops_per_command = 10'000;                     // of the ledger's k_ops_max
-  std::size_t command_bytes = 256ULL << 10U;                // then the next command; one operation may exceed it
-  std::size_t append_bytes = 4ULL << 20U;                   // then the next append
-  std::size_t agents_max = 100'000;                         // announced at once
-  std::size_t inbox_changes = 1'000'000;                    // waiting for the dispatcher; beyond it it starts afresh
-  Duration append_again = std::chrono::milliseconds(50);    // after overloaded or unknown, doubled up to the next
+  Duration tick = std::chrono::seconds(1);                // of ageing, breakers, silence
+  Duration ask_again = std::chrono::milliseconds(100);    // for an agent, when nobody was free
+  Duration resync_after = std::chrono::seconds(2);        // orders not seen for so long are sent again
+  std::size_t appends_in_flight = 8;                      // half of them for what is no completion
+  std::size_t ops_per_round = 10'000;                     // assignments decided at once
+  std::size_t ops_per_command = 10'000;                   // of the ledger's k_ops_max
+  std::size_t command_bytes = 256ULL << 10U;              // then the next command; one operation may exceed it
+  std::size_t append_bytes = 4ULL << 20U;                 // then the next append
+  std::size_t agents_max = 100'000;                       // announced at once
+  std::size_t inbox_changes = 1'000'000;                  // waiting for the dispatcher; beyond it it starts afresh
+  Duration append_again = std::chrono::milliseconds(50);  // after overloaded or unknown, doubled up to the next
   Duration append_again_max = std::chrono::seconds(1);
 };
 

@@ -84,9 +84,9 @@ struct TaskRecord {
   std::int64_t order = 0;
   std::uint64_t timeout_ms = 0;
   ledger::WallMs deadline_at = 0;
-  Instant wait_until = Instant::max();      // delayed: when it becomes ready
-  Instant deadline_due = Instant::max();    // the deadline on the monotonic clock
-  std::uint64_t batch = 0;                  // the append that carries an operation on it; 0: none
+  Instant wait_until = Instant::max();    // delayed: when it becomes ready
+  Instant deadline_due = Instant::max();  // the deadline on the monotonic clock
+  std::uint64_t batch = 0;                // the append that carries an operation on it; 0: none
   SlotNumber lane = k_no_slot;
   SlotNumber swarm = k_no_slot;
   SlotNumber run = k_no_slot;
@@ -137,8 +137,8 @@ struct AgentRecord {
   bool reports_starts = false;
   bool is_paused = false;  // by somebody
   bool is_silent = false;
-  bool is_full = false;      // of unsettled outcomes
-  bool is_in_mail = false;   // has something to be sent
+  bool is_full = false;     // of unsettled outcomes
+  bool is_in_mail = false;  // has something to be sent
   bool was_announced = false;
   AgentMetrics metrics;
 };

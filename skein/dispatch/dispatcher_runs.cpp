@@ -229,8 +229,7 @@ void DispatcherCore::requeue(SlotNumber index, ledger::RequeueReason reason, con
   Run& run = runs_[index];
   const SlotNumber slot = run.task;
   TaskRecord& task = tasks_[slot];
-  const bool is_costly =
-      reason == ledger::RequeueReason::agent_crash || reason == ledger::RequeueReason::lease_expired;
+  const bool is_costly = reason == ledger::RequeueReason::agent_crash || reason == ledger::RequeueReason::lease_expired;
   ledger::Requeue op{epoch_, task.id, run.ref.fence, moment.wall, reason, 0, true};
   if (is_costly && task.attempts > 0) {
     op.front = false;

@@ -53,14 +53,15 @@ class LocalJournal final : public journal::Journal {
   }
   void read(journal::Position min_position, journal::ReadFn fn) override {
     if (is_closed_) {
-      fn({journal::Outcome::stopped, 0, "closed"});
+      fn({journal::Outcome::stopped, 0, {}, "closed"});
       return;
     }
     reads_.emplace_back(min_position, std::move(fn));
     ring();
   }
   void snapshot(journal::SnapshotFn done) override { core_.request_snapshot(std::move(done)); }
-  void trim() override {}
+  void trim(journal::Position) override {}
+  void set_trim_limit(journal::Position) override {}
   std::uint64_t subscribe(journal::EventFn) override { return 0; }
   void unsubscribe(std::uint64_t) override {}
   [[nodiscard]] std::optional<std::string> leader() const override { return "here"; }

@@ -6,8 +6,7 @@
 namespace skein::inline v0::dispatch {
 
 std::uint64_t Outgoing::add(const OpRef& ref, const ledger::Op& op, bool is_completion, std::size_t bytes) {
-  if (builder_.count() > 0 &&
-      (builder_.count() >= ops_per_command_ || builder_.bytes() + bytes > command_bytes_)) {
+  if (builder_.count() > 0 && (builder_.count() >= ops_per_command_ || builder_.bytes() + bytes > command_bytes_)) {
     seal_command();
     if (open_.bytes + bytes > append_bytes_) seal_append();
   }

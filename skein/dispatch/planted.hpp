@@ -1,4 +1,5 @@
-// Bugs planted on purpose in the dispatcher, so that the simulator can prove it would find them; as journal/planted.hpp.
+// Bugs planted on purpose in the dispatcher, so that the simulator can prove it would find them; as
+// journal/planted.hpp.
 #pragma once
 
 namespace skein::inline v0::dispatch {
