@@ -35,14 +35,14 @@ Dispatcher::Dispatcher(Self self, std::unique_ptr<DispatcherSetup> setup)
 Dispatcher::~Dispatcher() {
   inbox_->close();
   // Only on the journal's thread may the ledger forget the sink. When that is no longer to be had, it stays.
-  setup_->journal->read(0,
-                        [inbox = inbox_, added = is_sink_added_, ledger = setup_->ledger](journal::ReadAnswer answer) {
-                          if (answer.outcome == journal::Outcome::applied) {
-                            if (std::exchange(*added, false)) ledger->remove_sink(*inbox);
-                          } else {
-                            DispatcherInbox::keep(inbox);
-                          }
-                        });
+  setup_->journal->read(
+      0, [inbox = inbox_, added = is_sink_added_, ledger = setup_->ledger](const journal::ReadAnswer& answer) {
+        if (answer.outcome == journal::Outcome::applied) {
+          if (std::exchange(*added, false)) ledger->remove_sink(*inbox);
+        } else {
+          DispatcherInbox::keep(inbox);
+        }
+      });
 }
 
 void Dispatcher::handle_continue(Self, Begin) { take_dispatch(); }
@@ -78,15 +78,15 @@ void Dispatcher::on_dispatch_taken(Self self, const journal::Answer& answer) {
 void Dispatcher::ask_for_state() {
   if (is_asking_) return;
   is_asking_ = true;
-  setup_->journal->read(0,
-                        [inbox = inbox_, added = is_sink_added_, ledger = setup_->ledger](journal::ReadAnswer answer) {
-                          if (answer.outcome != journal::Outcome::applied) {
-                            inbox->put(StateAnswer{});
-                            return;
-                          }
-                          if (!std::exchange(*added, true)) ledger->add_sink(*inbox);
-                          inbox->put(StateAnswer{ledger->freeze()});
-                        });
+  setup_->journal->read(
+      0, [inbox = inbox_, added = is_sink_added_, ledger = setup_->ledger](const journal::ReadAnswer& answer) {
+        if (answer.outcome != journal::Outcome::applied) {
+          inbox->put(StateAnswer{});
+          return;
+        }
+        if (!std::exchange(*added, true)) ledger->add_sink(*inbox);
+        inbox->put(StateAnswer{ledger->freeze()});
+      });
 }
 
 void Dispatcher::look_into_inbox(Self self) {
@@ -259,7 +259,7 @@ DispatcherStatus Dispatcher::handle_call(Self, GetDispatcherStatus) {
           core_.agents(),    under_way_.size(), core_.counters()};
 }
 
-bool Dispatcher::handle_call(Self self, SetAgentPaused request) {
+bool Dispatcher::handle_call(Self self, const SetAgentPaused& request) {
   const bool is_known = core_.set_paused(request.agent, request.is_paused, moment(self));
   flush_later(self);
   return is_known;

@@ -67,7 +67,7 @@ class Dispatcher {
   void handle_info(Self self, Message message);
   DispatcherStatus handle_call(Self self, GetDispatcherStatus request);
   // False: there is no such agent.
-  bool handle_call(Self self, SetAgentPaused request);
+  bool handle_call(Self self, const SetAgentPaused& request);
   [[nodiscard]] std::string describe() const;
 
  private:

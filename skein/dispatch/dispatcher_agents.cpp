@@ -1,5 +1,6 @@
 // Agents: who is there, what they say, and what is made of it.
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 #include <fmt/format.h>
@@ -39,7 +40,11 @@ void DispatcherCore::forget_if_idle(SlotNumber slot) {
 
 void DispatcherCore::update_readiness(AgentRecord& agent, const Moment& moment) {
   if (!agent.handle) return;
-  (void)router_.set_paused(*agent.handle, agent.is_paused || agent.is_silent || agent.is_full, moment.now);
+  const bool is_paused = agent.is_paused || agent.is_silent || agent.is_full;
+  // Refused only for one that left, and such a one has no handle.
+  const auto done = router_.set_paused(*agent.handle, is_paused, moment.now);
+  assert(done);
+  static_cast<void>(done);
   may_be_met_ = true;
 }
 

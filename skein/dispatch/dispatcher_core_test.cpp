@@ -206,8 +206,10 @@ TEST(DispatcherCore, leases_are_renewed_by_heartbeats_that_name_the_task_and_exp
   world.settle();
   const auto fence = world.ref(1).fence;
   world.pass(120s);
+  EXPECT_EQ(world.where(1), "agent1");
   EXPECT_EQ(world.ref(1).fence, fence);
   world.pass(29s, false);
+  EXPECT_EQ(world.where(1), "agent1");
   EXPECT_EQ(world.ref(1).fence, fence);
   EXPECT_EQ(world.count(Event::agent_silent), 1U);
   world.pass(2s, false);

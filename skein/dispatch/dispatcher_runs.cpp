@@ -239,7 +239,7 @@ void DispatcherCore::requeue(SlotNumber index, ledger::RequeueReason reason, con
   task.phase = Phase::ending;
   set_due(slot);
   const bool is_at_once = op.front;
-  append_for(slot, OpKind::requeue, std::move(op), true);
+  append_for(slot, OpKind::requeue, op, true);
   // The agent has it no longer: the next one may be chosen in the same append.
   if (run.is_sent && agents_[run.agent].pid) return;
   end_run(index, moment);
