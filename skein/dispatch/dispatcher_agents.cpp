@@ -259,6 +259,10 @@ void DispatcherCore::on_report(Pid from, AgentReport report, const Moment& momen
     append_for(run.task, OpKind::other,
                ledger::Progress{tasks_[run.task].id, run.ref.fence, moment.wall, std::move(each.mark)}, false);
   }
+  for (const auto& each : report.complete) {
+    const SlotNumber task = by_number_.find(each.ref.number);
+    if (task != k_no_slot) tasks_.prefetch(task);
+  }
   for (auto& each : report.complete) {
     const SlotNumber index = own(each.ref);
     if (index == k_no_slot) {

@@ -9,6 +9,7 @@ namespace skein::inline v0::dispatch {
 namespace {
 
 constexpr std::string_view k_field_strategy = "strategy";
+constexpr std::size_t k_ahead = 6;
 constexpr std::uint64_t k_waits_for_state = UINT64_MAX;
 
 }  // namespace
@@ -104,9 +105,21 @@ void DispatcherCore::take_swarm(const ledger::Swarm& swarm) {
 }
 
 void DispatcherCore::on_changes(const ledger::ChangeBatch& batch, const Moment& moment) {
-  for (const auto& change : batch.changes) {
-    std::visit([&](const auto& each) { on(each, moment); }, change);
+  // Records of tasks are seldom in the cache; those of the next changes are fetched while this one is looked at.
+  for (std::size_t i = 0; i < batch.changes.size(); ++i) {
+    if (i + k_ahead < batch.changes.size()) fetch_record(batch.changes[i + k_ahead]);
+    std::visit([&](const auto& each) { on(each, moment); }, batch.changes[i]);
   }
+}
+
+void DispatcherCore::fetch_record(const ledger::Change& change) const {
+  SlotNumber slot = k_no_slot;
+  if (const auto* finished = std::get_if<ledger::TaskFinished>(&change)) {
+    slot = by_number_.find(finished->finished->task.number);
+  } else if (const auto* assigned = std::get_if<ledger::TaskAssigned>(&change)) {
+    slot = by_number_.find(assigned->number);
+  }
+  if (slot != k_no_slot) tasks_.prefetch(slot);
 }
 
 void DispatcherCore::on(const ledger::TaskQueued& change, const Moment& moment) {

@@ -178,6 +178,7 @@ class DispatcherCore {
   void on(const ledger::KeysEvicted& change, const Moment& moment);
   template <class T>
   void on(const T&, const Moment&) {}
+  void fetch_record(const ledger::Change& change) const;
   void refused(const OpRef& ref, const ledger::OpResult& result, const Moment& moment);
   void adopt(SlotNumber slot, std::string_view agent, ledger::Fence fence, bool is_started, const Moment& moment);
   void take_swarm(const ledger::Swarm& swarm);

@@ -39,6 +39,10 @@ class Slab {
   }
   [[nodiscard]] T& operator[](SlotNumber slot) { return items_[slot]; }
   [[nodiscard]] const T& operator[](SlotNumber slot) const { return items_[slot]; }
+  void prefetch(SlotNumber slot) const {
+    const auto* item = reinterpret_cast<const char*>(&items_[slot]);
+    for (std::size_t line = 0; line < sizeof(T); line += 64) __builtin_prefetch(item + line);
+  }
   [[nodiscard]] std::size_t slots() const { return items_.size(); }
   [[nodiscard]] std::size_t size() const { return items_.size() - free_.size(); }
   void clear() {
