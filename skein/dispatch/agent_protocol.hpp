@@ -1,0 +1,159 @@
+// What agents and the dispatcher say to each other. Plain values, sent as messages; the same for an agent next door and
+// one on another machine.
+//
+// Delivery is level-triggered. The dispatcher says what should run at an agent (Orders), the agent says what it holds
+// (AgentReady, AgentHeartbeat); whatever was lost or said twice is put right by the next of them:
+// 1. (number, fence) names one assignment for good. An order the agent holds already is passed over.
+// 2. Orders are numbered per agent from 1 and each heartbeat says which was seen last. Orders with `full` set name all
+//    that should run there: what the agent holds besides is to be stopped and forgotten.
+// 3. An agent keeps an outcome until it is settled and says it again in AgentReady's or a heartbeat's `held`; the
+//    dispatcher asks for it by `ask_again`.
+// 4. One message carries many tasks in either direction.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "skein/base/time.hpp"
+#include "skein/ledger/command.hpp"
+#include "skein/ledger/task.hpp"
+
+namespace skein::inline v0::dispatch {
+
+// One assignment of one task.
+struct TaskRef {
+  ledger::TaskNumber number = 0;
+  ledger::Fence fence = 0;
+  friend auto operator<=>(const TaskRef&, const TaskRef&) = default;
+};
+
+enum class Role : std::uint8_t { worker, specialist, coordinator };
+[[nodiscard]] constexpr std::string_view name_of(Role role) {
+  switch (role) {
+    case Role::specialist:
+      return "specialist";
+    case Role::coordinator:
+      return "coordinator";
+    case Role::worker:
+      break;
+  }
+  return "worker";
+}
+
+// From the dispatcher.
+
+struct Order {
+  TaskRef ref;
+  ledger::TaskId id;
+  std::shared_ptr<const ledger::Shape> shape;  // its type and capabilities
+  ledger::Body params;
+  ledger::Body mark;                             // the progress of an earlier attempt
+  std::shared_ptr<const ledger::Extras> extras;  // the trace context; may be null
+  Duration timeout{};
+  std::uint32_t attempt = 1;
+};
+
+enum class StopReason : std::uint8_t {
+  cancelled,  // the task has ended without it
+  timed_out,
+  yield,  // somebody more urgent waits; hand the task back if that is possible
+  stale,  // the assignment is no longer valid
+};
+
+// CancelTask of the specification. Answered by an outcome of whatever kind once the work has stopped.
+struct StopTask {
+  TaskRef ref;
+  StopReason why = StopReason::cancelled;
+};
+
+struct Orders {
+  std::uint64_t sequence = 0;
+  bool full = false;
+  std::vector<Order> run;
+  std::vector<StopTask> stop;
+  std::vector<TaskRef> settled;    // outcomes that are decided: forget them
+  std::vector<TaskRef> ask_again;  // outcomes the dispatcher has not heard or has forgotten: say them again
+
+  [[nodiscard]] bool empty() const {
+    return !full && run.empty() && stop.empty() && settled.empty() && ask_again.empty();
+  }
+};
+
+struct PauseAgent {};   // begin nothing more
+struct ResumeAgent {};  // go on
+struct UpdateConfig {
+  ledger::Fields fields;
+};
+
+// From agents.
+
+struct AgentReady {
+  std::string id;
+  Role role = Role::worker;
+  std::vector<std::string> capabilities;
+  std::uint32_t slots = 1;         // tasks it may hold at once: at work and ahead
+  std::string executor;            // one that agents share, with a bulkhead; empty: none
+  bool is_function = false;        // the timeout of functions counts, not that of other executors
+  bool reports_starts = false;     // it says TaskStarted, so what was not started has cost nobody anything
+  std::vector<TaskRef> held;       // assigned to it, running or ended and not yet settled
+  std::uint32_t outcome_room = 0;  // outcomes it can keep until they are settled; 0: as many as k_outcome_room
+};
+
+struct TaskStarted {
+  TaskRef ref;
+};
+struct TaskProgress {
+  TaskRef ref;
+  ledger::Body mark;
+};
+struct TaskComplete {
+  TaskRef ref;
+  ledger::Body result;
+};
+struct TaskFailed {
+  TaskRef ref;
+  ledger::ErrorClass error = ledger::ErrorClass::transient;
+  std::string message;
+  std::optional<Duration> retry_after;
+};
+
+// What happened since the last one.
+struct AgentReport {
+  std::vector<TaskStarted> started;
+  std::vector<TaskProgress> progress;
+  std::vector<TaskComplete> complete;
+  std::vector<TaskFailed> failed;
+  std::vector<TaskRef> handed_back;  // not begun, or given up when asked to yield or to stop
+};
+
+struct AgentHeartbeat {
+  std::uint64_t seen = 0;  // the last Orders
+  std::vector<TaskRef> held;
+};
+
+// It goes down in order. What it names is handed back; what it holds besides was at work when it fell.
+struct AgentTerminating {
+  std::vector<TaskRef> handed_back;
+};
+
+// Goes on living, but wants others to do these.
+struct RequestFailoverTasks {
+  std::vector<TaskRef> handed_back;
+};
+
+struct AgentMetrics {
+  std::uint64_t tasks_completed = 0;
+  std::uint64_t tasks_failed = 0;
+  double avg_latency_ms = 0;
+};
+
+inline constexpr std::uint32_t k_slots_max = 1'000;       // of one agent
+inline constexpr std::uint32_t k_outcome_room = 4'096;    // outcomes waiting to be settled, of one agent
+inline constexpr std::size_t k_held_max = 16'384;         // tasks in one AgentReady or AgentHeartbeat
+inline constexpr std::size_t k_message_bytes_max = 4096;  // of a failure; the rest is cut off
+inline constexpr Duration k_heartbeat_every = std::chrono::seconds(1);
+
+}  // namespace skein::inline v0::dispatch

@@ -1,0 +1,273 @@
+#include "skein/dispatch/dispatcher.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace skein::inline v0::dispatch {
+namespace {
+
+std::unique_ptr<DispatcherSetup> checked(std::unique_ptr<DispatcherSetup> setup) {
+  if (!setup || setup->runtime == nullptr || setup->journal == nullptr || setup->ledger == nullptr ||
+      !setup->wall_clock || !setup->entropy) {
+    throw std::invalid_argument("dispatcher: runtime, journal, ledger, wall_clock and entropy must be given");
+  }
+  return setup;
+}
+
+bool in_order(const ExitReason& reason) { return reason.is_normal() || reason.is_shutdown(); }
+
+}  // namespace
+
+Dispatcher::Dispatcher(Self self, std::unique_ptr<DispatcherSetup> setup)
+    : setup_(checked(std::move(setup))),
+      core_(setup_->options, setup_->entropy()),
+      inbox_(std::make_shared<DispatcherInbox>(*setup_->runtime, self.pid(), setup_->options.inbox_changes)),
+      id_high_(setup_->entropy() | 1U),
+      take_again_(setup_->options.append_again),
+      is_sink_added_(std::make_shared<bool>(false)) {
+  self.continue_with<Dispatcher>(Begin{});
+}
+
+Dispatcher::~Dispatcher() {
+  inbox_->close();
+  // Only on the journal's thread may the ledger forget the sink. When that is no longer to be had, it stays.
+  setup_->journal->read(
+      0, [inbox = inbox_, added = is_sink_added_, ledger = setup_->ledger](const journal::ReadAnswer& answer) {
+        if (answer.outcome == journal::Outcome::applied) {
+          if (std::exchange(*added, false)) ledger->remove_sink(*inbox);
+        } else {
+          DispatcherInbox::keep(inbox);
+        }
+      });
+}
+
+void Dispatcher::handle_continue(Self, Begin) { take_dispatch(); }
+
+void Dispatcher::take_dispatch() {
+  // A new id each time: what counts is the last one applied, and an older one must not be answered instead.
+  journal::Batch batch;
+  batch.push_back(
+      {next_id(), ledger::encode_command(ledger::TakeDispatch{setup_->options.node, setup_->wall_clock()})});
+  setup_->journal->append(
+      std::move(batch), [inbox = inbox_](journal::Answer answer) { inbox->put(DispatchAnswer{std::move(answer)}); },
+      journal::Urgency::completion);
+}
+
+void Dispatcher::on_dispatch_taken(Self self, const journal::Answer& answer) {
+  if (answer.outcome == journal::Outcome::stopped || answer.outcome == journal::Outcome::refused) {
+    is_over_ = true;
+    self.stop(ExitReason::custom("the journal has stopped: " + answer.why));
+    return;
+  }
+  const auto results = answer.outcome == journal::Outcome::applied && answer.results.size() == 1
+                           ? ledger::decode_results(answer.results[0].result)
+                           : std::nullopt;
+  if (!results || results->size() != 1 || (*results)[0].refused()) {
+    self.send_after(take_again_, self.pid(), TakeAgain{});
+    take_again_ = std::min(take_again_ * 2, setup_->options.append_again_max);
+    return;
+  }
+  epoch_ = (*results)[0].number;
+  ask_for_state();
+}
+
+void Dispatcher::ask_for_state() {
+  if (is_asking_) return;
+  is_asking_ = true;
+  setup_->journal->read(
+      0, [inbox = inbox_, added = is_sink_added_, ledger = setup_->ledger](const journal::ReadAnswer& answer) {
+        if (answer.outcome != journal::Outcome::applied) {
+          inbox->put(StateAnswer{});
+          return;
+        }
+        if (!std::exchange(*added, true)) ledger->add_sink(*inbox);
+        inbox->put(StateAnswer{ledger->freeze()});
+      });
+}
+
+void Dispatcher::look_into_inbox(Self self) {
+  bool is_lost = false;
+  auto items = inbox_->drain(is_lost);
+  for (auto& item : items) {
+    if (is_over_) return;
+    take(self, item);
+  }
+  if (is_lost && epoch_ != 0) ask_for_state();
+  if (!items.empty()) flush_later(self);
+}
+
+void Dispatcher::take(Self self, InboxItem& item) {
+  if (auto* changes = std::get_if<std::shared_ptr<const ledger::ChangeBatch>>(&item)) {
+    // Those of before the first state are in it.
+    if (core_.has_state()) core_.on_changes(**changes, moment(self));
+  } else if (auto* answer = std::get_if<AppendAnswer>(&item)) {
+    on_answer(self, *answer);
+  } else if (const auto* taken = std::get_if<DispatchAnswer>(&item)) {
+    on_dispatch_taken(self, taken->answer);
+  } else if (const auto* state = std::get_if<StateAnswer>(&item)) {
+    is_asking_ = false;
+    if (state->state) {
+      core_.on_state(epoch_, StateView::of(*state->state), moment(self));
+    } else {
+      self.send_after(setup_->options.append_again, self.pid(), StateAgain{});
+    }
+  }
+}
+
+void Dispatcher::on_answer(Self self, AppendAnswer& item) {
+  const auto at = under_way_.find(item.append);
+  if (at == under_way_.end()) return;
+  switch (item.answer.outcome) {
+    case journal::Outcome::applied: {
+      std::vector<std::string> answers;
+      answers.reserve(item.answer.results.size());
+      for (auto& each : item.answer.results) answers.push_back(std::move(each.result));
+      under_way_.erase(at);
+      core_.on_applied(item.append, answers, moment(self));
+      return;
+    }
+    case journal::Outcome::overloaded:
+    case journal::Outcome::unknown:
+    case journal::Outcome::not_leader:
+      self.send_after(at->second.again, self.pid(), AppendAgain{item.append});
+      at->second.again = std::min(at->second.again * 2, setup_->options.append_again_max);
+      return;
+    case journal::Outcome::refused:
+      throw std::logic_error("the journal refuses the dispatcher's commands: " + item.answer.why);
+    case journal::Outcome::stopped:
+      is_over_ = true;
+      self.stop(ExitReason::custom("the journal has stopped: " + item.answer.why));
+      return;
+  }
+}
+
+void Dispatcher::append(std::uint64_t number) {
+  const auto at = under_way_.find(number);
+  if (at == under_way_.end()) return;
+  // A copy: it may have to be appended again.
+  setup_->journal->append(
+      at->second.batch,
+      [inbox = inbox_, number](journal::Answer answer) { inbox->put(AppendAnswer{number, std::move(answer)}); },
+      at->second.urgency);
+}
+
+// What has arrived meanwhile is ahead of the flush in the mailbox, so it is decided on together.
+void Dispatcher::flush_later(Self self) {
+  if (is_flushing_ || is_over_) return;
+  is_flushing_ = self.send(self.pid(), Flush{}) == SendResult::ok;
+  if (!is_flushing_) flush(self);
+}
+
+void Dispatcher::flush(Self self) {
+  is_flushing_ = false;
+  if (is_over_) return;
+  DispatchOutput out = core_.step(moment(self));
+  for (const Pid pid : out.unwatch) {
+    const auto at = monitors_.find(pid);
+    if (at == monitors_.end()) continue;
+    self.demonitor(at->second);
+    monitors_.erase(at);
+  }
+  for (const Pid pid : out.watch) {
+    if (!monitors_.contains(pid)) monitors_.emplace(pid, self.monitor(pid));
+  }
+  // A mailbox that is full loses them; the agent's heartbeats will show what it lacks.
+  for (auto& [pid, orders] : out.mail) self.send(pid, std::move(orders));
+  for (auto& each : out.appends) {
+    UnderWay& pending = under_way_[each.id];
+    for (auto& command : each.commands) pending.batch.push_back({next_id(), std::move(command)});
+    pending.urgency = each.urgency;
+    pending.again = setup_->options.append_again;
+    append(each.id);
+  }
+  if (setup_->on_event) {
+    for (const auto& each : out.events) setup_->on_event(each);
+  }
+  if (core_.is_deposed()) {
+    is_over_ = true;
+    self.stop(ExitReason::shutdown("another dispatcher has taken over"));
+    return;
+  }
+  if (out.wants_state) ask_for_state();
+  set_wake(self, out.wake_at);
+}
+
+void Dispatcher::set_wake(Self self, Instant at) {
+  // One that comes too early does no harm.
+  if (at >= wake_at_) return;
+  if (wake_timer_) self.cancel(wake_timer_);
+  wake_at_ = at;
+  const Instant now = self.now();
+  wake_timer_ = self.send_after(at > now ? at - now : Duration::zero(), self.pid(), Wake{++wakes_});
+}
+
+void Dispatcher::handle_info(Self self, Message message) {
+  if (is_over_) return;
+  if (message.is<InboxBell>()) {
+    look_into_inbox(self);
+  } else if (from_agent(self, message)) {
+    flush_later(self);
+  } else if (message.is<Flush>()) {
+    flush(self);
+  } else if (const auto* wake = message.get_if<Wake>()) {
+    if (wake->number != wakes_) return;
+    wake_timer_ = TimerRef{};
+    wake_at_ = Instant::max();
+    look_into_inbox(self);
+    flush_later(self);
+  } else if (const auto* down = message.get_if<Down>()) {
+    const auto at = monitors_.find(down->pid);
+    if (at == monitors_.end() || at->second != down->ref) return;
+    monitors_.erase(at);
+    core_.on_down(down->pid, in_order(down->reason), moment(self));
+    flush_later(self);
+  } else if (const auto* again = message.get_if<AppendAgain>()) {
+    append(again->append);
+  } else if (message.is<TakeAgain>()) {
+    take_dispatch();
+  } else if (message.is<StateAgain>()) {
+    ask_for_state();
+  }
+}
+
+bool Dispatcher::from_agent(Self self, Message message) {
+  const Pid from = message.from();
+  if (auto* report = message.get_if<AgentReport>()) {
+    core_.on_report(from, std::move(*report), moment(self));
+  } else if (const auto* heartbeat = message.get_if<AgentHeartbeat>()) {
+    core_.on_heartbeat(from, *heartbeat, moment(self));
+  } else if (auto* ready = message.get_if<AgentReady>()) {
+    core_.on_ready(from, std::move(*ready), moment(self));
+  } else if (const auto* ending = message.get_if<AgentTerminating>()) {
+    core_.on_hand_back(from, ending->handed_back, moment(self));
+  } else if (const auto* request = message.get_if<RequestFailoverTasks>()) {
+    core_.on_hand_back(from, request->handed_back, moment(self));
+  } else if (const auto* metrics = message.get_if<AgentMetrics>()) {
+    core_.on_metrics(from, *metrics);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+DispatcherStatus Dispatcher::handle_call(Self, GetDispatcherStatus) {
+  return {core_.has_state(), core_.tasks(),     core_.ready(),   core_.runs(),
+          core_.agents(),    under_way_.size(), core_.counters()};
+}
+
+bool Dispatcher::handle_call(Self self, const SetAgentPaused& request) {
+  const bool is_known = core_.set_paused(request.agent, request.is_paused, moment(self));
+  flush_later(self);
+  return is_known;
+}
+
+std::string Dispatcher::describe() const {
+  return fmt::format("epoch {}, {} tasks ({} ready, {} at agents), {} agents, {} appends under way", epoch_,
+                     core_.tasks(), core_.ready(), core_.runs(), core_.agents(), under_way_.size());
+}
+
+}  // namespace skein::inline v0::dispatch

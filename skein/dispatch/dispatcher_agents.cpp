@@ -1,0 +1,359 @@
+// Agents: who is there, what they say, and what is made of it.
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "skein/dispatch/dispatcher_append.hpp"
+#include "skein/dispatch/dispatcher_core.hpp"
+#include "skein/dispatch/planted.hpp"
+
+namespace skein::inline v0::dispatch {
+
+SlotNumber DispatcherCore::agent_of(Pid pid, const Moment& moment) {
+  const auto at = agent_pids_.find(pid);
+  if (at == agent_pids_.end()) return k_no_slot;
+  AgentRecord& agent = agents_[at->second];
+  agent.heard_at = moment.now;
+  if (agent.is_silent) {
+    agent.is_silent = false;
+    update_readiness(agent, moment);
+  }
+  return at->second;
+}
+
+SlotNumber DispatcherCore::agent_named(std::string_view id) {
+  if (const auto at = agent_ids_.find(id); at != agent_ids_.end()) return at->second;
+  const SlotNumber slot = agents_.add();
+  agents_[slot].id = id;
+  agent_ids_.emplace(id, slot);
+  return slot;
+}
+
+void DispatcherCore::forget_if_idle(SlotNumber slot) {
+  AgentRecord& agent = agents_[slot];
+  if (agent.pid || !agent.runs.empty() || agent.id.empty()) return;
+  agent_ids_.erase(agent.id);
+  agents_.remove(slot);
+}
+
+void DispatcherCore::update_readiness(AgentRecord& agent, const Moment& moment) {
+  if (!agent.handle) return;
+  const bool is_paused = agent.is_paused || agent.is_silent || agent.is_full;
+  // Refused only for one that left, and such a one has no handle.
+  const auto done = router_.set_paused(*agent.handle, is_paused, moment.now);
+  assert(done);
+  static_cast<void>(done);
+  may_be_met_ = true;
+}
+
+bool DispatcherCore::set_paused(std::string_view id, bool paused, const Moment& moment) {
+  const auto at = agent_ids_.find(id);
+  if (at == agent_ids_.end() || !agents_[at->second].pid) return false;
+  agents_[at->second].is_paused = paused;
+  update_readiness(agents_[at->second], moment);
+  return true;
+}
+
+void DispatcherCore::on_ready(Pid from, AgentReady ready, const Moment& moment) {
+  if (ready.id.empty() || ready.held.size() > k_held_max) {
+    event(DispatchEvent::Kind::agent_refused, ready.id, 0, "it has no id, or holds more than k_held_max tasks");
+    return;
+  }
+  if (const auto other = agent_pids_.find(from); other != agent_pids_.end() && agents_[other->second].id != ready.id) {
+    on_down(from, true, moment);
+  }
+  if (agent_pids_.size() >= options_.agents_max && !agent_pids_.contains(from)) {
+    event(DispatchEvent::Kind::agent_refused, ready.id, 0, "agents_max agents are there; raise it or stop some");
+    return;
+  }
+  const SlotNumber slot = agent_named(ready.id);
+  AgentRecord& agent = agents_[slot];
+  if (agent.pid != from) {
+    if (agent.pid) {
+      // The same name from another process: the newer one counts.
+      output_.unwatch.push_back(agent.pid);
+      agent_pids_.erase(agent.pid);
+      Orders nothing;
+      nothing.full = true;
+      nothing.sequence = ++agent.sequence;
+      output_.mail.emplace_back(agent.pid, std::move(nothing));
+    }
+    agent.pid = from;
+    agent.out = Orders{};
+    agent_pids_[from] = slot;
+    output_.watch.push_back(from);
+  }
+  // It counts the orders afresh with each announcement.
+  agent.sequence = 0;
+  agent.heard_at = moment.now;
+  join(slot, ready, moment);
+}
+
+void DispatcherCore::join(SlotNumber slot, AgentReady& ready, const Moment& moment) {
+  AgentRecord& agent = agents_[slot];
+  const std::uint32_t slots = std::clamp<std::uint32_t>(ready.slots, 1, std::min(k_slots_max, Router::k_capacity_max));
+  agent.capabilities = ready.capabilities;
+  std::sort(agent.capabilities.begin(), agent.capabilities.end());
+  agent.role = ready.role;
+  agent.is_function = ready.is_function;
+  agent.reports_starts = ready.reports_starts;
+  agent.outcome_room = ready.outcome_room == 0 ? k_outcome_room : std::min(ready.outcome_room, k_outcome_room);
+  agent.is_silent = false;
+  if (agent.handle) {
+    const bool is_kept = router_.set_capabilities(*agent.handle, ready.capabilities, moment.now).has_value() &&
+                         router_.set_capacity(*agent.handle, slots, moment.now).has_value() &&
+                         router_.set_pid(*agent.handle, agent.pid).has_value();
+    if (!is_kept) event(DispatchEvent::Kind::agent_refused, agent.id, 0, "its new capabilities are not acceptable");
+  } else {
+    auto joined = router_.join({agent.id, agent.pid, ready.capabilities, slots, ready.executor}, moment.now);
+    if (!joined) {
+      event(DispatchEvent::Kind::agent_refused, agent.id, 0, std::string(route_error_text(joined.error())));
+      on_down(agent.pid, true, moment);
+      return;
+    }
+    agent.handle = *joined;
+    for (const SlotNumber index : agent.runs) {
+      auto ticket = router_.adopted(*agent.handle, moment.now);
+      if (ticket && !runs_[index].is_reported) runs_[index].ticket = std::move(*ticket);
+    }
+    event(DispatchEvent::Kind::agent_joined, agent.id);
+  }
+  update_readiness(agent, moment);
+  if (has_state_) {
+    match_announced(slot, ready.held, moment);
+  } else {
+    agent.held = std::move(ready.held);
+    agent.was_announced = true;
+  }
+}
+
+// An agent that announces itself says all it holds. What it lacks of before is lost: it was never delivered, or the
+// agent has begun anew since.
+void DispatcherCore::match_announced(SlotNumber slot, std::span<const TaskRef> held, const Moment& moment) {
+  for (const SlotNumber index : agents_[slot].runs) runs_[index].is_listed = false;
+  for (const TaskRef ref : held) {
+    Run* run = claim(slot, ref);
+    if (run == nullptr) {
+      not_held(slot, ref);
+      continue;
+    }
+    run->is_listed = true;
+    run->is_confirmed = true;
+    run->is_sent = true;
+    run->lease_until = later(moment.now, options_.lease);
+    if (!run->is_reported) mail_to(slot).ask_again.push_back(ref);
+  }
+  const std::vector<SlotNumber> runs = agents_[slot].runs;
+  for (const SlotNumber index : runs) {
+    Run& run = runs_[index];
+    if (run.is_listed || (run.task != k_no_slot && run.ref.fence == 0)) continue;
+    if (run.task == k_no_slot) {
+      end_run(index, moment);
+    } else if (tasks_[run.task].phase == Phase::running) {
+      release(run, std::nullopt, moment);
+      run.is_sent = false;
+      requeue(index, ledger::RequeueReason::node_crash, moment);
+    }
+  }
+}
+
+// The agent names an assignment that is none of its own (any more).
+void DispatcherCore::not_held(SlotNumber slot, TaskRef ref) {
+  // It may have been told already, but messages get lost.
+  mail_to(slot).stop.push_back({ref, StopReason::stale});
+  const auto& runs = agents_[slot].runs;
+  const auto at = std::find_if(runs.begin(), runs.end(), [&](SlotNumber each) { return runs_[each].ref == ref; });
+  if (at != runs.end()) runs_[*at].is_listed = true;
+}
+
+void DispatcherCore::on_heartbeat(Pid from, const AgentHeartbeat& heartbeat, const Moment& moment) {
+  const SlotNumber slot = agent_of(from, moment);
+  if (slot == k_no_slot || !has_state_ || heartbeat.held.size() > k_held_max) return;
+  if (!planted(Bug::lease_not_renewed)) {
+    for (const TaskRef ref : heartbeat.held) {
+      if (Run* run = claim(slot, ref)) {
+        run->is_confirmed = true;
+        run->lease_until = later(moment.now, options_.lease);
+      }
+    }
+  }
+  const AgentRecord& agent = agents_[slot];
+  // Orders may be on their way; judge only when all were seen, or should have been.
+  if (agent.is_in_mail) return;
+  if (heartbeat.seen >= agent.sequence || moment.now - agent.sent_at > options_.resync_after) {
+    match_heartbeat(slot, heartbeat, moment);
+  }
+}
+
+void DispatcherCore::match_heartbeat(SlotNumber slot, const AgentHeartbeat& heartbeat, const Moment& moment) {
+  for (const SlotNumber index : agents_[slot].runs) runs_[index].is_listed = false;
+  for (const TaskRef ref : heartbeat.held) {
+    if (Run* run = claim(slot, ref)) {
+      run->is_listed = true;
+    } else {
+      not_held(slot, ref);
+    }
+  }
+  bool is_lacking = false;
+  const std::vector<SlotNumber> runs = agents_[slot].runs;
+  for (const SlotNumber index : runs) {
+    const Run& run = runs_[index];
+    if (run.is_listed) continue;
+    if (run.task == k_no_slot) {
+      end_run(index, moment);
+    } else {
+      is_lacking |= run.is_sent && !run.is_reported && tasks_[run.task].phase == Phase::running;
+    }
+  }
+  if (is_lacking) send_all(slot);
+}
+
+void DispatcherCore::send_all(SlotNumber slot) {
+  Orders& out = mail_to(slot);
+  out.full = true;
+  out.run.clear();
+  for (const SlotNumber index : agents_[slot].runs) {
+    const Run& run = runs_[index];
+    if (run.task != k_no_slot && run.is_sent) out.run.push_back(order_for(run));
+  }
+}
+
+void DispatcherCore::on_report(Pid from, AgentReport report, const Moment& moment) {
+  const SlotNumber slot = agent_of(from, moment);
+  if (slot == k_no_slot || !has_state_ || is_deposed_) return;
+  const auto own = [&](TaskRef ref) -> SlotNumber {
+    const Run* run = claim(slot, ref);
+    return run == nullptr ? k_no_slot : tasks_[run->task].run;
+  };
+  // An outcome that nobody waits for: the agent may forget it, and is free if the task went on without it.
+  const auto stale = [&](TaskRef ref) {
+    ++counters_.stale_reports;
+    mail_to(slot).settled.push_back(ref);
+    for (const SlotNumber index : agents_[slot].runs) {
+      if (runs_[index].task == k_no_slot && runs_[index].ref == ref) {
+        end_run(index, moment);
+        return;
+      }
+    }
+  };
+  for (const auto& each : report.started) {
+    const SlotNumber index = own(each.ref);
+    if (index == k_no_slot || runs_[index].is_started || runs_[index].is_reported) continue;
+    Run& run = runs_[index];
+    run.is_started = true;
+    run.since = moment.now;
+    run.lease_until = later(moment.now, options_.lease);
+    run.timeout_at = later(moment.now, timeout_of(tasks_[run.task], agents_[slot]));
+    set_due(run.task);
+    append_for(run.task, OpKind::other, ledger::Start{tasks_[run.task].id, run.ref.fence, moment.wall}, false);
+  }
+  for (auto& each : report.progress) {
+    const SlotNumber index = own(each.ref);
+    if (index == k_no_slot || runs_[index].is_reported || ledger::view_of(each.mark).size() > k_message_bytes_max) {
+      continue;
+    }
+    Run& run = runs_[index];
+    run.lease_until = later(moment.now, options_.lease);
+    append_for(run.task, OpKind::other,
+               ledger::Progress{tasks_[run.task].id, run.ref.fence, moment.wall, std::move(each.mark)}, false);
+  }
+  for (const auto& each : report.complete) {
+    const SlotNumber task = by_number_.find(each.ref.number);
+    if (task != k_no_slot) tasks_.prefetch(task);
+  }
+  for (auto& each : report.complete) {
+    const SlotNumber index = own(each.ref);
+    if (index == k_no_slot) {
+      stale(each.ref);
+    } else {
+      complete(index, std::move(each), moment);
+    }
+  }
+  for (auto& each : report.failed) {
+    const SlotNumber index = own(each.ref);
+    if (index == k_no_slot) {
+      stale(each.ref);
+    } else {
+      fail(index, std::move(each), moment);
+    }
+  }
+  on_hand_back(from, report.handed_back, moment);
+}
+
+void DispatcherCore::on_hand_back(Pid from, std::span<const TaskRef> tasks, const Moment& moment) {
+  const SlotNumber slot = agent_of(from, moment);
+  if (slot == k_no_slot || !has_state_ || is_deposed_) return;
+  for (const TaskRef ref : tasks) {
+    if (const Run* run = claim(slot, ref)) {
+      const SlotNumber index = tasks_[run->task].run;
+      release(runs_[index], std::nullopt, moment);
+      // The agent has it no longer, so it needs no word when the task goes on.
+      runs_[index].is_sent = false;
+      if (tasks_[run->task].phase != Phase::running) continue;
+      const bool has_yielded = run->is_asked_to_yield;
+      if (has_yielded) event(DispatchEvent::Kind::preempted, agents_[slot].id, ref.number);
+      requeue(index, has_yielded ? ledger::RequeueReason::preempted : ledger::RequeueReason::handed_back, moment);
+      continue;
+    }
+    const auto& runs = agents_[slot].runs;
+    const auto at = std::find_if(runs.begin(), runs.end(), [&](SlotNumber each) { return runs_[each].ref == ref; });
+    if (at != runs.end()) end_run(*at, moment);
+  }
+}
+
+void DispatcherCore::on_metrics(Pid from, const AgentMetrics& metrics) {
+  if (const auto at = agent_pids_.find(from); at != agent_pids_.end()) agents_[at->second].metrics = metrics;
+}
+
+void DispatcherCore::on_down(Pid pid, bool in_order, const Moment& moment) {
+  const auto at = agent_pids_.find(pid);
+  if (at == agent_pids_.end()) return;
+  const SlotNumber slot = at->second;
+  agent_pids_.erase(at);
+  AgentRecord& agent = agents_[slot];
+  event(in_order ? DispatchEvent::Kind::agent_left : DispatchEvent::Kind::agent_crashed, agent.id);
+  agent.pid = Pid{};
+  agent.out = Orders{};
+  agent.unsettled = 0;
+  agent.is_full = agent.is_paused = agent.is_silent = agent.was_announced = false;
+  agent.held.clear();
+  if (agent.handle) router_.leave(*std::exchange(agent.handle, std::nullopt));
+  crashed_runs(slot, in_order, moment);
+  forget_if_idle(slot);
+}
+
+void DispatcherCore::crashed_runs(SlotNumber slot, bool in_order, const Moment& moment) {
+  const std::vector<SlotNumber> runs = agents_[slot].runs;
+  // What was ahead of the work cost nobody anything, if it is known what was at work.
+  const bool is_known_at_work = agents_[slot].reports_starts && std::any_of(runs.begin(), runs.end(), [&](auto each) {
+                                  return runs_[each].is_started && !runs_[each].is_reported;
+                                });
+  std::vector<SlotNumber> swarms;
+  for (const SlotNumber index : runs) {
+    Run& run = runs_[index];
+    run.ticket.reset();
+    if (run.task == k_no_slot) {
+      end_run(index, moment);
+      continue;
+    }
+    TaskRecord& task = tasks_[run.task];
+    // Without a fence yet, or with an outcome under way: the change that comes settles it.
+    if (task.phase != Phase::running || run.ref.fence == 0) continue;
+    if (planted(Bug::drop_on_agent_crash)) {
+      const SlotNumber dropped = run.task;
+      end_run(index, moment);
+      forget(dropped);
+      continue;
+    }
+    const bool is_free = in_order || (is_known_at_work && !run.is_started);
+    if (!is_free && std::find(swarms.begin(), swarms.end(), task.swarm) == swarms.end()) {
+      swarms.push_back(task.swarm);
+      count_crash(task.swarm, task.number, moment);
+    }
+    requeue(index, is_free ? ledger::RequeueReason::handed_back : ledger::RequeueReason::agent_crash, moment);
+  }
+}
+
+}  // namespace skein::inline v0::dispatch

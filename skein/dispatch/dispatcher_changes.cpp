@@ -1,0 +1,307 @@
+// What the ledger decided, and what follows from it.
+#include <algorithm>
+
+#include "skein/dispatch/dispatcher_append.hpp"
+#include "skein/dispatch/dispatcher_core.hpp"
+#include "skein/dispatch/planted.hpp"
+
+namespace skein::inline v0::dispatch {
+namespace {
+
+constexpr std::string_view k_field_strategy = "strategy";
+constexpr std::size_t k_ahead = 6;
+constexpr std::uint64_t k_waits_for_state = UINT64_MAX;
+
+}  // namespace
+
+void DispatcherCore::on_state(ledger::Epoch epoch, const StateView& state, const Moment& moment) {
+  if (has_state_) ++counters_.resyncs;
+  for (SlotNumber i = 0; i < runs_.slots(); ++i) {
+    if (runs_[i].agent != k_no_slot) release(runs_[i], std::nullopt, moment);
+  }
+  runs_.clear();
+  tasks_.clear();
+  by_number_.clear();
+  queue_.clear();
+  due_.clear();
+  ageing_.clear();
+  swarms_.clear();
+  swarm_names_.clear();
+  requeued_.clear();
+  outgoing_.drop_queued();
+  for (SlotNumber i = 0; i < agents_.slots(); ++i) {
+    agents_[i].runs.clear();
+    agents_[i].unsettled = 0;
+  }
+  epoch_ = epoch;
+  last_fence_ = state.last_fence;
+  keys_ = state.keys;
+  has_state_ = true;
+  if (state.epoch != epoch) depose("another node");
+  for (const auto& swarm : state.swarms) take_swarm(swarm);
+  for (const auto& task : state.open_tasks) {
+    const SlotNumber slot = record_for(task);
+    fill(slot, task, moment);
+    if (task.state == ledger::State::queued) {
+      queue_task(slot, task, moment);
+    } else if (ledger::is_running(task.state)) {
+      adopt(slot, ledger::view_of(task.agent), task.fence, task.state == ledger::State::executing, moment);
+    } else {
+      tasks_[slot].phase = Phase::blocked;
+      set_due(slot);
+    }
+  }
+  for (SlotNumber i = 0; i < agents_.slots(); ++i) {
+    AgentRecord& agent = agents_[i];
+    if (agent.id.empty()) continue;
+    if (agent.pid) {
+      update_readiness(agent, moment);
+      // Announced to a dispatcher that knew nothing yet; or to this one before it started afresh, then heartbeats tell.
+      if (agent.was_announced) match_announced(i, std::exchange(agent.held, {}), moment);
+      agent.was_announced = false;
+    }
+    forget_if_idle(i);
+  }
+  next_tick_ = moment.now;
+  may_be_met_ = true;
+}
+
+void DispatcherCore::adopt(SlotNumber slot, std::string_view agent_id, ledger::Fence fence, bool is_started,
+                           const Moment& moment) {
+  const SlotNumber agent = agent_named(agent_id);
+  const SlotNumber index = add_run(slot, agent);
+  Run& run = runs_[index];
+  run.ref.fence = fence;
+  run.is_sent = true;
+  run.is_started = is_started;
+  run.since = moment.now;
+  run.lease_until = later(moment.now, options_.lease);
+  if (is_started) run.timeout_at = later(moment.now, timeout_of(tasks_[slot], agents_[agent]));
+  if (agents_[agent].handle) {
+    if (auto ticket = router_.adopted(*agents_[agent].handle, moment.now)) run.ticket = std::move(*ticket);
+  }
+  tasks_[slot].phase = Phase::running;
+  set_due(slot);
+}
+
+void DispatcherCore::take_swarm(const ledger::Swarm& swarm) {
+  const SlotNumber slot = swarm_slot(swarm.name);
+  SwarmRecord& record = swarms_[slot];
+  record.is_known = true;
+  record.state = swarm.state;
+  if (record.breaker != swarm.breaker) {
+    record.probes = 0;
+    for (SlotNumber i = 0; i < runs_.slots(); ++i) {
+      if (runs_[i].is_probe && runs_[i].task != k_no_slot && tasks_[runs_[i].task].swarm == slot) {
+        runs_[i].is_probe = false;
+      }
+    }
+  }
+  record.breaker = swarm.breaker;
+  record.breaker_until = swarm.breaker_until;
+  record.is_changing = false;
+  const auto strategy = swarm.field(k_field_strategy);
+  record.strategy = strategy ? strategy_named(*strategy).value_or(options_.strategy) : options_.strategy;
+}
+
+void DispatcherCore::on_changes(const ledger::ChangeBatch& batch, const Moment& moment) {
+  // Records of tasks are seldom in the cache; those of the next changes are fetched while this one is looked at.
+  for (std::size_t i = 0; i < batch.changes.size(); ++i) {
+    if (i + k_ahead < batch.changes.size()) fetch_record(batch.changes[i + k_ahead]);
+    std::visit([&](const auto& each) { on(each, moment); }, batch.changes[i]);
+  }
+}
+
+void DispatcherCore::fetch_record(const ledger::Change& change) const {
+  SlotNumber slot = k_no_slot;
+  if (const auto* finished = std::get_if<ledger::TaskFinished>(&change)) {
+    slot = by_number_.find(finished->finished->task.number);
+  } else if (const auto* assigned = std::get_if<ledger::TaskAssigned>(&change)) {
+    slot = by_number_.find(assigned->number);
+  }
+  if (slot != k_no_slot) tasks_.prefetch(slot);
+}
+
+void DispatcherCore::on(const ledger::TaskQueued& change, const Moment& moment) {
+  const SlotNumber slot = record_for(change.task);
+  if (tasks_[slot].phase == Phase::assigning && runs_[tasks_[slot].run].ref.fence == 0 &&
+      change.why == ledger::TaskQueued::Why::requeued) {
+    // Its assign is in the same append.
+    fill(slot, change.task, moment);
+    return;
+  }
+  if (tasks_[slot].number != 0) {
+    leave_queue(slot);
+    if (const SlotNumber run = tasks_[slot].run; run != k_no_slot) {
+      if (runs_[run].is_reported) {
+        settled(run, moment);
+      } else {
+        detach(run, StopReason::stale, moment);
+      }
+    }
+  } else if (!change.task.more().key.empty()) {
+    ++keys_;
+  }
+  fill(slot, change.task, moment);
+  queue_task(slot, change.task, moment);
+}
+
+void DispatcherCore::on(const ledger::TaskBlocked& change, const Moment& moment) {
+  if (!change.task.more().key.empty()) ++keys_;
+  const SlotNumber slot = record_for(change.task);
+  fill(slot, change.task, moment);
+  tasks_[slot].phase = Phase::blocked;
+  set_due(slot);
+}
+
+void DispatcherCore::on(const ledger::TaskAssigned& change, const Moment& moment) {
+  last_fence_ = std::max(last_fence_, change.fence);
+  const SlotNumber slot = by_number_.find(change.number);
+  if (slot == k_no_slot) {
+    state_needed_ = true;
+    return;
+  }
+  TaskRecord& task = tasks_[slot];
+  task.batch = 0;
+  if (task.phase != Phase::assigning || agents_[runs_[task.run].agent].id != ledger::view_of(change.agent)) {
+    // Decided by an append of before a fresh start.
+    leave_queue(slot);
+    if (task.run != k_no_slot) end_run(task.run, moment);
+    adopt(slot, ledger::view_of(change.agent), change.fence, false, moment);
+    const SlotNumber agent = runs_[tasks_[slot].run].agent;
+    if (agents_[agent].pid) mail_to(agent).run.push_back(order_for(runs_[tasks_[slot].run]));
+    return;
+  }
+  runs_[task.run].ref.fence = change.fence;
+  task.phase = Phase::running;
+  if (!agents_[runs_[task.run].agent].pid) {
+    // It left before it could get the task.
+    requeue(task.run, ledger::RequeueReason::handed_back, moment);
+    return;
+  }
+  deliver(task.run, moment);
+  if (planted(Bug::requeue_twice) && task.attempts > 0) requeue(task.run, ledger::RequeueReason::agent_crash, moment);
+}
+
+void DispatcherCore::on(const ledger::TaskProgressed& change, const Moment&) {
+  const SlotNumber slot = by_number_.find(change.number);
+  if (slot != k_no_slot) tasks_[slot].its_past().mark = change.mark;
+}
+
+void DispatcherCore::on(const ledger::TaskFinished& change, const Moment& moment) {
+  const ledger::Task& ended = change.finished->task;
+  const SlotNumber slot = by_number_.find(ended.number);
+  if (slot == k_no_slot) return;
+  TaskRecord& task = tasks_[slot];
+  const bool is_completed = ended.state == ledger::State::completed;
+  if (is_completed) {
+    ++counters_.completed;
+    SwarmRecord& swarm = swarms_[task.swarm];
+    swarm.crashed.clear();
+    swarm.is_warned = false;
+    if (swarm.breaker == ledger::Breaker::half_open && !swarm.is_changing) {
+      set_breaker(swarm, ledger::Breaker::closed, 0);
+    }
+  }
+  if (task.past && task.past->retry) adaptive_.learn(*task.past->retry, is_completed);
+  if (const SlotNumber run = task.run; run != k_no_slot) {
+    if (runs_[run].is_reported) {
+      settled(run, moment);
+    } else {
+      detach(run, StopReason::cancelled, moment);
+    }
+  }
+  forget(slot);
+}
+
+void DispatcherCore::on(const ledger::TaskAged& change, const Moment&) {
+  const SlotNumber slot = by_number_.find(change.number);
+  if (slot == k_no_slot) return;
+  TaskRecord& task = tasks_[slot];
+  ++counters_.aged;
+  if (task.phase != Phase::ready) {
+    task.effective_priority = change.effective_priority;
+    return;
+  }
+  task.effective_priority = change.effective_priority;
+  queue_.push(task.lane, {task.order, slot, task.effective_priority});
+  queue_.dropped(task.lane);
+}
+
+void DispatcherCore::on(const ledger::SwarmChanged& change, const Moment&) { take_swarm(change.swarm); }
+
+void DispatcherCore::on(const ledger::SwarmRemoved& change, const Moment&) {
+  const auto at = swarm_names_.find(change.name);
+  if (at == swarm_names_.end()) return;
+  // It has no open tasks, so no lane of it is held.
+  queue_.forget_idle();
+  swarms_.remove(at->second);
+  swarm_names_.erase(at);
+}
+
+void DispatcherCore::on(const ledger::DispatchTaken& change, const Moment&) {
+  if (change.epoch > epoch_) depose(change.node);
+}
+
+void DispatcherCore::on(const ledger::KeysEvicted& change, const Moment&) { keys_ -= std::min(keys_, change.count); }
+
+void DispatcherCore::on_applied(std::uint64_t append, std::span<const std::string> answers, const Moment& moment) {
+  const std::vector<OpRef> refs = outgoing_.answered(append);
+  const auto is_left = [&](const OpRef& ref) {
+    return ref.slot < tasks_.slots() && tasks_[ref.slot].number == ref.number && tasks_[ref.slot].batch == append;
+  };
+  if (is_deposed_ || std::none_of(refs.begin(), refs.end(), is_left)) return;
+  // Whoever is left was refused. An answer that is not remembered any more leaves only a look at the state.
+  std::vector<ledger::OpResult> results;
+  for (const auto& answer : answers) {
+    const auto decoded = ledger::decode_results(answer);
+    if (decoded) results.insert(results.end(), decoded->begin(), decoded->end());
+  }
+  if (results.size() != refs.size()) {
+    state_needed_ = true;
+    return;
+  }
+  for (std::size_t i = 0; i < refs.size(); ++i) {
+    // One that was done may be left because the assign that followed it was not.
+    if (!is_left(refs[i]) || !results[i].refused()) continue;
+    ++counters_.refused_ops;
+    tasks_[refs[i].slot].batch = 0;
+    refused(refs[i], results[i], moment);
+    if (is_deposed_) return;
+  }
+}
+
+void DispatcherCore::refused(const OpRef& ref, const ledger::OpResult& result, const Moment& moment) {
+  TaskRecord& task = tasks_[ref.slot];
+  if (result.verdict == ledger::Verdict::stale_epoch) {
+    depose("another node");
+    return;
+  }
+  if (ref.kind == OpKind::assign && result.verdict == ledger::Verdict::swarm_closed) {
+    end_run(task.run, moment);
+    make_ready(ref.slot, moment);
+    return;
+  }
+  if (ref.kind == OpKind::assign && result.verdict == ledger::Verdict::malformed) {
+    // The ledger takes no such name of an agent; it must not be asked again and again.
+    const SlotNumber agent = runs_[task.run].agent;
+    event(DispatchEvent::Kind::agent_refused, agents_[agent].id, 0, "the ledger refuses its name");
+    agents_[agent].is_paused = true;
+    update_readiness(agents_[agent], moment);
+    end_run(task.run, moment);
+    make_ready(ref.slot, moment);
+    return;
+  }
+  if (ref.kind == OpKind::complete && result.verdict == ledger::Verdict::too_large) {
+    fail_attempt(task.run, ledger::ErrorClass::permanent, "its result is larger than the ledger takes", std::nullopt,
+                 true, moment);
+    return;
+  }
+  // The ledger knows better. The task stays as it is until the fresh start, which comes soon.
+  task.batch = k_waits_for_state;
+  task.phase = Phase::ending;
+  set_due(ref.slot);
+  state_needed_ = true;
+}
+
+}  // namespace skein::inline v0::dispatch

@@ -1,0 +1,297 @@
+// Tables, output and what all parts of the core share.
+#include "skein/dispatch/dispatcher_core.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+#include "skein/dispatch/dispatcher_append.hpp"
+
+namespace skein::inline v0::dispatch {
+namespace {
+
+constexpr std::size_t k_ageing_slack = 1'024;  // entries of tasks that wait no longer, kept before they are swept
+constexpr Duration k_state_again = std::chrono::seconds(1);
+
+// A task's own number of attempts is the ledger's business: the policy only says how long to wait.
+RetryOptions without_end(RetryOptions options) {
+  options.attempts = UINT32_MAX;
+  return options;
+}
+
+}  // namespace
+
+std::string_view name_of(DispatchEvent::Kind kind) {
+  using enum DispatchEvent::Kind;
+  switch (kind) {
+    case agent_joined:
+      return "agent_joined";
+    case agent_left:
+      return "agent_left";
+    case agent_crashed:
+      return "agent_crashed";
+    case agent_refused:
+      return "agent_refused";
+    case agent_silent:
+      return "agent_silent";
+    case routing_timeout:
+      return "routing_timeout";
+    case lease_expired:
+      return "lease_expired";
+    case attempt_timed_out:
+      return "attempt_timed_out";
+    case preempted:
+      return "preempted";
+    case breaker_warning:
+      return "breaker_warning";
+    case breaker_opened:
+      return "breaker_opened";
+    case breaker_half_opened:
+      return "breaker_half_opened";
+    case breaker_closed:
+      return "breaker_closed";
+    case deposed:
+      return "deposed";
+  }
+  return "unknown";
+}
+
+StateView StateView::of(const ledger::FrozenLedger& frozen) {
+  return {frozen.epoch(), frozen.open_tasks(), frozen.swarms(), frozen.counters().keys, frozen.counters().last_fence};
+}
+
+DispatcherCore::DispatcherCore(DispatcherOptions options, std::uint64_t seed)
+    : options_(std::move(options)),
+      random_(seed),
+      router_(options_.router),
+      retry_(without_end(options_.retry)),
+      queue_([this](const ReadyEntry& entry) {
+        const TaskRecord& task = tasks_[entry.slot];
+        return task.phase == Phase::ready && task.order == entry.order && task.effective_priority == entry.priority;
+      }),
+      outgoing_(options_) {
+  if (options_.lease <= Duration::zero() || options_.tick <= Duration::zero() ||
+      options_.ask_again <= Duration::zero() || options_.age_step <= Duration::zero()) {
+    throw std::invalid_argument("dispatcher: lease, tick, ask_again and age_step must be longer than zero");
+  }
+  if (options_.appends_in_flight < 2 || options_.ops_per_command == 0 || options_.ops_per_command > ledger::k_ops_max ||
+      options_.ages_at_once == 0) {
+    throw std::invalid_argument("dispatcher: appends_in_flight must be at least 2, ops_per_command from 1 to 100000");
+  }
+  for (const auto& [type, each] : options_.types) {
+    if (each.retry) type_retry_.emplace(type, RetryPolicy(without_end(*each.retry)));
+  }
+  for (const auto& [name, limit] : options_.executors) {
+    if (!router_.add_executor(name, limit)) {
+      throw std::invalid_argument(fmt::format("dispatcher: executor '{}' is named twice or there are too many", name));
+    }
+  }
+}
+
+SlotNumber DispatcherCore::swarm_slot(std::string_view name) {
+  if (const auto at = swarm_names_.find(name); at != swarm_names_.end()) return at->second;
+  const SlotNumber slot = swarms_.add();
+  swarms_[slot].name = name;
+  swarms_[slot].strategy = options_.strategy;
+  swarm_names_.emplace(name, slot);
+  return slot;
+}
+
+SlotNumber DispatcherCore::record_for(const ledger::Task& task) {
+  SlotNumber slot = by_number_.find(task.number);
+  if (slot == k_no_slot) {
+    slot = tasks_.add();
+    by_number_.add(task.number, slot);
+  }
+  return slot;
+}
+
+void DispatcherCore::fill(SlotNumber slot, const ledger::Task& task, const Moment& moment) {
+  TaskRecord& record = tasks_[slot];
+  if (record.number == 0) {
+    record.id = task.id;
+    record.number = task.number;
+    record.shape = task.shape;
+    record.params = task.params;
+    record.extras = task.extras;
+    record.timeout_ms = task.timeout_ms;
+    record.priority = task.priority;
+    record.deadline_at = task.deadline_at;
+    if (task.deadline_at != 0) {
+      record.deadline_due = moment.now;
+      if (task.deadline_at > moment.wall) {
+        const auto left = std::min<ledger::WallMs>(task.deadline_at - moment.wall, k_wall_ms_max);
+        record.deadline_due = later(moment.now, std::chrono::milliseconds(left));
+      }
+    }
+    record.swarm = swarm_slot(task.shape->swarm);
+    record.lane = queue_.hold(task.shape, record.swarm);
+  }
+  if (task.mark) record.its_past().mark = task.mark;
+  record.order = task.order;
+  record.attempts = task.attempts;
+  record.effective_priority = task.effective_priority;
+}
+
+void DispatcherCore::forget(SlotNumber slot) {
+  TaskRecord& record = tasks_[slot];
+  leave_queue(slot);
+  queue_.let_go(record.lane);
+  due_.remove(slot);
+  by_number_.remove(record.number);
+  tasks_.remove(slot);
+}
+
+void DispatcherCore::leave_queue(SlotNumber slot) {
+  TaskRecord& record = tasks_[slot];
+  if (record.phase != Phase::ready) return;
+  record.phase = Phase::none;
+  queue_.dropped(record.lane);
+}
+
+void DispatcherCore::make_ready(SlotNumber slot, const Moment& moment) {
+  TaskRecord& record = tasks_[slot];
+  record.phase = Phase::ready;
+  record.wait_until = Instant::max();
+  record.asked_to_yield = false;
+  queue_.push(record.lane, {record.order, slot, record.effective_priority});
+  if (record.effective_priority < ledger::k_critical) ageing_.push_back({slot, record.order, moment.now});
+  if (ageing_.size() > 2 * queue_.ready() + k_ageing_slack) {
+    std::erase_if(ageing_, [this](const WaitingToAge& each) { return !is_ageing(each); });
+  }
+  set_due(slot);
+}
+
+bool DispatcherCore::is_ageing(const WaitingToAge& entry) const {
+  const TaskRecord& task = tasks_[entry.slot];
+  return task.phase == Phase::ready && task.order == entry.order;
+}
+
+void DispatcherCore::queue_task(SlotNumber slot, const ledger::Task& task, const Moment& moment) {
+  TaskRecord& record = tasks_[slot];
+  record.batch = 0;
+  if (task.not_before <= moment.wall) {
+    make_ready(slot, moment);
+    return;
+  }
+  const auto wait = std::min<ledger::WallMs>(task.not_before - moment.wall, k_wall_ms_max);
+  record.phase = Phase::delayed;
+  record.wait_until = later(moment.now, std::chrono::milliseconds(wait));
+  set_due(slot);
+}
+
+void DispatcherCore::set_due(SlotNumber slot) {
+  const TaskRecord& record = tasks_[slot];
+  Instant at = Instant::max();
+  switch (record.phase) {
+    case Phase::delayed:
+      at = std::min(record.wait_until, record.deadline_due);
+      break;
+    case Phase::blocked:
+    case Phase::ready:
+      at = record.deadline_due;
+      break;
+    case Phase::running: {
+      const Run& run = runs_[record.run];
+      at = std::min({run.lease_until, run.timeout_at, record.deadline_due});
+      break;
+    }
+    case Phase::none:
+    case Phase::assigning:
+    case Phase::ending:
+      break;
+  }
+  due_.set(slot, at);
+}
+
+void DispatcherCore::event(DispatchEvent::Kind kind, std::string_view subject, ledger::TaskNumber task,
+                           std::string detail) {
+  output_.events.push_back({kind, std::string(subject), task, std::move(detail)});
+}
+
+void DispatcherCore::depose(std::string_view by) {
+  if (is_deposed_) return;
+  is_deposed_ = true;
+  outgoing_.drop_queued();
+  event(DispatchEvent::Kind::deposed, by);
+}
+
+Orders& DispatcherCore::mail_to(SlotNumber slot) {
+  AgentRecord& agent = agents_[slot];
+  if (!agent.is_in_mail) {
+    agent.is_in_mail = true;
+    in_mail_.push_back(slot);
+  }
+  return agent.out;
+}
+
+void DispatcherCore::send_mail(const Moment& moment) {
+  for (const SlotNumber slot : in_mail_) {
+    AgentRecord& agent = agents_[slot];
+    if (!agent.is_in_mail) continue;
+    agent.is_in_mail = false;
+    if (!agent.pid || agent.out.empty()) {
+      agent.out = Orders{};
+      continue;
+    }
+    agent.out.sequence = ++agent.sequence;
+    agent.sent_at = moment.now;
+    output_.mail.emplace_back(agent.pid, std::exchange(agent.out, Orders{}));
+  }
+  in_mail_.clear();
+}
+
+DispatchOutput DispatcherCore::step(const Moment& moment) {
+  if (has_state_ && !is_deposed_) {
+    run_due(moment);
+    if (moment.now >= next_tick_) tick(moment);
+    round(moment);
+    outgoing_.take_ready(output_.appends);
+  }
+  send_mail(moment);
+  if (state_needed_ && (state_asked_at_ == Instant::min() || moment.now - state_asked_at_ >= k_state_again)) {
+    state_needed_ = false;
+    state_asked_at_ = moment.now;
+    output_.wants_state = true;
+  }
+  output_.wake_at = Instant::max();
+  if (has_state_ && !is_deposed_) {
+    output_.wake_at = std::min(due_.next(), next_tick_);
+    // One that has passed waits for an append to be answered, or for a task.
+    if (next_ask_ > moment.now) output_.wake_at = std::min(output_.wake_at, next_ask_);
+  }
+  return std::exchange(output_, DispatchOutput{});
+}
+
+std::string DispatcherCore::inconsistency() const {
+  std::size_t counted = 0;
+  for (SlotNumber slot = 0; slot < tasks_.slots(); ++slot) {
+    const TaskRecord& task = tasks_[slot];
+    if (task.number == 0) continue;
+    ++counted;
+    if (by_number_.find(task.number) != slot) return fmt::format("task {} is not to be found", task.number);
+    if (task.phase == Phase::none) return fmt::format("task {} is nowhere", task.number);
+    const bool should_run = task.phase == Phase::assigning || task.phase == Phase::running;
+    if (should_run && task.run == k_no_slot) return fmt::format("task {} has no run", task.number);
+    if (task.run != k_no_slot && runs_[task.run].task != slot) return fmt::format("task {}: wrong run", task.number);
+    if (task.phase == Phase::ready && task.run != k_no_slot) return fmt::format("task {} waits and runs", task.number);
+    if ((task.phase == Phase::assigning || task.phase == Phase::ending) && task.batch == 0) {
+      return fmt::format("task {} waits for no append", task.number);
+    }
+  }
+  if (counted != by_number_.size()) return "records and numbers differ";
+  std::size_t at_agents = 0;
+  for (SlotNumber slot = 0; slot < agents_.slots(); ++slot) {
+    const AgentRecord& agent = agents_[slot];
+    at_agents += agent.runs.size();
+    for (std::size_t i = 0; i < agent.runs.size(); ++i) {
+      const Run& run = runs_[agent.runs[i]];
+      if (run.agent != slot || run.place != i) return fmt::format("agent {}: wrong place of a run", agent.id);
+    }
+  }
+  if (at_agents != runs_.size()) return "runs and agents differ";
+  return {};
+}
+
+}  // namespace skein::inline v0::dispatch

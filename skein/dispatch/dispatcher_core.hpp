@@ -1,0 +1,282 @@
+// The dispatcher's decisions, without a thread, clock or journal: who gets which task, when a run is given up, when a
+// task is tried again. Its driver (dispatcher.hpp) tells it what happened and then calls step(), which decides and
+// hands out what is to be appended, sent and watched. Same inputs and seed, same outputs. One thread at a time.
+//
+// The ledger is the truth; what is here is a reflection of it, rebuilt by on_state() and kept by on_changes(). What
+// holds:
+// 1. An order goes to an agent only after its assign was applied, with the fence the ledger issued.
+// 2. An outcome is settled only after the operation that carries it was decided by the ledger.
+// 3. A task has at most one operation under way that would end its run, and after a requeue the assign that follows.
+//    It is known by the number of its append; when that is applied and the task did not change, it was refused.
+// 4. No task waits behind one that nobody can run. Among those that can be, the highest effective priority goes first,
+//    then the lowest order.
+// 5. Every run has a lease, renewed by each message of the agent that names it. A run ends by its outcome, its agent's
+//    end, its lease, its timeout, its task's end, or by being handed back, whichever is first.
+// 6. A run the task went on without occupies its agent until the agent says that it has stopped.
+// 7. Once another dispatcher has taken over, nothing more is appended.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "skein/base/random.hpp"
+#include "skein/dispatch/adaptive_retry.hpp"
+#include "skein/dispatch/agent_protocol.hpp"
+#include "skein/dispatch/dispatcher_options.hpp"
+#include "skein/dispatch/dispatcher_records.hpp"
+#include "skein/dispatch/due_heap.hpp"
+#include "skein/dispatch/number_index.hpp"
+#include "skein/dispatch/outgoing.hpp"
+#include "skein/dispatch/ready_queue.hpp"
+#include "skein/dispatch/router.hpp"
+#include "skein/ledger/ledger.hpp"
+
+namespace skein::inline v0::dispatch {
+
+// Now, on both clocks.
+struct Moment {
+  Instant now;
+  ledger::WallMs wall = 0;
+};
+
+struct DispatchEvent {
+  enum class Kind : std::uint8_t {
+    agent_joined,
+    agent_left,  // in order
+    agent_crashed,
+    agent_refused,
+    agent_silent,
+    routing_timeout,  // nobody was free for a set of capabilities for so long
+    lease_expired,
+    attempt_timed_out,
+    preempted,
+    breaker_warning,
+    breaker_opened,
+    breaker_half_opened,
+    breaker_closed,
+    deposed,  // another dispatcher has taken over
+  };
+  Kind kind = Kind::agent_joined;
+  std::string subject;  // an agent, a swarm, or capabilities
+  ledger::TaskNumber task = 0;
+  std::string detail;
+};
+[[nodiscard]] std::string_view name_of(DispatchEvent::Kind kind);
+
+struct DispatchCounters {
+  std::uint64_t assigned = 0;   // decided
+  std::uint64_t delivered = 0;  // orders sent, resent ones not counted
+  std::uint64_t completed = 0;
+  std::uint64_t failed_attempts = 0;
+  std::uint64_t requeued = 0;
+  std::uint64_t stale_reports = 0;
+  std::uint64_t refused_ops = 0;
+  std::uint64_t resyncs = 0;
+  std::uint64_t aged = 0;
+  std::uint64_t expired = 0;
+  std::uint64_t ticks = 0;
+};
+
+struct DispatchOutput {
+  std::vector<Append> appends;
+  std::vector<std::pair<Pid, Orders>> mail;
+  std::vector<Pid> watch;    // monitor them
+  std::vector<Pid> unwatch;  // no longer
+  std::vector<DispatchEvent> events;
+  Instant wake_at = Instant::max();
+  bool wants_state = false;  // something did not fit: call on_state() with a fresh one
+};
+
+// What on_state() starts from: a frozen ledger, or made by hand.
+struct StateView {
+  ledger::Epoch epoch = 0;
+  std::vector<ledger::Task> open_tasks;
+  std::vector<ledger::Swarm> swarms;
+  std::uint64_t keys = 0;
+  ledger::Fence last_fence = 0;
+
+  [[nodiscard]] static StateView of(const ledger::FrozenLedger& frozen);
+};
+
+class DispatcherCore {
+ public:
+  // Throws std::invalid_argument when the options make no sense.
+  DispatcherCore(DispatcherOptions options, std::uint64_t seed);
+  DispatcherCore(const DispatcherCore&) = delete;
+  DispatcherCore& operator=(const DispatcherCore&) = delete;
+
+  // `epoch` is the one this dispatcher took.
+  void on_state(ledger::Epoch epoch, const StateView& state, const Moment& moment);
+  void on_changes(const ledger::ChangeBatch& batch, const Moment& moment);
+  // An append was applied; one answer per command.
+  void on_applied(std::uint64_t append, std::span<const std::string> answers, const Moment& moment);
+
+  void on_ready(Pid from, AgentReady ready, const Moment& moment);
+  void on_report(Pid from, AgentReport report, const Moment& moment);
+  void on_heartbeat(Pid from, const AgentHeartbeat& heartbeat, const Moment& moment);
+  void on_hand_back(Pid from, std::span<const TaskRef> tasks, const Moment& moment);
+  void on_metrics(Pid from, const AgentMetrics& metrics);
+  void on_down(Pid pid, bool in_order, const Moment& moment);
+  // False: there is no such agent.
+  bool set_paused(std::string_view agent, bool paused, const Moment& moment);
+
+  // Does what is due, gives out what can be, and hands over all there is to do.
+  [[nodiscard]] DispatchOutput step(const Moment& moment);
+
+  [[nodiscard]] bool has_state() const { return has_state_; }
+  [[nodiscard]] bool is_deposed() const { return is_deposed_; }
+  [[nodiscard]] const DispatchCounters& counters() const { return counters_; }
+  [[nodiscard]] std::size_t tasks() const { return tasks_.size(); }
+  [[nodiscard]] std::size_t ready() const { return queue_.ready(); }
+  [[nodiscard]] std::size_t runs() const { return runs_.size(); }
+  [[nodiscard]] std::size_t agents() const { return agents_.size(); }
+  [[nodiscard]] Router& router() { return router_; }
+  [[nodiscard]] const DispatcherOptions& options() const { return options_; }
+  // Empty when all its tables agree with each other; for tests.
+  [[nodiscard]] std::string inconsistency() const;
+
+ private:
+  struct WaitingToAge {
+    SlotNumber slot = 0;
+    std::int64_t order = 0;  // of its place in the queue; no other task has had it
+    Instant since;
+  };
+
+  // dispatcher_core.cpp
+  [[nodiscard]] bool is_ageing(const WaitingToAge& entry) const;
+  SlotNumber record_for(const ledger::Task& task);
+  void fill(SlotNumber slot, const ledger::Task& task, const Moment& moment);
+  void forget(SlotNumber slot);
+  void make_ready(SlotNumber slot, const Moment& moment);
+  void queue_task(SlotNumber slot, const ledger::Task& task, const Moment& moment);
+  void leave_queue(SlotNumber slot);
+  void set_due(SlotNumber slot);
+  SlotNumber swarm_slot(std::string_view name);
+  template <class T>
+  void append_for(SlotNumber slot, OpKind kind, T&& op, bool is_completion);
+  void event(DispatchEvent::Kind kind, std::string_view subject, ledger::TaskNumber task = 0, std::string detail = {});
+  void send_mail(const Moment& moment);
+  void depose(std::string_view by);
+
+  // dispatcher_changes.cpp
+  void on(const ledger::TaskQueued& change, const Moment& moment);
+  void on(const ledger::TaskBlocked& change, const Moment& moment);
+  void on(const ledger::TaskAssigned& change, const Moment& moment);
+  void on(const ledger::TaskProgressed& change, const Moment& moment);
+  void on(const ledger::TaskFinished& change, const Moment& moment);
+  void on(const ledger::TaskAged& change, const Moment& moment);
+  void on(const ledger::SwarmChanged& change, const Moment& moment);
+  void on(const ledger::SwarmRemoved& change, const Moment& moment);
+  void on(const ledger::DispatchTaken& change, const Moment& moment);
+  void on(const ledger::KeysEvicted& change, const Moment& moment);
+  template <class T>
+  void on(const T&, const Moment&) {}
+  void fetch_record(const ledger::Change& change) const;
+  void refused(const OpRef& ref, const ledger::OpResult& result, const Moment& moment);
+  void adopt(SlotNumber slot, std::string_view agent, ledger::Fence fence, bool is_started, const Moment& moment);
+  void take_swarm(const ledger::Swarm& swarm);
+
+  // dispatcher_runs.cpp
+  SlotNumber add_run(SlotNumber task, SlotNumber agent);
+  void deliver(SlotNumber run, const Moment& moment);
+  [[nodiscard]] Order order_for(const Run& run) const;
+  [[nodiscard]] Duration timeout_of(const TaskRecord& task, const AgentRecord& agent) const;
+  // The agent has it no longer.
+  void end_run(SlotNumber run, const Moment& moment);
+  // The task goes on without it.
+  void detach(SlotNumber run, StopReason why, const Moment& moment);
+  void stop_run(Run& run, StopReason why);
+  void release(Run& run, const std::optional<Outcome>& outcome, const Moment& moment);
+  Run* claim(SlotNumber agent, TaskRef ref);
+  void complete(SlotNumber run, TaskComplete done, const Moment& moment);
+  void fail(SlotNumber run, TaskFailed failure, const Moment& moment);
+  void fail_attempt(SlotNumber run, ledger::ErrorClass error, std::string message, std::optional<Duration> retry_after,
+                    bool is_reported, const Moment& moment);
+  void requeue(SlotNumber run, ledger::RequeueReason reason, const Moment& moment);
+  [[nodiscard]] Duration retry_delay(TaskRecord& task, ledger::ErrorClass error, std::optional<Duration> retry_after);
+  void settled(SlotNumber run, const Moment& moment);
+
+  // dispatcher_agents.cpp
+  SlotNumber agent_of(Pid pid, const Moment& moment);
+  SlotNumber agent_named(std::string_view id);
+  void join(SlotNumber agent, AgentReady& ready, const Moment& moment);
+  void match_announced(SlotNumber agent, std::span<const TaskRef> held, const Moment& moment);
+  void match_heartbeat(SlotNumber agent, const AgentHeartbeat& heartbeat, const Moment& moment);
+  void not_held(SlotNumber agent, TaskRef ref);
+  void send_all(SlotNumber agent);
+  Orders& mail_to(SlotNumber agent);
+  void update_readiness(AgentRecord& agent, const Moment& moment);
+  void forget_if_idle(SlotNumber agent);
+  void crashed_runs(SlotNumber agent, bool in_order, const Moment& moment);
+
+  // dispatcher_rounds.cpp
+  void run_due(const Moment& moment);
+  void task_due(SlotNumber slot, const Moment& moment);
+  void tick(const Moment& moment);
+  void age_tasks(const Moment& moment);
+  void evict_keys(const Moment& moment);
+  void watch_breakers(const Moment& moment);
+  void watch_agents(const Moment& moment);
+  void watch_needs(const Moment& moment);
+  void round(const Moment& moment);
+  bool give_out(const ReadyQueue::Next& next, const Moment& moment);
+  bool assign_to_somebody(SlotNumber slot, const ReadyQueue::Need& need, const Moment& moment);
+  void give_out_requeued(const Moment& moment);
+  void preempt_for(SlotNumber slot, const ReadyQueue::Need& need, const Moment& moment);
+  void count_crash(SlotNumber swarm, ledger::TaskNumber task, const Moment& moment);
+  void set_breaker(SwarmRecord& swarm, ledger::Breaker breaker, ledger::WallMs until);
+
+  struct TextHash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
+  };
+  using Named = std::unordered_map<std::string, SlotNumber, TextHash, std::equal_to<>>;
+
+  DispatcherOptions options_;
+  Random random_;
+  Router router_;
+  AdaptiveRetry adaptive_;
+  RetryPolicy retry_;
+  std::unordered_map<std::string, RetryPolicy, TextHash, std::equal_to<>> type_retry_;
+
+  ledger::Epoch epoch_ = 0;
+  ledger::Fence last_fence_ = 0;
+  bool has_state_ = false;
+  bool is_deposed_ = false;
+  bool state_needed_ = false;
+  Instant state_asked_at_ = Instant::min();
+
+  Slab<TaskRecord> tasks_;
+  NumberIndex by_number_;
+  Slab<Run> runs_;
+  Slab<AgentRecord> agents_;
+  Named agent_ids_;
+  std::unordered_map<Pid, SlotNumber> agent_pids_;
+  std::vector<SlotNumber> in_mail_;
+  Slab<SwarmRecord> swarms_;
+  Named swarm_names_;
+
+  std::vector<std::pair<SlotNumber, ledger::TaskNumber>> requeued_;  // at the front, in the append that gathers
+  ReadyQueue queue_;
+  DueHeap due_;  // of tasks
+  std::deque<WaitingToAge> ageing_;
+  Outgoing outgoing_;
+  std::uint64_t keys_ = 0;
+  bool may_be_met_ = false;  // somebody became free
+  Instant next_tick_ = Instant::min();
+  Instant next_ask_ = Instant::max();
+  Instant next_preemption_ = Instant::min();
+  ledger::Op assign_ = ledger::Assign{};  // kept for its memory
+
+  DispatchOutput output_;
+  DispatchCounters counters_;
+};
+
+}  // namespace skein::inline v0::dispatch

@@ -1,0 +1,67 @@
+// What the dispatcher may be told: limits, times and policies, with their defaults. Plain values.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "skein/base/time.hpp"
+#include "skein/dispatch/router.hpp"
+#include "skein/dispatch/strategy.hpp"
+#include "skein/resilience/retry_policy.hpp"
+
+namespace skein::inline v0::dispatch {
+
+// What is said of all tasks of one type.
+struct TypeOptions {
+  std::optional<Duration> timeout;  // per attempt
+  std::optional<RetryOptions> retry;
+};
+
+struct DispatcherOptions {
+  std::string node = "node";
+  Duration lease = std::chrono::seconds(30);
+  Duration routing_timeout = std::chrono::seconds(5);  // with nobody free: said once, the task stays queued
+  Duration silent_after = std::chrono::seconds(5);     // an agent not heard for so long gets nothing new
+
+  // Per attempt: the task's own, else its type's, else one of these.
+  Duration function_timeout = std::chrono::seconds(5);
+  Duration executor_timeout = std::chrono::minutes(10);
+  Duration timeout_minimum = std::chrono::milliseconds(100);
+
+  RetryOptions retry;  // of what a task's attempts allow; its own count of attempts is not used
+  bool adaptive_retry = false;
+  std::map<std::string, TypeOptions, std::less<>> types;
+
+  Strategy strategy = Strategy::round_robin;
+  RouterOptions router;
+  std::vector<std::pair<std::string, std::uint32_t>> executors;  // shared ones, and their calls at once
+
+  Duration age_step = std::chrono::seconds(30);  // waiting so long raises a task to the next class of priority
+  std::size_t ages_at_once = 1'000;              // tasks raised in one operation, one per tick
+  Duration keys_kept = std::chrono::hours(24);   // idempotency keys
+  std::size_t keys_at_once = 10'000;
+
+  std::uint32_t breaker_crashes = 5;  // of agents in a row over distinct tasks of a swarm
+  std::uint32_t breaker_warning = 3;
+  Duration breaker_open = std::chrono::seconds(60);
+  std::uint32_t half_open_tasks = 1;  // at once
+
+  Duration tick = std::chrono::seconds(1);                // of ageing, breakers, silence
+  Duration ask_again = std::chrono::milliseconds(100);    // for an agent, when nobody was free
+  Duration resync_after = std::chrono::seconds(2);        // orders not seen for so long are sent again
+  std::size_t appends_in_flight = 8;                      // half of them for what is no completion
+  std::size_t ops_per_round = 10'000;                     // assignments decided at once
+  std::size_t ops_per_command = 10'000;                   // of the ledger's k_ops_max
+  std::size_t command_bytes = 256ULL << 10U;              // then the next command; one operation may exceed it
+  std::size_t append_bytes = 4ULL << 20U;                 // then the next append
+  std::size_t agents_max = 100'000;                       // announced at once
+  std::size_t inbox_changes = 1'000'000;                  // waiting for the dispatcher; beyond it it starts afresh
+  Duration append_again = std::chrono::milliseconds(50);  // after overloaded or unknown, doubled up to the next
+  Duration append_again_max = std::chrono::seconds(1);
+};
+
+}  // namespace skein::inline v0::dispatch

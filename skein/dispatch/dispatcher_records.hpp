@@ -1,0 +1,168 @@
+// What the dispatcher's core remembers of tasks, runs, agents and swarms; see dispatcher_core.hpp. Plain data, kept in
+// slabs and named by their slots.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "skein/dispatch/adaptive_retry.hpp"
+#include "skein/dispatch/agent_protocol.hpp"
+#include "skein/dispatch/routed_agent.hpp"
+#include "skein/ledger/change.hpp"
+
+namespace skein::inline v0::dispatch {
+
+using SlotNumber = std::uint32_t;
+inline constexpr SlotNumber k_no_slot = UINT32_MAX;
+
+// Items with numbers that stay theirs until they are given back; then used again.
+template <class T>
+class Slab {
+ public:
+  SlotNumber add() {
+    if (free_.empty()) {
+      items_.emplace_back();
+      return static_cast<SlotNumber>(items_.size() - 1);
+    }
+    const SlotNumber slot = free_.back();
+    free_.pop_back();
+    return slot;
+  }
+  void remove(SlotNumber slot) {
+    items_[slot] = T{};
+    free_.push_back(slot);
+  }
+  [[nodiscard]] T& operator[](SlotNumber slot) { return items_[slot]; }
+  [[nodiscard]] const T& operator[](SlotNumber slot) const { return items_[slot]; }
+  void prefetch(SlotNumber slot) const {
+    const auto* item = reinterpret_cast<const char*>(&items_[slot]);
+    for (std::size_t line = 0; line < sizeof(T); line += 64) __builtin_prefetch(item + line);
+  }
+  [[nodiscard]] std::size_t slots() const { return items_.size(); }
+  [[nodiscard]] std::size_t size() const { return items_.size() - free_.size(); }
+  void clear() {
+    items_.clear();
+    free_.clear();
+  }
+
+ private:
+  std::vector<T> items_;
+  std::vector<SlotNumber> free_;
+};
+
+enum class Phase : std::uint8_t {
+  none,       // a free slot
+  blocked,    // known only for its deadline
+  delayed,    // queued, not before a time
+  ready,      // in the ready queue
+  assigning,  // its assign is appended; it has a run without a fence
+  running,    // it has a run with a fence
+  ending,     // an operation that ends the run, or the task, is appended
+};
+
+// What few tasks have: an earlier attempt.
+struct TaskPast {
+  ledger::Body mark;
+  std::uint32_t failed_by = 0;  // agents
+  std::array<AgentHandle, 2> failed_agents{};
+  std::optional<AdaptiveRetry::Chosen> retry;  // what was chosen before this attempt
+};
+
+struct TaskRecord {
+  // Made when it is first needed.
+  [[nodiscard]] TaskPast& its_past() {
+    if (!past) past = std::make_unique<TaskPast>();
+    return *past;
+  }
+
+  ledger::TaskId id;
+  ledger::TaskNumber number = 0;
+  std::shared_ptr<const ledger::Shape> shape;
+  ledger::Body params;
+  std::shared_ptr<const ledger::Extras> extras;
+  std::int64_t order = 0;
+  std::uint64_t timeout_ms = 0;
+  ledger::WallMs deadline_at = 0;
+  Instant wait_until = Instant::max();    // delayed: when it becomes ready
+  Instant deadline_due = Instant::max();  // the deadline on the monotonic clock
+  std::uint64_t batch = 0;                // the append that carries an operation on it; 0: none
+  SlotNumber lane = k_no_slot;
+  SlotNumber swarm = k_no_slot;
+  SlotNumber run = k_no_slot;
+  std::uint32_t attempts = 0;
+  std::uint16_t priority = 0;
+  std::uint16_t effective_priority = 0;
+  Phase phase = Phase::none;
+  bool asked_to_yield = false;  // somebody else, for it
+  std::unique_ptr<TaskPast> past;
+};
+
+// A task at an agent: from the decision to give it to the agent until the agent no longer has it.
+struct Run {
+  SlotNumber task = k_no_slot;  // none: the task went on without it; it still occupies the agent
+  SlotNumber agent = k_no_slot;
+  TaskRef ref;  // fence 0: not issued yet
+  std::optional<Assignment> ticket;
+  Instant lease_until = Instant::max();
+  Instant timeout_at = Instant::max();
+  Instant since{};          // sent, or started
+  std::uint32_t place = 0;  // in its agent's runs
+  bool is_sent = false;
+  bool is_started = false;
+  bool is_reported = false;   // the agent told its outcome
+  bool is_confirmed = false;  // the agent has said that it holds it, to this dispatcher
+  bool is_told_to_stop = false;
+  bool has_timed_out = false;
+  bool is_asked_to_yield = false;
+  bool is_probe = false;   // of a swarm whose breaker is half open
+  bool is_listed = false;  // by the message at hand
+};
+
+struct AgentRecord {
+  std::string id;
+  Pid pid;                            // nobody: not announced, or gone
+  std::optional<AgentHandle> handle;  // in the router, while it is there
+  std::vector<std::string> capabilities;
+  std::vector<SlotNumber> runs;
+  std::vector<TaskRef> held;  // announced before the state was known
+  Orders out;
+  std::uint64_t sequence = 0;
+  Instant sent_at{};
+  Instant heard_at{};
+  std::uint32_t unsettled = 0;  // outcomes told and not yet decided
+  std::uint32_t outcome_room = k_outcome_room;
+  Role role = Role::worker;
+  bool is_function = false;
+  bool reports_starts = false;
+  bool is_paused = false;  // by somebody
+  bool is_silent = false;
+  bool is_full = false;     // of unsettled outcomes
+  bool is_in_mail = false;  // has something to be sent
+  bool was_announced = false;
+  AgentMetrics metrics;
+};
+
+struct SwarmRecord {
+  std::string name;
+  ledger::SwarmState state = ledger::SwarmState::active;
+  ledger::Breaker breaker = ledger::Breaker::closed;
+  ledger::WallMs breaker_until = 0;
+  Strategy strategy = Strategy::round_robin;
+  std::vector<ledger::TaskNumber> crashed;  // tasks at work when agents crashed, since the last success
+  std::uint32_t probes = 0;
+  bool is_warned = false;
+  bool is_changing = false;  // a change of its breaker is appended
+  bool is_known = false;
+
+  [[nodiscard]] bool gives_out() const {
+    return is_known && (state == ledger::SwarmState::active || state == ledger::SwarmState::draining) &&
+           breaker != ledger::Breaker::open;
+  }
+};
+
+}  // namespace skein::inline v0::dispatch

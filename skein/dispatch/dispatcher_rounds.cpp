@@ -1,0 +1,289 @@
+// What time brings, and the rounds in which tasks are given out.
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "skein/dispatch/dispatcher_append.hpp"
+#include "skein/dispatch/dispatcher_core.hpp"
+#include "skein/dispatch/planted.hpp"
+
+namespace skein::inline v0::dispatch {
+namespace {
+
+std::uint16_t next_class(std::uint16_t priority) {
+  for (const std::uint16_t each : {ledger::k_low, ledger::k_normal, ledger::k_high}) {
+    if (priority < each) return each;
+  }
+  return ledger::k_critical;
+}
+
+ledger::WallMs ms_of(Duration duration) {
+  return static_cast<ledger::WallMs>(std::chrono::ceil<std::chrono::milliseconds>(duration).count());
+}
+
+std::string joined(const std::vector<std::string>& words) { return fmt::format("{}", fmt::join(words, ", ")); }
+
+}  // namespace
+
+void DispatcherCore::run_due(const Moment& moment) {
+  while (due_.next() <= moment.now) task_due(due_.pop(), moment);
+}
+
+void DispatcherCore::task_due(SlotNumber slot, const Moment& moment) {
+  TaskRecord& task = tasks_[slot];
+  if (task.deadline_due <= moment.now) {
+    if (moment.wall < task.deadline_at) {
+      // The wall clock was set back; the ledger goes by what it says.
+      const auto left = std::min(task.deadline_at - moment.wall, k_wall_ms_max);
+      task.deadline_due = later(moment.now, std::chrono::milliseconds(left));
+    } else if (task.phase != Phase::ending && task.phase != Phase::assigning) {
+      ++counters_.expired;
+      leave_queue(slot);
+      task.phase = Phase::ending;
+      append_for(slot, OpKind::expire, ledger::Expire{epoch_, task.id, moment.wall}, true);
+      return;
+    }
+  }
+  if (task.phase == Phase::delayed && task.wait_until <= moment.now) {
+    make_ready(slot, moment);
+    return;
+  }
+  if (task.phase == Phase::running) {
+    Run& run = runs_[task.run];
+    if (run.timeout_at <= moment.now) {
+      const auto limit = std::chrono::duration_cast<std::chrono::milliseconds>(run.timeout_at - run.since);
+      event(DispatchEvent::Kind::attempt_timed_out, agents_[run.agent].id, task.number);
+      run.has_timed_out = true;
+      stop_run(run, StopReason::timed_out);
+      fail_attempt(task.run, ledger::ErrorClass::timeout, fmt::format("no outcome within {} ms", limit.count()),
+                   std::nullopt, false, moment);
+      return;
+    }
+    if (run.lease_until <= moment.now) {
+      event(DispatchEvent::Kind::lease_expired, agents_[run.agent].id, task.number);
+      // Never confirmed since this dispatcher began: the node, or the agent with it, fell before.
+      const bool is_orphan = !run.is_confirmed && !run.ticket;
+      requeue(task.run, is_orphan ? ledger::RequeueReason::node_crash : ledger::RequeueReason::lease_expired, moment);
+      return;
+    }
+  }
+  set_due(slot);
+}
+
+void DispatcherCore::tick(const Moment& moment) {
+  next_tick_ = later(moment.now, options_.tick);
+  age_tasks(moment);
+  evict_keys(moment);
+  watch_breakers(moment);
+  watch_agents(moment);
+  watch_needs(moment);
+}
+
+void DispatcherCore::age_tasks(const Moment& moment) {
+  ledger::Age age{epoch_, {}};
+  while (!ageing_.empty() && moment.now - ageing_.front().since >= options_.age_step &&
+         age.priorities.size() < options_.ages_at_once) {
+    const WaitingToAge first = ageing_.front();
+    ageing_.pop_front();
+    const TaskRecord& task = tasks_[first.slot];
+    if (!is_ageing(first)) continue;
+    const std::uint16_t raised = next_class(static_cast<std::uint16_t>(task.effective_priority + 1));
+    if (raised <= task.effective_priority) continue;
+    age.priorities.emplace_back(task.id, raised);
+    if (raised < ledger::k_critical) ageing_.push_back({first.slot, first.order, moment.now});
+  }
+  if (age.priorities.empty()) return;
+  outgoing_.add({}, ledger::Op(std::move(age)), false, options_.ages_at_once * 20);
+}
+
+void DispatcherCore::evict_keys(const Moment& moment) {
+  const ledger::WallMs kept = ms_of(options_.keys_kept);
+  // Once a minute is often enough for what is kept for a day.
+  if (keys_ == 0 || moment.wall <= kept || (counters_.ticks++ % 60) != 0) return;
+  outgoing_.add({}, ledger::EvictKeys{moment.wall - kept, options_.keys_at_once}, false);
+}
+
+void DispatcherCore::watch_breakers(const Moment& moment) {
+  for (SlotNumber i = 0; i < swarms_.slots(); ++i) {
+    SwarmRecord& swarm = swarms_[i];
+    if (!swarm.is_known || swarm.is_changing || swarm.breaker != ledger::Breaker::open) continue;
+    if (moment.wall < swarm.breaker_until) continue;
+    set_breaker(swarm, ledger::Breaker::half_open, 0);
+  }
+}
+
+void DispatcherCore::set_breaker(SwarmRecord& swarm, ledger::Breaker breaker, ledger::WallMs until) {
+  using enum DispatchEvent::Kind;
+  swarm.is_changing = true;
+  event(breaker == ledger::Breaker::open        ? breaker_opened
+        : breaker == ledger::Breaker::half_open ? breaker_half_opened
+                                                : breaker_closed,
+        swarm.name);
+  outgoing_.add({}, ledger::SwarmSetBreaker{swarm.name, breaker, until}, true);
+}
+
+void DispatcherCore::count_crash(SlotNumber slot, ledger::TaskNumber task, const Moment& moment) {
+  SwarmRecord& swarm = swarms_[slot];
+  if (!swarm.is_known || swarm.is_changing) return;
+  auto& crashed = swarm.crashed;
+  const bool is_distinct = std::find(crashed.begin(), crashed.end(), task) == crashed.end();
+  if (is_distinct && crashed.size() < options_.breaker_crashes) crashed.push_back(task);
+  if (crashed.size() >= options_.breaker_warning && !swarm.is_warned) {
+    swarm.is_warned = true;
+    event(DispatchEvent::Kind::breaker_warning, swarm.name, task,
+          fmt::format("{} agents in a row crashed over distinct tasks", crashed.size()));
+  }
+  const bool is_probe = swarm.breaker == ledger::Breaker::half_open;
+  if (swarm.breaker == ledger::Breaker::open || (crashed.size() < options_.breaker_crashes && !is_probe)) return;
+  set_breaker(swarm, ledger::Breaker::open, moment.wall + ms_of(options_.breaker_open));
+  crashed.clear();
+  swarm.is_warned = false;
+}
+
+void DispatcherCore::watch_agents(const Moment& moment) {
+  for (SlotNumber i = 0; i < agents_.slots(); ++i) {
+    AgentRecord& agent = agents_[i];
+    if (!agent.pid || agent.is_silent || moment.now - agent.heard_at <= options_.silent_after) continue;
+    agent.is_silent = true;
+    update_readiness(agent, moment);
+    event(DispatchEvent::Kind::agent_silent, agent.id);
+  }
+}
+
+void DispatcherCore::watch_needs(const Moment& moment) {
+  for (ReadyQueue::Need& need : queue_.needs()) {
+    if (!need.in_use || need.ready == 0 || need.was_told || !need.unmet_since) continue;
+    if (moment.now - *need.unmet_since < options_.routing_timeout) continue;
+    need.was_told = true;
+    event(DispatchEvent::Kind::routing_timeout, joined(need.capabilities), 0,
+          fmt::format("{} tasks wait and no agent with these capabilities is free", need.ready));
+  }
+}
+
+void DispatcherCore::round(const Moment& moment) {
+  if (may_be_met_ || moment.now >= next_ask_) {
+    queue_.ask_again();
+    may_be_met_ = false;
+    next_ask_ = Instant::max();
+  }
+  if (queue_.ready() > 0 && outgoing_.has_room()) {
+    queue_.begin_round([this](SlotNumber swarm) { return swarms_[swarm].gives_out(); });
+    for (std::size_t i = 0; i < options_.ops_per_round; ++i) {
+      const auto next = queue_.next();
+      if (!next) break;
+      if (!give_out(*next, moment)) next_ask_ = std::min(next_ask_, later(moment.now, options_.ask_again));
+    }
+  }
+  give_out_requeued(moment);
+}
+
+// What was put to the front of the queue by an operation that is not applied yet: if somebody is free although nobody
+// waits, there is no need to wait for that. The assign follows in the same append.
+void DispatcherCore::give_out_requeued(const Moment& moment) {
+  for (const auto& [slot, number] : std::exchange(requeued_, {})) {
+    const TaskRecord& task = tasks_[slot];
+    if (task.number != number || task.phase != Phase::ending || !outgoing_.is_gathering(task.batch)) continue;
+    const SwarmRecord& swarm = swarms_[task.swarm];
+    if (!swarm.gives_out() || swarm.is_changing || swarm.breaker != ledger::Breaker::closed) continue;
+    const ReadyQueue::Need& need = queue_.need(queue_.lane(task.lane).need);
+    if (need.ready == 0) assign_to_somebody(slot, need, moment);
+  }
+}
+
+// False when nobody is free for it.
+bool DispatcherCore::give_out(const ReadyQueue::Next& next, const Moment& moment) {
+  const SlotNumber slot = next.entry.slot;
+  const TaskRecord& task = tasks_[slot];
+  const SwarmRecord& swarm = swarms_[task.swarm];
+  const bool is_probe = swarm.breaker == ledger::Breaker::half_open;
+  if (is_probe && (swarm.probes >= options_.half_open_tasks || swarm.is_changing)) {
+    queue_.close();
+    return true;
+  }
+  const ReadyQueue::Need& need = queue_.need(queue_.lane(next.lane).need);
+  if (assign_to_somebody(slot, need, moment)) {
+    queue_.taken();
+    return true;
+  }
+  if (task.priority >= ledger::k_critical) preempt_for(slot, need, moment);
+  queue_.unmet(moment.now);
+  return false;
+}
+
+bool DispatcherCore::assign_to_somebody(SlotNumber slot, const ReadyQueue::Need& need, const Moment& moment) {
+  TaskRecord& task = tasks_[slot];
+  SwarmRecord& swarm = swarms_[task.swarm];
+  Router::Request request{need.views, swarm.strategy, {}, {}};
+  if (swarm.strategy == Strategy::consistent_hash) request.key = task.shape->type;
+  // The first retry may go to anybody, later ones go around those who failed it.
+  if (const TaskPast* past = task.past.get()) {
+    const bool is_choosy = past->failed_by > 1 || (past->retry && past->retry->other_agent);
+    if (is_choosy) request.avoid = std::span(past->failed_agents).first(std::min<std::size_t>(past->failed_by, 2));
+  }
+  auto choice = router_.decide(request, random_, moment.now);
+  if (!choice && choice.error() == RouteError::only_avoided) {
+    request.avoid = {};
+    choice = router_.decide(request, random_, moment.now);
+  }
+  if (!choice) return false;
+  auto ticket = router_.assigned(choice->agent, moment.now);
+  const auto at = agent_pids_.find(choice->pid);
+  if (!ticket || at == agent_pids_.end()) return false;
+  const SlotNumber index = add_run(slot, at->second);
+  Run& run = runs_[index];
+  run.ticket = std::move(*ticket);
+  run.is_probe = swarm.breaker == ledger::Breaker::half_open;
+  if (run.is_probe) ++swarm.probes;
+  task.phase = Phase::assigning;
+  set_due(slot);
+  ++counters_.assigned;
+  auto& op = std::get<ledger::Assign>(assign_);
+  op.epoch = epoch_;
+  op.task = task.id;
+  op.agent = agents_[at->second].id;
+  op.at = moment.wall;
+  task.batch = outgoing_.add({slot, OpKind::assign, task.number}, assign_, false);
+  if (planted(Bug::assign_without_waiting)) {
+    run.ref.fence = ++last_fence_;
+    deliver(index, moment);
+  }
+  return true;
+}
+
+// Asks whoever runs the least important task, and could do this one, to give it back.
+void DispatcherCore::preempt_for(SlotNumber slot, const ReadyQueue::Need& need, const Moment& moment) {
+  TaskRecord& task = tasks_[slot];
+  if (task.asked_to_yield || moment.now < next_preemption_) return;
+  next_preemption_ = later(moment.now, options_.ask_again);
+  SlotNumber least = k_no_slot;
+  for (SlotNumber i = 0; i < agents_.slots(); ++i) {
+    const AgentRecord& agent = agents_[i];
+    if (!agent.pid || agent.is_paused || agent.is_silent || agent.runs.empty()) continue;
+    if (!std::includes(agent.capabilities.begin(), agent.capabilities.end(), need.capabilities.begin(),
+                       need.capabilities.end())) {
+      continue;
+    }
+    for (const SlotNumber index : agent.runs) {
+      const Run& run = runs_[index];
+      if (run.task == k_no_slot || run.is_reported || run.is_told_to_stop || run.is_asked_to_yield) continue;
+      const TaskRecord& its_task = tasks_[run.task];
+      if (its_task.phase != Phase::running || its_task.priority >= ledger::k_critical) continue;
+      if (least != k_no_slot) {
+        const Run& other = runs_[least];
+        const std::uint16_t least_priority = tasks_[other.task].effective_priority;
+        if (its_task.effective_priority > least_priority) continue;
+        // Of equals the one that began last: it has the least to lose.
+        if (its_task.effective_priority == least_priority && run.ref.fence < other.ref.fence) continue;
+      }
+      least = index;
+    }
+  }
+  if (least == k_no_slot) return;
+  task.asked_to_yield = true;
+  runs_[least].is_asked_to_yield = true;
+  mail_to(runs_[least].agent).stop.push_back({runs_[least].ref, StopReason::yield});
+}
+
+}  // namespace skein::inline v0::dispatch

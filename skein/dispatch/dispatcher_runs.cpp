@@ -1,0 +1,249 @@
+// Runs: tasks at agents, their outcomes, and how they end.
+#include <algorithm>
+#include <utility>
+
+#include "skein/dispatch/dispatcher_append.hpp"
+#include "skein/dispatch/dispatcher_core.hpp"
+#include "skein/dispatch/planted.hpp"
+
+namespace skein::inline v0::dispatch {
+namespace {
+
+constexpr std::uint32_t k_attempt_max = 64;  // beyond it the delay is the longest anyway
+
+// As the policies and the router see it.
+ErrorClass class_of(ledger::ErrorClass error) {
+  switch (error) {
+    case ledger::ErrorClass::permanent:
+      return ErrorClass::permanent;
+    case ledger::ErrorClass::rate_limited:
+      return ErrorClass::rate_limited;
+    case ledger::ErrorClass::resource:
+      return ErrorClass::resource;
+    case ledger::ErrorClass::transient:
+    case ledger::ErrorClass::timeout:
+    case ledger::ErrorClass::crash:
+      break;
+  }
+  return ErrorClass::transient;
+}
+
+ledger::WallMs after(const Moment& moment, Duration delay) {
+  if (delay <= Duration::zero()) return 0;
+  const auto ms = std::chrono::ceil<std::chrono::milliseconds>(delay).count();
+  return moment.wall + std::min(static_cast<ledger::WallMs>(ms), k_wall_ms_max);
+}
+
+}  // namespace
+
+SlotNumber DispatcherCore::add_run(SlotNumber task, SlotNumber agent) {
+  const SlotNumber index = runs_.add();
+  Run& run = runs_[index];
+  run.task = task;
+  run.agent = agent;
+  run.ref.number = tasks_[task].number;
+  run.place = static_cast<std::uint32_t>(agents_[agent].runs.size());
+  agents_[agent].runs.push_back(index);
+  tasks_[task].run = index;
+  return index;
+}
+
+Duration DispatcherCore::timeout_of(const TaskRecord& task, const AgentRecord& agent) const {
+  Duration timeout = agent.is_function ? options_.function_timeout : options_.executor_timeout;
+  if (task.timeout_ms != 0) {
+    timeout = std::chrono::milliseconds(std::min<std::uint64_t>(task.timeout_ms, k_wall_ms_max));
+  } else if (const auto type = options_.types.find(task.shape->type); type != options_.types.end()) {
+    timeout = type->second.timeout.value_or(timeout);
+  }
+  return std::max(timeout, options_.timeout_minimum);
+}
+
+Order DispatcherCore::order_for(const Run& run) const {
+  const TaskRecord& task = tasks_[run.task];
+  Order order;
+  order.ref = run.ref;
+  order.id = task.id;
+  order.shape = task.shape;
+  order.params = task.params;
+  if (task.past) order.mark = task.past->mark;
+  order.extras = task.extras;
+  order.timeout = timeout_of(task, agents_[run.agent]);
+  order.attempt = task.attempts + 1;
+  return order;
+}
+
+void DispatcherCore::deliver(SlotNumber index, const Moment& moment) {
+  Run& run = runs_[index];
+  const AgentRecord& agent = agents_[run.agent];
+  Order order = order_for(run);
+  run.since = moment.now;
+  run.lease_until = later(moment.now, options_.lease);
+  // Until it says it has begun, what an agent holds ahead only has its lease.
+  if (!agent.reports_starts) run.timeout_at = later(moment.now, order.timeout);
+  if (!run.is_sent) {
+    run.is_sent = true;
+    ++counters_.delivered;
+    mail_to(run.agent).run.push_back(std::move(order));
+  }
+  set_due(run.task);
+}
+
+void DispatcherCore::release(Run& run, const std::optional<Outcome>& outcome, const Moment& moment) {
+  if (!run.ticket) return;
+  Assignment ticket = std::move(*run.ticket);
+  run.ticket.reset();
+  if (outcome) {
+    router_.finished(std::move(ticket), *outcome, moment.now);
+  } else {
+    router_.withdrawn(std::move(ticket), moment.now);
+  }
+  may_be_met_ = true;
+}
+
+void DispatcherCore::end_run(SlotNumber index, const Moment& moment) {
+  Run& run = runs_[index];
+  std::optional<Outcome> outcome;
+  if (run.has_timed_out) outcome = Outcome{ErrorClass::transient, moment.now - run.since, std::nullopt};
+  release(run, outcome, moment);
+  if (run.task != k_no_slot) {
+    TaskRecord& task = tasks_[run.task];
+    task.run = k_no_slot;
+    if (run.is_probe && swarms_[task.swarm].probes > 0) --swarms_[task.swarm].probes;
+  }
+  const SlotNumber agent_slot = run.agent;
+  AgentRecord& agent = agents_[agent_slot];
+  agent.runs[run.place] = agent.runs.back();
+  runs_[agent.runs[run.place]].place = run.place;
+  agent.runs.pop_back();
+  runs_.remove(index);
+  forget_if_idle(agent_slot);
+}
+
+void DispatcherCore::stop_run(Run& run, StopReason why) {
+  if (run.is_told_to_stop || !run.is_sent || !agents_[run.agent].pid) return;
+  run.is_told_to_stop = true;
+  mail_to(run.agent).stop.push_back({run.ref, why});
+}
+
+void DispatcherCore::detach(SlotNumber index, StopReason why, const Moment& moment) {
+  Run& run = runs_[index];
+  if (!run.is_sent || !agents_[run.agent].pid) {
+    end_run(index, moment);
+    return;
+  }
+  stop_run(run, why);
+  TaskRecord& task = tasks_[run.task];
+  if (run.is_probe && swarms_[task.swarm].probes > 0) --swarms_[task.swarm].probes;
+  run.is_probe = false;
+  task.run = k_no_slot;
+  run.task = k_no_slot;
+}
+
+void DispatcherCore::settled(SlotNumber index, const Moment& moment) {
+  const Run& run = runs_[index];
+  AgentRecord& agent = agents_[run.agent];
+  if (agent.pid) mail_to(run.agent).settled.push_back(run.ref);
+  if (agent.unsettled > 0) --agent.unsettled;
+  if (agent.is_full && agent.unsettled <= agent.outcome_room / 2) {
+    agent.is_full = false;
+    update_readiness(agent, moment);
+  }
+  end_run(index, moment);
+}
+
+Run* DispatcherCore::claim(SlotNumber agent, TaskRef ref) {
+  const SlotNumber slot = by_number_.find(ref.number);
+  if (slot == k_no_slot) return nullptr;
+  const SlotNumber index = tasks_[slot].run;
+  if (index == k_no_slot || ref.fence == 0) return nullptr;
+  Run& run = runs_[index];
+  return run.agent == agent && run.ref.fence == ref.fence ? &run : nullptr;
+}
+
+void DispatcherCore::complete(SlotNumber index, TaskComplete done, const Moment& moment) {
+  Run& run = runs_[index];
+  if (run.is_reported) return;
+  const bool is_decided = tasks_[run.task].phase == Phase::ending;
+  run.is_reported = true;
+  release(run, Outcome{.latency = moment.now - run.since}, moment);
+  AgentRecord& agent = agents_[run.agent];
+  if (++agent.unsettled >= agent.outcome_room && !agent.is_full) {
+    agent.is_full = true;
+    update_readiness(agent, moment);
+  }
+  // Its timeout, say, is appended already: the ledger will take one of the two, and the first is first.
+  if (is_decided) return;
+  const SlotNumber slot = run.task;
+  tasks_[slot].phase = Phase::ending;
+  set_due(slot);
+  if (planted(Bug::acknowledged_before_commit)) mail_to(run.agent).settled.push_back(run.ref);
+  append_for(slot, OpKind::complete,
+             ledger::Complete{tasks_[slot].id, done.ref.fence, moment.wall, std::move(done.result)}, true);
+}
+
+void DispatcherCore::fail(SlotNumber index, TaskFailed failure, const Moment& moment) {
+  if (runs_[index].is_reported) return;
+  fail_attempt(index, failure.error, std::move(failure.message), failure.retry_after, true, moment);
+}
+
+void DispatcherCore::fail_attempt(SlotNumber index, ledger::ErrorClass error, std::string message,
+                                  std::optional<Duration> retry_after, bool is_reported, const Moment& moment) {
+  Run& run = runs_[index];
+  const SlotNumber slot = run.task;
+  TaskRecord& task = tasks_[slot];
+  if (is_reported && !run.is_reported) {
+    run.is_reported = true;
+    ++agents_[run.agent].unsettled;
+    release(run, Outcome{class_of(error), moment.now - run.since, retry_after}, moment);
+  }
+  if (task.phase == Phase::ending && task.batch != 0) return;
+  ++counters_.failed_attempts;
+  if (agents_[run.agent].handle) {
+    TaskPast& past = task.its_past();
+    past.failed_agents[past.failed_by % past.failed_agents.size()] = *agents_[run.agent].handle;
+    ++past.failed_by;
+  }
+  if (message.size() > k_message_bytes_max) message.resize(k_message_bytes_max);
+  const Duration delay = retry_delay(task, error, retry_after);
+  task.phase = Phase::ending;
+  set_due(slot);
+  append_for(slot, OpKind::fail,
+             ledger::Fail{task.id, run.ref.fence, moment.wall, error, after(moment, delay), std::move(message)}, true);
+}
+
+Duration DispatcherCore::retry_delay(TaskRecord& task, ledger::ErrorClass error, std::optional<Duration> retry_after) {
+  const ErrorClass kind = class_of(error);
+  if (task.past && task.past->retry) adaptive_.learn(*std::exchange(task.past->retry, std::nullopt), false);
+  if (kind == ErrorClass::permanent) return Duration::zero();
+  const auto type = type_retry_.find(task.shape->type);
+  const RetryPolicy& policy = type == type_retry_.end() ? retry_ : type->second;
+  const std::uint32_t attempt = std::min(task.attempts + 1, k_attempt_max);
+  const Duration usual = policy.next(attempt, kind, random_, retry_after).value_or(Duration::zero());
+  if (!options_.adaptive_retry) return usual;
+  const auto chosen = adaptive_.choose(kind, usual, retry_after, random_);
+  task.its_past().retry = chosen;
+  return chosen.delay;
+}
+
+void DispatcherCore::requeue(SlotNumber index, ledger::RequeueReason reason, const Moment& moment) {
+  Run& run = runs_[index];
+  const SlotNumber slot = run.task;
+  TaskRecord& task = tasks_[slot];
+  const bool is_costly = reason == ledger::RequeueReason::agent_crash || reason == ledger::RequeueReason::lease_expired;
+  ledger::Requeue op{epoch_, task.id, run.ref.fence, moment.wall, reason, 0, true};
+  if (is_costly && task.attempts > 0) {
+    op.front = false;
+    op.not_before = after(moment, retry_delay(task, ledger::ErrorClass::crash, std::nullopt));
+  }
+  ++counters_.requeued;
+  task.phase = Phase::ending;
+  set_due(slot);
+  const bool is_at_once = op.front;
+  append_for(slot, OpKind::requeue, op, true);
+  // The agent has it no longer: the next one may be chosen in the same append.
+  if (run.is_sent && agents_[run.agent].pid) return;
+  end_run(index, moment);
+  if (is_at_once) requeued_.push_back({slot, task.number});
+}
+
+}  // namespace skein::inline v0::dispatch

@@ -1,0 +1,21 @@
+// Bugs planted on purpose in the dispatcher, so that the simulator can prove it would find them; as
+// journal/planted.hpp.
+#pragma once
+
+namespace skein::inline v0::dispatch {
+
+enum class Bug {
+  drop_on_agent_crash,
+  acknowledged_before_commit,
+  lease_not_renewed,
+  assign_without_waiting,
+  requeue_twice,
+};
+
+#if defined(SKEIN_PLANTED_BUGS)
+[[nodiscard]] bool planted(Bug bug) noexcept;
+#else
+[[nodiscard]] constexpr bool planted(Bug) noexcept { return false; }
+#endif
+
+}  // namespace skein::inline v0::dispatch

@@ -1,0 +1,205 @@
+#include "skein/dispatch/ready_queue.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace skein::inline v0::dispatch {
+namespace {
+
+constexpr std::size_t k_sweep_minimum = 64;
+
+bool entry_after(const ReadyEntry& one, const ReadyEntry& other) { return other.before(one); }
+
+std::string text_of(const std::vector<std::string>& capabilities) {
+  std::string text;
+  for (const auto& each : capabilities) text.append(each).push_back('\0');
+  return text;
+}
+
+}  // namespace
+
+std::uint32_t ReadyQueue::hold(const std::shared_ptr<const ledger::Shape>& shape, std::uint32_t swarm) {
+  std::uint32_t lane = 0;
+  if (const auto known = by_shape_.find(shape.get()); known != by_shape_.end()) {
+    lane = known->second.lane;
+  } else {
+    if (idle_ > k_idle_lanes_max || by_shape_.size() > lanes_.size() + k_idle_lanes_max) forget_idle();
+    lane = make_lane(*shape, swarm);
+    by_shape_.emplace(shape.get(), ShapeEntry{shape, lane});
+  }
+  if (lanes_[lane].tasks++ == 0) --idle_;
+  return lane;
+}
+
+std::uint32_t ReadyQueue::make_lane(const ledger::Shape& shape, std::uint32_t swarm) {
+  auto capabilities = shape.required();
+  std::sort(capabilities.begin(), capabilities.end());
+  capabilities.erase(std::unique(capabilities.begin(), capabilities.end()), capabilities.end());
+  std::string text = shape.swarm + '\n' + text_of(capabilities);
+  if (const auto known = by_text_.find(text); known != by_text_.end()) return known->second;
+  std::uint32_t index = 0;
+  if (free_lanes_.empty()) {
+    index = static_cast<std::uint32_t>(lanes_.size());
+    lanes_.emplace_back();
+  } else {
+    index = free_lanes_.back();
+    free_lanes_.pop_back();
+    lanes_[index] = Lane{};
+  }
+  Lane& lane = lanes_[index];
+  lane.in_use = true;
+  lane.swarm = swarm;
+  lane.need = need_for(std::move(capabilities));
+  ++needs_[lane.need].lanes;
+  by_text_.emplace(std::move(text), index);
+  ++idle_;
+  return index;
+}
+
+std::uint32_t ReadyQueue::need_for(std::vector<std::string> capabilities) {
+  std::string text = text_of(capabilities);
+  if (const auto known = need_by_text_.find(text); known != need_by_text_.end()) return known->second;
+  std::uint32_t index = 0;
+  if (free_needs_.empty()) {
+    index = static_cast<std::uint32_t>(needs_.size());
+    needs_.emplace_back();
+  } else {
+    index = free_needs_.back();
+    free_needs_.pop_back();
+    needs_[index] = Need{};
+  }
+  Need& need = needs_[index];
+  need.in_use = true;
+  need.capabilities = std::move(capabilities);
+  need.views.assign(need.capabilities.begin(), need.capabilities.end());
+  need_by_text_.emplace(std::move(text), index);
+  return index;
+}
+
+void ReadyQueue::let_go(std::uint32_t lane) {
+  if (--lanes_[lane].tasks == 0) ++idle_;
+}
+
+void ReadyQueue::forget_idle() {
+  std::erase_if(by_shape_, [&](const auto& each) { return lanes_[each.second.lane].tasks == 0; });
+  std::erase_if(by_text_, [&](const auto& each) {
+    Lane& lane = lanes_[each.second];
+    if (lane.tasks > 0) return false;
+    Need& need = needs_[lane.need];
+    if (--need.lanes == 0) {
+      if (need.is_unmet) --unmet_;
+      need_by_text_.erase(text_of(need.capabilities));
+      free_needs_.push_back(lane.need);
+      need = Need{};
+    }
+    lane = Lane{};
+    free_lanes_.push_back(each.second);
+    --idle_;
+    return true;
+  });
+}
+
+void ReadyQueue::push(std::uint32_t index, ReadyEntry entry) {
+  Lane& lane = lanes_[index];
+  lane.heap.push_back(entry);
+  std::push_heap(lane.heap.begin(), lane.heap.end(), entry_after);
+  ++lane.ready;
+  ++needs_[lane.need].ready;
+  ++ready_;
+}
+
+void ReadyQueue::dropped(std::uint32_t index) {
+  Lane& lane = lanes_[index];
+  --lane.ready;
+  Need& need = needs_[lane.need];
+  if (--need.ready == 0) {
+    need.unmet_since.reset();
+    need.was_told = false;
+  }
+  --ready_;
+  if (lane.heap.size() > k_sweep_minimum && lane.ready < lane.heap.size() / 2) sweep(lane);
+}
+
+void ReadyQueue::sweep(Lane& lane) {
+  std::erase_if(lane.heap, [&](const ReadyEntry& entry) { return !live_(entry); });
+  std::make_heap(lane.heap.begin(), lane.heap.end(), entry_after);
+}
+
+void ReadyQueue::pop_top(Lane& lane) {
+  std::pop_heap(lane.heap.begin(), lane.heap.end(), entry_after);
+  lane.heap.pop_back();
+}
+
+bool ReadyQueue::clean_top(Lane& lane) {
+  while (!lane.heap.empty() && !live_(lane.heap.front())) pop_top(lane);
+  return !lane.heap.empty();
+}
+
+bool ReadyQueue::lane_after(std::uint32_t one, std::uint32_t other) const {
+  return lanes_[other].heap.front().before(lanes_[one].heap.front());
+}
+
+void ReadyQueue::arrange_round() {
+  std::make_heap(round_.begin(), round_.end(), [this](auto one, auto other) { return lane_after(one, other); });
+}
+
+std::optional<ReadyQueue::Next> ReadyQueue::next() {
+  const auto after = [this](auto one, auto other) { return lane_after(one, other); };
+  while (!round_.empty()) {
+    const std::uint32_t first = round_.front();
+    if (!needs_[lanes_[first].need].is_unmet) return Next{lanes_[first].heap.front(), first};
+    std::pop_heap(round_.begin(), round_.end(), after);
+    round_.pop_back();
+  }
+  return std::nullopt;
+}
+
+void ReadyQueue::taken() {
+  const auto after = [this](auto one, auto other) { return lane_after(one, other); };
+  const std::uint32_t index = round_.front();
+  std::pop_heap(round_.begin(), round_.end(), after);
+  round_.pop_back();
+  Lane& lane = lanes_[index];
+  Need& need = needs_[lane.need];
+  pop_top(lane);
+  --lane.ready;
+  --need.ready;
+  --ready_;
+  need.unmet_since.reset();
+  need.was_told = false;
+  if (!clean_top(lane)) return;
+  round_.push_back(index);
+  std::push_heap(round_.begin(), round_.end(), after);
+}
+
+void ReadyQueue::unmet(Instant now) {
+  Need& need = needs_[lanes_[round_.front()].need];
+  need.is_unmet = true;
+  ++unmet_;
+  if (!need.unmet_since) need.unmet_since = now;
+}
+
+void ReadyQueue::close() {
+  std::pop_heap(round_.begin(), round_.end(), [this](auto one, auto other) { return lane_after(one, other); });
+  round_.pop_back();
+}
+
+void ReadyQueue::ask_again() {
+  if (unmet_ == 0) return;
+  for (Need& need : needs_) need.is_unmet = false;
+  unmet_ = 0;
+}
+
+void ReadyQueue::clear() {
+  needs_.clear();
+  lanes_.clear();
+  free_needs_.clear();
+  free_lanes_.clear();
+  by_shape_.clear();
+  by_text_.clear();
+  need_by_text_.clear();
+  round_.clear();
+  ready_ = idle_ = unmet_ = 0;
+}
+
+}  // namespace skein::inline v0::dispatch

@@ -1,0 +1,137 @@
+// The tasks that may be given out, in the order in which they should be.
+//
+// A lane holds the tasks of one swarm that need the same capabilities; a need is such a set of capabilities, and what
+// the lanes of several swarms share. A task nobody can run stays in its lane and holds up no other. A round takes the
+// first task of all lanes that are open and whose need is not known to be unmet:
+//
+//   queue.begin_round();
+//   while (auto task = queue.next()) { ... queue.taken() or queue.unmet(); }
+//
+// Tasks are named by the caller's slots. Taking one out, or changing its priority, leaves its old entry behind; a live
+// function of the caller's tells which entries still count, and a lane is swept when most do not. Costs O(log n) per
+// task and O(lanes) per round. A value; one thread at a time.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "skein/base/time.hpp"
+#include "skein/ledger/task.hpp"
+
+namespace skein::inline v0::dispatch {
+
+struct ReadyEntry {
+  std::int64_t order = 0;
+  std::uint32_t slot = 0;
+  std::uint16_t priority = 0;
+
+  // Whether it comes before the other one.
+  [[nodiscard]] bool before(const ReadyEntry& other) const {
+    if (priority != other.priority) return priority > other.priority;
+    if (order != other.order) return order < other.order;
+    return slot < other.slot;
+  }
+};
+
+class ReadyQueue {
+ public:
+  using Live = std::function<bool(const ReadyEntry&)>;
+  static constexpr std::size_t k_idle_lanes_max = 4'096;  // without a task; beyond it they are forgotten
+
+  struct Need {
+    std::vector<std::string> capabilities;  // sorted
+    std::vector<std::string_view> views;    // of them
+    std::size_t ready = 0;                  // tasks in its lanes
+    bool is_unmet = false;                  // nobody was free; asked again when that may have changed
+    std::optional<Instant> unmet_since;
+    bool was_told = false;  // that nobody was there for the routing timeout
+    std::uint32_t lanes = 0;
+    bool in_use = false;
+  };
+  struct Lane {
+    std::uint32_t need = 0;
+    std::uint32_t swarm = 0;
+    std::vector<ReadyEntry> heap;
+    std::size_t ready = 0;  // entries that count
+    std::uint32_t tasks = 0;
+    bool in_use = false;
+  };
+
+  explicit ReadyQueue(Live live) : live_(std::move(live)) {}
+
+  // The lane of a shape; `swarm` is the caller's number of its swarm. A task holds on to its lane until it lets go.
+  std::uint32_t hold(const std::shared_ptr<const ledger::Shape>& shape, std::uint32_t swarm);
+  void let_go(std::uint32_t lane);
+
+  void push(std::uint32_t lane, ReadyEntry entry);
+  // An entry of the lane no longer counts.
+  void dropped(std::uint32_t lane);
+
+  // `is_open(swarm)` says whether a swarm's lanes take part.
+  template <class IsOpen>
+  void begin_round(IsOpen&& is_open) {
+    round_.clear();
+    for (std::uint32_t i = 0; i < lanes_.size(); ++i) {
+      Lane& lane = lanes_[i];
+      if (lane.ready == 0 || needs_[lane.need].is_unmet || !is_open(lane.swarm)) continue;
+      if (clean_top(lane)) round_.push_back(i);
+    }
+    arrange_round();
+  }
+  struct Next {
+    ReadyEntry entry;
+    std::uint32_t lane = 0;
+  };
+  // The first task, or nothing when the round is over. After each, one of the three that follow.
+  [[nodiscard]] std::optional<Next> next();
+  void taken();  // it is out of the queue
+  void unmet(Instant now);
+  void close();  // its swarm gives nothing out any more in this round
+
+  // Somebody may be free: asks for all needs again.
+  void ask_again();
+  [[nodiscard]] bool has_unmet() const { return unmet_ > 0; }
+
+  [[nodiscard]] const Lane& lane(std::uint32_t index) const { return lanes_[index]; }
+  [[nodiscard]] const Need& need(std::uint32_t index) const { return needs_[index]; }
+  [[nodiscard]] std::vector<Need>& needs() { return needs_; }
+  [[nodiscard]] std::size_t ready() const { return ready_; }
+  // Forgets the lanes nobody holds.
+  void forget_idle();
+  void clear();
+
+ private:
+  struct ShapeEntry {
+    std::shared_ptr<const ledger::Shape> shape;  // keeps the address from being used again
+    std::uint32_t lane = 0;
+  };
+
+  bool clean_top(Lane& lane);
+  void pop_top(Lane& lane);
+  void sweep(Lane& lane);
+  void arrange_round();
+  [[nodiscard]] bool lane_after(std::uint32_t one, std::uint32_t other) const;
+  std::uint32_t need_for(std::vector<std::string> capabilities);
+  std::uint32_t make_lane(const ledger::Shape& shape, std::uint32_t swarm);
+
+  Live live_;
+  std::vector<Need> needs_;
+  std::vector<Lane> lanes_;
+  std::vector<std::uint32_t> free_needs_;
+  std::vector<std::uint32_t> free_lanes_;
+  std::unordered_map<const ledger::Shape*, ShapeEntry> by_shape_;
+  std::unordered_map<std::string, std::uint32_t> by_text_;       // swarm and capabilities → lane
+  std::unordered_map<std::string, std::uint32_t> need_by_text_;  // capabilities → need
+  std::vector<std::uint32_t> round_;                             // a heap of lanes by their first task
+  std::size_t ready_ = 0;
+  std::size_t idle_ = 0;   // lanes without a task
+  std::size_t unmet_ = 0;  // needs
+};
+
+}  // namespace skein::inline v0::dispatch

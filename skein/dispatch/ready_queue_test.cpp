@@ -1,0 +1,128 @@
+#include "skein/dispatch/ready_queue.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "skein/base/random.hpp"
+
+namespace skein::dispatch {
+namespace {
+
+std::shared_ptr<const ledger::Shape> shape(std::string swarm, std::string type, std::vector<std::string> more = {}) {
+  return std::make_shared<const ledger::Shape>(ledger::Shape{std::move(swarm), std::move(type), std::move(more)});
+}
+
+constexpr auto k_all_open = [](std::uint32_t) { return true; };
+
+class Tasks {
+ public:
+  ReadyQueue queue{[this](const ReadyEntry& entry) {
+    const auto at = live.find(entry.slot);
+    return at != live.end() && at->second.order == entry.order && at->second.priority == entry.priority;
+  }};
+  std::map<std::uint32_t, ReadyEntry> live;
+
+  void push(std::uint32_t lane, std::uint32_t slot, std::uint16_t priority, std::int64_t order) {
+    live[slot] = {order, slot, priority};
+    queue.push(lane, live[slot]);
+  }
+  std::optional<std::uint32_t> take() {
+    const auto next = queue.next();
+    if (!next) return std::nullopt;
+    live.erase(next->entry.slot);
+    queue.taken();
+    return next->entry.slot;
+  }
+};
+
+TEST(ReadyQueue, tasks_with_the_same_capabilities_in_any_order_share_a_need_and_swarms_have_their_own_lanes) {
+  Tasks tasks;
+  const auto a = tasks.queue.hold(shape("one", "x", {"b", "a"}), 0);
+  const auto b = tasks.queue.hold(shape("one", "y", {"a", "b", "a"}), 0);
+  const auto c = tasks.queue.hold(shape("two", "x", {"a", "b"}), 1);
+  EXPECT_EQ(a, b);
+  EXPECT_NE(a, c);
+  EXPECT_EQ(tasks.queue.lane(a).need, tasks.queue.lane(c).need);
+}
+
+TEST(ReadyQueue, goes_by_priority_then_order_across_lanes_and_passes_over_unmet_needs) {
+  Tasks tasks;
+  const auto x = tasks.queue.hold(shape("s", "x"), 0);
+  const auto y = tasks.queue.hold(shape("s", "y"), 0);
+  tasks.push(x, 1, 50, 10);
+  tasks.push(y, 2, 100, 20);
+  tasks.push(x, 3, 50, 5);
+  tasks.push(y, 4, 50, 7);
+  tasks.queue.begin_round(k_all_open);
+  EXPECT_EQ(tasks.take(), 2U);
+  EXPECT_EQ(tasks.take(), 3U);
+  EXPECT_EQ(tasks.queue.next()->entry.slot, 4U);
+  tasks.queue.unmet(Instant{});
+  EXPECT_EQ(tasks.take(), 1U);
+  EXPECT_EQ(tasks.take(), std::nullopt);
+  tasks.queue.begin_round(k_all_open);
+  EXPECT_EQ(tasks.take(), std::nullopt);
+  tasks.queue.ask_again();
+  tasks.queue.begin_round(k_all_open);
+  EXPECT_EQ(tasks.take(), 4U);
+}
+
+TEST(ReadyQueue, lanes_of_a_closed_swarm_take_no_part) {
+  Tasks tasks;
+  const auto one = tasks.queue.hold(shape("one", "x"), 1);
+  const auto two = tasks.queue.hold(shape("two", "x"), 2);
+  tasks.push(one, 1, 50, 1);
+  tasks.push(two, 2, 50, 2);
+  tasks.queue.begin_round([](std::uint32_t swarm) { return swarm == 2; });
+  EXPECT_EQ(tasks.take(), 2U);
+  EXPECT_EQ(tasks.take(), std::nullopt);
+}
+
+TEST(ReadyQueue, forgets_lanes_nobody_holds_when_there_are_too_many) {
+  Tasks tasks;
+  for (std::size_t i = 0; i < 4 * ReadyQueue::k_idle_lanes_max; ++i) {
+    const auto lane = tasks.queue.hold(shape("s", "type" + std::to_string(i)), 0);
+    ASSERT_LE(lane, ReadyQueue::k_idle_lanes_max + 2);
+    tasks.queue.let_go(lane);
+  }
+}
+
+TEST(ReadyQueue, agrees_with_a_sorted_set_whatever_is_pushed_dropped_and_raised) {
+  Random random(3);
+  Tasks tasks;
+  const std::uint32_t lanes[] = {tasks.queue.hold(shape("s", "x"), 0), tasks.queue.hold(shape("s", "y"), 0)};
+  const auto before = [](const ReadyEntry& one, const ReadyEntry& other) { return one.before(other); };
+  std::set<ReadyEntry, decltype(before)> model(before);
+  std::map<std::uint32_t, std::uint32_t> lane_of;
+  std::int64_t order = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    const auto slot = static_cast<std::uint32_t>(random.below(300));
+    const bool is_there = tasks.live.contains(slot);
+    const auto priority = static_cast<std::uint16_t>(random.below(4) * 10);
+    const auto what = random.below(4);
+    if (what == 0 && !is_there) {
+      lane_of[slot] = lanes[random.below(2)];
+      tasks.push(lane_of[slot], slot, priority, ++order);
+      model.insert(tasks.live[slot]);
+    } else if (what == 1 && is_there) {
+      model.erase(tasks.live[slot]);
+      tasks.live.erase(slot);
+      tasks.queue.dropped(lane_of[slot]);
+    } else if (what == 2 && is_there && tasks.live[slot].priority != priority) {
+      model.erase(tasks.live[slot]);
+      tasks.push(lane_of[slot], slot, priority, tasks.live[slot].order);
+      tasks.queue.dropped(lane_of[slot]);
+      model.insert(tasks.live[slot]);
+    } else if (what == 3 && random.chance(0.2) && !model.empty()) {
+      tasks.queue.begin_round(k_all_open);
+      ASSERT_EQ(tasks.take(), model.begin()->slot);
+      model.erase(model.begin());
+    }
+    ASSERT_EQ(tasks.queue.ready(), model.size());
+  }
+}
+
+}  // namespace
+}  // namespace skein::dispatch
