@@ -163,6 +163,7 @@ void bury(Core& core, Slot& slot) {
   // Nothing of the slot is used below; but it goes back only when everybody was told, so that a count of living
   // processes that reads zero means that nothing is under way.
   t_turn.running = nullptr;
+  t_turn.timed_since = 0;
   settle_late_mail(core, remains);
   for (MessageNode* node = remains.queue; node != nullptr;) {
     MessageNode* next = node->next;

@@ -10,7 +10,7 @@
 namespace skein::inline v0::detail {
 namespace {
 
-constexpr std::uint64_t k_timed_turns = 2 * k_sampled_turns - 1;  // a turn's number grows by two
+constexpr std::uint64_t k_timed_turns = 2 * k_sampled_turns - 2;  // a turn's number grows by two
 constexpr std::uint32_t k_long_backlog = 256;
 constexpr std::int64_t k_sustained_ns = 20'000;
 constexpr std::int64_t k_spin_ns = 50'000;
@@ -20,6 +20,11 @@ constexpr Duration k_watch_every = std::chrono::milliseconds(100);
 constexpr Duration k_watch_idle = std::chrono::seconds(10);
 
 std::int64_t steady_ns() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
+
+// Begins to time the next turn if it is one of k_sampled_turns.
+void time_turn(std::uint64_t turn) {
+  if ((turn & k_timed_turns) == 0) t_turn.timed_since = steady_ns();
+}
 
 }  // namespace
 
@@ -144,6 +149,7 @@ void Workers::consider_waking(Worker& worker) {
 Slot* Workers::next(Worker& worker) {
   const std::uint64_t turn = worker.turn.load(std::memory_order_relaxed);
   if ((turn & 0x1eU) == 0) {
+    time_turn(turn);  // what is found here is run at once
     if (injected_.size() != 0) {
       if (Slot* slot = injected_.pop(); slot != nullptr) return slot;
     }
@@ -215,8 +221,10 @@ void Workers::run(Worker& worker) {
     Slot* slot = next(worker);
     if (slot == nullptr) {
       was_idle = true;
+      t_turn.timed_since = 0;
       slot = idle(worker);
       if (slot == nullptr) continue;
+      time_turn(worker.turn.load(std::memory_order_relaxed));
     }
     if (was_idle) {
       was_idle = false;
@@ -237,10 +245,7 @@ void Workers::run(Worker& worker) {
     worker.turn.store(turn, std::memory_order_relaxed);
     t_turn.running = slot;
     t_turn.budget = budget;
-    if ((turn & k_timed_turns) == 1) [[unlikely]]
-      t_turn.timed_since = steady_ns();
     run_turn(core_, *slot);
-    t_turn.timed_since = 0;
     t_turn.running = nullptr;
     worker.turn.store(turn + 1, std::memory_order_relaxed);
   }
