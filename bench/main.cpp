@@ -23,10 +23,15 @@ namespace {
 constexpr int k_exit_failed = 1;
 constexpr int k_exit_usage = 2;
 
+void help(std::FILE* to) {
+  fmt::print(to, "usage: skein-bench GROUP [--only a,b]\n");
+  if (workloads().empty()) fmt::print(to, "this build has no workloads\n");
+  for (const Workload& each : workloads()) fmt::print(to, "  {} {} ({})\n", each.group, each.name, each.unit);
+}
+
 int usage(std::string_view problem) {
-  fmt::print(stderr, "skein-bench: {}\nusage: skein-bench GROUP [--only a,b]\n", problem);
-  if (workloads().empty()) fmt::print(stderr, "this build has no workloads\n");
-  for (const Workload& each : workloads()) fmt::print(stderr, "  {} {} ({})\n", each.group, each.name, each.unit);
+  fmt::print(stderr, "skein-bench: {}\n", problem);
+  help(stderr);
   return k_exit_usage;
 }
 
@@ -43,6 +48,10 @@ std::set<std::string, std::less<>> split(std::string_view names) {
 int run(std::span<char*> args) {
   if (args.empty()) return usage("which group?");
   const std::string_view group = args[0];
+  if (group == "--help" || group == "-h") {
+    help(stdout);
+    return 0;
+  }
   std::set<std::string, std::less<>> only;
   if (args.size() == 3 && std::string_view(args[1]) == "--only") {
     only = split(args[2]);

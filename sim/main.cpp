@@ -12,15 +12,24 @@
 
 namespace {
 
+void help(std::FILE* to) {
+  fmt::print(to, "usage: skein-sim WHAT ...\n");
+  if (skein::sim::simulations().empty()) fmt::print(to, "this build has no simulations\n");
+  for (const auto& each : skein::sim::simulations()) fmt::print(to, "  skein-sim {}\n", each.usage);
+}
+
 int usage(std::string_view problem) {
-  fmt::print(stderr, "skein-sim: {}\nusage: skein-sim WHAT ...\n", problem);
-  if (skein::sim::simulations().empty()) fmt::print(stderr, "this build has no simulations\n");
-  for (const auto& each : skein::sim::simulations()) fmt::print(stderr, "  skein-sim {}\n", each.usage);
+  fmt::print(stderr, "skein-sim: {}\n", problem);
+  help(stderr);
   return skein::sim::k_bad_usage;
 }
 
 int run(const std::vector<std::string>& args) {
   if (args.empty()) return usage("what shall be simulated?");
+  if (args.front() == "--help" || args.front() == "-h") {
+    help(stdout);
+    return 0;
+  }
   const auto& all = skein::sim::simulations();
   const auto found = std::ranges::find_if(all, [&](const auto& each) { return each.name == args.front(); });
   if (found == all.end()) return usage(fmt::format("unknown simulation '{}'", args.front()));
