@@ -254,6 +254,7 @@ detail::StartAwaiter Self::start_process(bool orphan, const SpawnOptions& option
   const detail::SpawnRequest request{&detail::k_process_type<T>, &detail::boot_process<T, std::decay_t<Args>...>,
                                      detail::k_state_bytes<T, Arguments>,
                                      alignof(T) > alignof(Arguments) ? alignof(T) : alignof(Arguments)};
+  if (options.monitor) throw std::invalid_argument("a start gives no MonitorRef: monitor the Pid it returns");
   Arguments arguments(std::forward<Args>(args)...);
   const std::uint64_t ref = ++slot_->next_ref;
   detail::StartAwaiter waiting{{core_, slot_, ref, Instant::max()}};

@@ -213,7 +213,10 @@ static void claim_name(Core& core, Slot& slot, std::string_view name) {
     return;
   }
   slot.phase.store(Phase::free, std::memory_order_relaxed);
-  slot.mailbox.close();
+  // It was open, if only for a moment: what came in, meant for the slot's last process, is answered.
+  MessageNode* node = slot.mailbox.close();
+  slot.generation.store(pid.generation() + 1, std::memory_order_release);
+  while (node != nullptr) answer_for_the_dead(core, std::exchange(node, node->next), ExitReason::noproc());
   give_memory(slot.state, slot.state_memory);
   slot.state_memory = StateMemory::in_slot;
   slot.state = nullptr;

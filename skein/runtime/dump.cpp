@@ -56,7 +56,7 @@ ProcessState state_of(Core& core, const Slot& slot, Pid pid) {
 
 }  // namespace
 
-std::vector<ProcessInfo> list_processes(Core& core) {
+std::vector<ProcessInfo> list_processes(Core& core, std::size_t at_most) {
   boost::unordered_flat_map<std::uint64_t, std::string> names;
   core.names.each([&](const std::string& name, Pid pid) { names.emplace(pid.bits(), name); });
   boost::unordered_flat_map<std::uint64_t, Workers::Activity> running;
@@ -65,7 +65,7 @@ std::vector<ProcessInfo> list_processes(Core& core) {
   }
   std::vector<ProcessInfo> all;
   const std::uint32_t used = core.table.used();
-  for (std::uint32_t i = 0; i < used; ++i) {
+  for (std::uint32_t i = 0; i < used && all.size() < at_most; ++i) {
     const Slot& slot = core.table.at(i);
     if (slot.phase.load(std::memory_order_acquire) == Phase::free) continue;
     ProcessInfo info;

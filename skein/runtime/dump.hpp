@@ -1,6 +1,8 @@
 // Writes down every process, to a file on request. What a fatal signal leaves is in fatal_dump.hpp.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -10,7 +12,8 @@ namespace skein::inline v0::detail {
 
 class Core;
 
-[[nodiscard]] std::vector<ProcessInfo> list_processes(Core& core);
+// The first `at_most` of them.
+[[nodiscard]] std::vector<ProcessInfo> list_processes(Core& core, std::size_t at_most = SIZE_MAX);
 [[nodiscard]] std::string dump_text(Core& core);
 // False when the file can't be written.
 bool dump_to_file(Core& core, const std::string& path);

@@ -87,11 +87,14 @@ void write_processes(const Core& core, int file) {
     line.text(" ").text(phase_name(slot)).text(" parent=");
     const Pid parent = Pid::from_bits(slot.parent.load(std::memory_order_relaxed));
     parent ? line.pid(parent) : line.text("-");
-    // The stack of new mail is not looked at: it is memory of others, who may be in the middle of changing it.
-    line.text(" mailbox=").number(slot.queued.load(std::memory_order_relaxed));
+    // A message's memory stays a message's: looking at one that was taken meanwhile harms nothing.
+    const std::uint64_t waiting = std::uint64_t{slot.queued.load(std::memory_order_relaxed)} + slot.mailbox.stacked();
+    line.text(" mailbox=").number(waiting);
     line.text(" high_water=").number(slot.high_water.load(std::memory_order_relaxed));
     line.text(" handled=").number(slot.handled.load(std::memory_order_relaxed));
     line.text(" handler_us=").number(slot.handler_ns.load(std::memory_order_relaxed) / 1000);
+    const std::size_t state = type == nullptr || type->bytes <= Slot::k_inline_bytes ? 0 : type->bytes;
+    line.text(" memory=").number(sizeof(Slot) + state + waiting * sizeof(MessageNode));
     line.write_to(file);
   }
 }

@@ -52,17 +52,19 @@ class Mailbox {
     }
   }
 
-  // Everything new, oldest first, with its last, or nullptr; `see` is shown each on the way, newest first.
-  template <class See>
-  std::pair<MessageNode*, MessageNode*> take(See see) {
+  // Everything new, oldest first, with its last, or nullptr. `begin` is told how much that is, about; `see` is shown
+  // each on the way, newest first.
+  template <class See, class Begin>
+  std::pair<MessageNode*, MessageNode*> take(See see, Begin begin) {
     if (word_.load(std::memory_order_relaxed) == k_empty) return {nullptr, nullptr};
     const std::uintptr_t word = word_.exchange(k_empty, std::memory_order_acquire);
-    auto* last = word <= k_idle ? nullptr : reinterpret_cast<MessageNode*>(word);
+    if (word <= k_idle) return {nullptr, nullptr};
+    auto* last = reinterpret_cast<MessageNode*>(word);
+    begin(depth_of(last).load(std::memory_order_relaxed));
     return {reversed(word, see), last};
   }
-
   MessageNode* take() {
-    return take([](const MessageNode*) {}).first;
+    return take([](const MessageNode*) {}, [](std::uint32_t) {}).first;
   }
 
   // Goes idle unless something new has come. After true the process may run elsewhere at once: touch it no more.

@@ -30,8 +30,8 @@ struct ProcessInfo {
   ProcessState state = ProcessState::idle;
   std::uint32_t mailbox = 0;     // messages waiting
   std::uint32_t high_water = 0;  // the most that ever waited
-  std::uint32_t handled = 0;     // messages
-  Duration handler_time{};       // an estimate: one turn of 64 is timed
+  std::uint32_t handled = 0;     // messages; begins again after 4,294,967,295
+  Duration handler_time{};       // an estimate: one turn of 64 is timed; long ones are counted as they are
   std::string_view handling;     // the type of the message on a worker now, if running
   std::size_t memory = 0;        // bytes of slot, state and waiting messages; not what these point to
 };

@@ -26,7 +26,7 @@ Task<std::optional<ExitReason>> watch_end(Self self, Pid pid, Duration timeout) 
 
 std::string ShutdownReport::text() const {
   if (clean) return "every process ended";
-  std::string text = fmt::format("{} did not end in time:", stuck.size());
+  std::string text = fmt::format("{} did not end in time:", stuck_count);
   for (const ProcessInfo& info : stuck) {
     text += fmt::format(" {}{}{} ({}, {}{}{})", info.pid.text(), info.name.empty() ? "" : " ", info.name, info.type,
                         state_name(info.state), info.handling.empty() ? "" : ", handling ", info.handling);
@@ -57,9 +57,16 @@ Pid Runtime::whereis(std::string_view name) { return core_->names.find(name); }
 bool Runtime::is_alive(Pid pid) const { return core_->table.is_alive(pid); }
 
 std::optional<ExitReason> Runtime::wait_for_end(Pid pid, Duration timeout) {
-  auto reason = run(&watch_end, pid, timeout);
-  if (!reason) return std::nullopt;
-  return std::move(*reason);
+  using Reason = std::optional<ExitReason>;
+  constexpr Duration k_margin = std::chrono::milliseconds(100);
+  const Pid watcher = spawn<detail::Runner<Reason>>();
+  detail::RunRequest<Reason> request{[pid, timeout](Self self) { return watch_end(self, pid, timeout); }};
+  // With every worker stuck nobody watches; this thread then gives up by itself.
+  const Duration patience = timeout > k_forever - k_margin ? k_forever : timeout + k_margin;
+  auto reason = call<detail::Runner<Reason>>(watcher, std::move(request), patience);
+  if (reason) return std::move(*reason);
+  exit(watcher, ExitReason::kill());
+  return std::nullopt;
 }
 
 std::expected<detail::MessageNode*, CallError> Runtime::wait_for_answer(Pid server, detail::MessageNode* node,
@@ -139,56 +146,80 @@ namespace {
 // Whom a shutdown has told already: asking twice would only fill the mailbox of one who traps.
 class Told {
  public:
-  Told(Runtime& runtime) : runtime_(runtime) {}  // NOLINT(google-explicit-constructor)
+  explicit Told(detail::Core& core) : core_(core) {}
 
   // Those without a living parent, or everybody.
-  void shut_down(bool everybody) {
-    for (const ProcessInfo& info : runtime_.processes()) {
-      if (!everybody && info.parent && runtime_.is_alive(info.parent)) continue;
-      if (told_.insert(info.pid.bits()).second) runtime_.exit(info.pid, ExitReason::shutdown());
-    }
-  }
-  void kill_everybody() {
-    for (const ProcessInfo& info : runtime_.processes()) runtime_.exit(info.pid, ExitReason::kill());
-  }
+  void shut_down(bool everybody) { tell(told_, everybody, ExitReason::shutdown()); }
+  void kill_everybody() { tell(killed_, true, ExitReason::kill()); }
 
  private:
-  Runtime& runtime_;
-  boost::unordered_flat_set<std::uint64_t> told_;
+  using Pids = boost::unordered_flat_set<std::uint64_t>;
+
+  void tell(Pids& told, bool everybody, const ExitReason& reason) {
+    const std::uint32_t used = core_.table.used();
+    for (std::uint32_t i = 0; i < used; ++i) {
+      const detail::Slot& slot = core_.table.at(i);
+      if (slot.phase.load(std::memory_order_acquire) == detail::Phase::free) continue;
+      const Pid parent = Pid::from_bits(slot.parent.load(std::memory_order_relaxed));
+      if (!everybody && core_.table.is_alive(parent)) continue;
+      const Pid pid = detail::pid_of(core_, slot);
+      if (!told.insert(pid.bits()).second) continue;
+      detail::deliver(core_, pid, detail::make_node(detail::MessageKind::exit_signal, Exit{{}, reason}));
+    }
+  }
+
+  detail::Core& core_;
+  Pids told_;
+  Pids killed_;
 };
 
 }  // namespace
 
 // First those without a parent: a supervisor ends its children in its own order, and whom an ended parent leaves
 // behind is next. Then everybody; then kill, more than once, as processes may have been spawned meanwhile.
-ShutdownReport Runtime::shutdown(Duration deadline) {
-  ShutdownReport report;
-  if (down_.exchange(true)) return report;
-  constexpr int k_rounds = 20;
-  constexpr int k_everybody_from = 8;
-  constexpr int k_kill_from = 12;
+void Runtime::end_processes(Duration deadline) {
+  constexpr int k_parts = 20;
+  constexpr int k_everybody_from = 6;
+  constexpr int k_kill_from = 10;
   constexpr Duration k_longest_look = std::chrono::milliseconds(20);
-  Told told(*this);
+  Told told(*core_);
+  const auto tell = [&told](std::int64_t part) {
+    if (part >= k_kill_from) {
+      told.kill_everybody();
+    } else {
+      told.shut_down(part >= k_everybody_from);
+    }
+  };
+  if (core_->deterministic) {
+    for (int part = 0; part < k_parts && process_count() != 0; ++part) {
+      tell(part);
+      run_for(deadline / k_parts);
+    }
+    return;
+  }
   const auto begin = std::chrono::steady_clock::now();
   Duration look = std::chrono::microseconds(200);
-  for (int round = 0; round < k_rounds && process_count() != 0; ++round) {
-    if (round >= k_kill_from) told.kill_everybody();
-    const auto until = begin + deadline / k_rounds * (round + 1);
-    do {
-      if (round < k_kill_from) told.shut_down(round >= k_everybody_from);
-      if (core_->deterministic) {
-        run_for(deadline / k_rounds);
-        break;
-      }
-      std::this_thread::sleep_for(look);
-      look = std::min(2 * look, k_longest_look);
-    } while (process_count() != 0 && std::chrono::steady_clock::now() < until);
+  while (process_count() != 0) {
+    const Duration spent(std::chrono::steady_clock::now() - begin);
+    if (spent >= deadline) break;
+    tell(spent / std::max(deadline / k_parts, Duration(1)));
+    std::this_thread::sleep_for(std::min(look, deadline - spent));
+    look = std::min(2 * look, k_longest_look);
   }
+}
+
+ShutdownReport Runtime::shutdown(Duration deadline) {
+  const std::scoped_lock lock(shutdown_mutex_);
+  if (ended_) return *ended_;
+  end_processes(deadline);
   core_->stopping.store(true, std::memory_order_relaxed);
-  report.stuck = processes();
+  ShutdownReport report;
+  report.stuck = detail::list_processes(*core_, ShutdownReport::k_named);
+  report.stuck_count = std::max<std::size_t>(report.stuck.size(), process_count());
   if (core_->workers) core_->workers->stop(std::chrono::milliseconds(200));
   core_->blocking.stop();
   report.clean = report.stuck.empty();
+  ended_ = report;
   return report;
 }
 

@@ -5,10 +5,10 @@
 // Never call what waits from inside a process: it would block a worker.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <expected>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -27,7 +27,9 @@ namespace skein::inline v0 {
 // How a shutdown went.
 struct ShutdownReport {
   bool clean = true;
-  std::vector<ProcessInfo> stuck;  // who had not ended by the deadline
+  static constexpr std::size_t k_named = 1'000;
+  std::vector<ProcessInfo> stuck;  // who had not ended by the deadline: the first k_named
+  std::size_t stuck_count = 0;     // how many those were in all
   [[nodiscard]] std::string text() const;
 };
 
@@ -138,8 +140,9 @@ class Runtime {
   // Writes a dump when a fatal signal ends the program; RuntimeOptions::dump_file does so from the start.
   bool dump_on_fatal_signal(const std::string& path);
 
-  // Tells every process to shut down, kills what has not ended after half the time, and names what is left at the
-  // deadline. Always ends. Afterwards nothing can be spawned.
+  // Tells every process to shut down, those without a parent first; kills what has not ended after half the time, and
+  // names what is left at the deadline. Always ends. Afterwards nothing can be spawned; another call, also one made
+  // meanwhile, gets the same report.
   ShutdownReport shutdown(Duration deadline = std::chrono::seconds(5));
 
   // Deterministic runtimes only.
@@ -157,12 +160,14 @@ class Runtime {
   [[nodiscard]] detail::Core& core() const { return *core_; }
 
  private:
+  void end_processes(Duration deadline);
   std::expected<detail::MessageNode*, CallError> wait_for_answer(Pid server, detail::MessageNode* node,
                                                                  Duration timeout);
   detail::MessageNode* drive_until(detail::OutsideCall& call, Duration timeout);
 
   std::shared_ptr<detail::Core> core_;
-  std::atomic<bool> down_{false};
+  std::mutex shutdown_mutex_;
+  std::optional<ShutdownReport> ended_;  // guarded by shutdown_mutex_
 };
 
 namespace detail {

@@ -1,5 +1,4 @@
 // Intake: what arrives in a mailbox is put into the queue of ordinary messages, or acts at once if it is a signal.
-#include <algorithm>
 #include <array>
 
 #include "skein/runtime/core.hpp"
@@ -8,7 +7,7 @@
 namespace skein::inline v0::detail {
 namespace {
 
-constexpr std::size_t k_early_answers = 256;  // of one handler, not awaited yet
+constexpr std::size_t k_given_up = 65'536;  // waits of one handler that were over before their answer came
 
 void send_signal(Core& core, Pid to, MessageNode* node) { deliver(core, to, node); }
 
@@ -90,6 +89,8 @@ void on_tick(Core& core, Slot& slot) {
       over = true;  // early, rather than never
     }
     if (over) {
+      // Beyond the limit an answer that comes late is kept until its handler is done.
+      if (extension.given_up.size() < k_given_up) extension.given_up.insert(slot.wait_ref);
       slot.wait_ref = 0;
       slot.timed_out = true;
     }
@@ -126,13 +127,11 @@ void on_answer(Slot& slot, MessageNode* node) {
     slot.wait_ref = 0;
     slot.arrived = node;
   } else if (slot.leaf) {
-    // Its handler may have asked and not awaited it yet; else it is late, and goes when the handler is done.
-    auto& early = extend(slot).early;
-    if (early.size() >= k_early_answers) {
-      free_node(early.front());
-      early.erase(early.begin());
-    }
-    early.push_back(node);
+    // Its handler may have asked and not awaited it yet; else it is late.
+    Extension& extension = extend(slot);
+    const bool late = extension.given_up.erase(node->ref) != 0;
+    const bool fits = extension.early.size() < slot.mailbox_limit.load(std::memory_order_relaxed);
+    if (late || !fits || !extension.early.emplace(node->ref, node).second) free_node(node);
   } else {
     free_node(node);  // late
   }
@@ -204,19 +203,32 @@ void take_mail(Core& core, Slot& slot) {
   const std::uint32_t generation = slot.generation.load(std::memory_order_relaxed);
   bool ordinary = true;
   std::uint32_t count = 0;
-  const auto [first, last] = slot.mailbox.take([&](const MessageNode* node) {
+  const auto see = [&](const MessageNode* node) {
     ordinary = ordinary && is_bounded(node->kind) && node->generation == generation;
     ++count;
-  });
+  };
+  // Going through a long stack takes its time; senders must see meanwhile that it counts.
+  std::uint32_t counted = 0;
+  const auto count_at_once = [&](std::uint32_t depth) {
+    if (depth < k_uncounted) return;
+    count_popped(slot);
+    counted = depth;
+    slot.queued.store(slot.queued.load(std::memory_order_relaxed) + depth, std::memory_order_relaxed);
+  };
+  const auto [first, last] = slot.mailbox.take(see, count_at_once);
   MessageNode* node = first;
   if (node == nullptr) return;
   if (ordinary) {
-    append_all(slot, first, last, count);
+    append_all(slot, first, last, count - counted);
     node = nullptr;
   }
   const Pid self = pid_of(core, slot);
   while (node != nullptr) {
     MessageNode* next = node->next;
+    if (counted != 0) {
+      --counted;
+      slot.queued.store(slot.queued.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+    }
     if (node->generation != generation) [[unlikely]] {
       answer_for_the_dead(core, node, ExitReason::noproc());
       node = next;
@@ -284,17 +296,18 @@ void take_mail(Core& core, Slot& slot) {
 
 bool take_early(Slot& slot, std::uint64_t ref) {
   auto& early = slot.extension->early;
-  const auto found =
-      std::find_if(early.begin(), early.end(), [ref](const MessageNode* node) { return node->ref == ref; });
+  const auto found = early.find(ref);
   if (found == early.end()) return false;
-  slot.arrived = *found;
+  slot.arrived = found->second;
   early.erase(found);
   return true;
 }
 
 void drop_early(Slot& slot) {
   if (slot.extension == nullptr) return;
-  for (MessageNode* node : slot.extension->early) free_node(node);
+  if (!slot.extension->given_up.empty()) slot.extension->given_up.clear();
+  if (slot.extension->early.empty()) return;
+  for (const auto& [ref, node] : slot.extension->early) free_node(node);
   slot.extension->early.clear();
 }
 

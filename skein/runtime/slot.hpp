@@ -58,7 +58,9 @@ struct Extension {
   Instant tick_at;         // when its wheel entry fires; valid if tick_armed
   TimerRef tick;           // its wheel entry; valid if tick_armed
   bool tick_armed = false;
-  std::vector<MessageNode*> early;  // answers to what its handler has asked for and not awaited yet
+  // Answers to what its handler has asked for and not awaited yet, and what it awaits no more: by ref.
+  boost::unordered_flat_map<std::uint64_t, MessageNode*> early;
+  boost::unordered_flat_set<std::uint64_t> given_up;
   std::uint32_t handled_at_tick = UINT32_MAX;
   std::string name;  // registered, or empty
 };

@@ -258,13 +258,14 @@ void before_rest(Core& core, Slot& slot) {
   if (tick) extension.tick = *tick;
 }
 
-// One turn of k_sampled_turns is timed, and only the part before the process may run elsewhere: two clock reads cost as
-// much as a small handler does.
+// One turn of k_sampled_turns is timed; the watch counts long ones as they are. Only the part before the process may
+// run elsewhere: two clock reads cost as much as a small handler does.
 void stop_timing(Slot& slot) {
   if (t_turn.timed_since == 0) [[likely]]
     return;
   const std::int64_t now = std::chrono::steady_clock::now().time_since_epoch().count();
   const auto spent = static_cast<std::uint64_t>(now - std::exchange(t_turn.timed_since, 0));
+  if (spent >= k_watched_turn_ns) return;  // the watch has counted it
   const std::uint64_t before = slot.handler_ns.load(std::memory_order_relaxed);
   slot.handler_ns.store(before + spent * k_sampled_turns, std::memory_order_relaxed);
 }

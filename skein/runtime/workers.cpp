@@ -242,7 +242,7 @@ void Workers::run(Worker& worker) {
     }
     const std::uint64_t turn = worker.turn.load(std::memory_order_relaxed) + 1;
     worker.running.store(slot, std::memory_order_relaxed);
-    worker.turn.store(turn, std::memory_order_relaxed);
+    worker.turn.store(turn, std::memory_order_release);
     t_turn.running = slot;
     t_turn.budget = budget;
     run_turn(core_, *slot);
@@ -262,9 +262,9 @@ void Workers::watch(Instant now, Duration limit) {
   for (std::size_t i = 0; i < all_.size(); ++i) {
     Worker& worker = *all_[i];
     Watched& watched = watched_[i];
-    const std::uint64_t turn = worker.turn.load(std::memory_order_relaxed);
+    const std::uint64_t turn = worker.turn.load(std::memory_order_acquire);
     if (turn != watched.turn || (turn & 1U) == 0) {
-      watched = Watched{turn, now, false, false};
+      watched = Watched{turn, now, now, false, false};
       worker.stuck.store(false, std::memory_order_relaxed);
       continue;
     }
@@ -274,12 +274,19 @@ void Workers::watch(Instant now, Duration limit) {
       wake_one();
     }
     const Duration lasted = now - watched.since;
+    const Slot* running = worker.running.load(std::memory_order_relaxed);
+    if (worker.turn.load(std::memory_order_acquire) == turn) {
+      // The time since the last look; a sample that is written at the same moment may be lost.
+      auto& handler_ns = const_cast<Slot*>(running)->handler_ns;
+      handler_ns.fetch_add(static_cast<std::uint64_t>((now - watched.looked).count()), std::memory_order_relaxed);
+      watched.looked = now;
+    }
     const bool stuck = lasted >= core_.options.stuck_limit;
     if (lasted < limit || (watched.warned && (!stuck || watched.stuck))) continue;
     watched.warned = true;
     watched.stuck = stuck;
     worker.stuck.store(stuck, std::memory_order_relaxed);
-    const Pid pid = pid_of(core_, *worker.running.load(std::memory_order_relaxed));
+    const Pid pid = pid_of(core_, *running);
     const PayloadType* handling = worker.handling.load(std::memory_order_relaxed);
     const Slot* slot = core_.table.find(pid);
     const ProcessType* type = slot == nullptr ? nullptr : slot->type.load(std::memory_order_relaxed);

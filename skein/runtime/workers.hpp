@@ -70,7 +70,7 @@ class Workers {
   template <class F>
   void each_activity(F&& call) const {
     for (const auto& worker : all_) {
-      if ((worker->turn.load(std::memory_order_relaxed) & 1U) == 0) continue;
+      if ((worker->turn.load(std::memory_order_acquire) & 1U) == 0) continue;
       call(Activity{pid_of(core_, *worker->running.load(std::memory_order_relaxed)),
                     worker->handling.load(std::memory_order_relaxed), worker->stuck.load(std::memory_order_relaxed)});
     }
@@ -81,6 +81,7 @@ class Workers {
   struct Watched {
     std::uint64_t turn = 0;
     Instant since;
+    Instant looked;  // up to here its time is counted
     bool warned = false;
     bool stuck = false;
   };
