@@ -34,7 +34,7 @@ void check(const Router::Result<void>& result) {
 
 class Load {
  public:
-  Load(Strategy strategy, std::size_t agents) : random_(1) {
+  Load(Balance strategy, std::size_t agents) : random_(1) {
     for (std::size_t i = 0; i < agents; ++i) {
       const auto joined =
           router_.join({.id = "agent-" + std::to_string(i), .capabilities = {"work", "rest"}, .capacity = 10}, now_);
@@ -86,7 +86,7 @@ double middle(std::vector<double>& rates) {
   return *at;
 }
 
-template <Strategy strategy, std::size_t agents>
+template <Balance strategy, std::size_t agents>
 double rate() {
   Load load(strategy, agents);
   std::vector<double> rates;
@@ -99,7 +99,7 @@ double rate() {
   return middle(rates);
 }
 
-template <Strategy strategy, std::size_t agents>
+template <Balance strategy, std::size_t agents>
 double cycle() {
   Load load(strategy, agents);
   std::vector<double> rates;
@@ -112,7 +112,7 @@ double cycle() {
   return middle(rates);
 }
 
-template <Strategy strategy, std::size_t agents>
+template <Balance strategy, std::size_t agents>
 double p99() {
   Load load(strategy, agents);
   std::vector<double> spent;
@@ -134,9 +134,9 @@ enum class Kind : std::uint8_t { skewed, even };
 enum class Shown : std::uint8_t { mean_ms, p99_ms, failed_percent };
 
 // The mean of three seeds; each pool is simulated once however many of its figures are asked for.
-const PoolFigures& figures(Strategy strategy, Kind kind) {
+const PoolFigures& figures(Balance strategy, Kind kind) {
   constexpr std::uint64_t k_seeds = 3;
-  static std::map<std::pair<Strategy, Kind>, PoolFigures> known;
+  static std::map<std::pair<Balance, Kind>, PoolFigures> known;
   const auto [place, is_new] = known.try_emplace({strategy, kind});
   PoolFigures& sum = place->second;
   for (std::uint64_t seed = 1; is_new && seed <= k_seeds; ++seed) {
@@ -149,7 +149,7 @@ const PoolFigures& figures(Strategy strategy, Kind kind) {
   return sum;
 }
 
-template <Strategy strategy, Kind kind, Shown shown>
+template <Balance strategy, Kind kind, Shown shown>
 double simulated() {
   const PoolFigures& all = figures(strategy, kind);
   if constexpr (shown == Shown::mean_ms) return all.mean_ms;
@@ -168,21 +168,21 @@ void add(std::string name, const char* unit, double (*run)()) {
   workloads().push_back({.group = "routing", .name = kept(std::move(name)), .unit = unit, .run = run});
 }
 
-template <Strategy strategy, std::size_t agents>
+template <Balance strategy, std::size_t agents>
 void add_size(const std::string& name) {
   const std::string size = std::to_string(agents);
   add(name + "_" + size, "decisions/s", rate<strategy, agents>);
   add(name + "_p99_" + size, "us", p99<strategy, agents>);
 }
 
-template <Strategy strategy>
+template <Balance strategy>
 void add_sizes(const std::string& name) {
   add_size<strategy, 10>(name);
   add_size<strategy, 1'000>(name);
   add_size<strategy, 100'000>(name);
 }
 
-template <Strategy strategy>
+template <Balance strategy>
 void add_simulations(const std::string& name) {
   add("q_skewed_latency_" + name, "ms", simulated<strategy, Kind::skewed, Shown::mean_ms>);
   add("q_skewed_p99_" + name, "ms", simulated<strategy, Kind::skewed, Shown::p99_ms>);
@@ -192,19 +192,19 @@ void add_simulations(const std::string& name) {
 
 struct AddAll {
   AddAll() {
-    add_sizes<Strategy::round_robin>("rr");
-    add_sizes<Strategy::least_connections>("lc");
-    add_sizes<Strategy::weighted>("weighted");
-    add_sizes<Strategy::consistent_hash>("hash");
-    add_sizes<Strategy::two_choices>("p2c");
-    add_sizes<Strategy::q_learning>("q");
-    add("rr_cycle_100000", "tasks/s", cycle<Strategy::round_robin, 100'000>);
-    add("lc_cycle_100000", "tasks/s", cycle<Strategy::least_connections, 100'000>);
-    add_simulations<Strategy::round_robin>("rr");
-    add_simulations<Strategy::least_connections>("lc");
-    add_simulations<Strategy::two_choices>("p2c");
-    add_simulations<Strategy::weighted>("weighted");
-    add_simulations<Strategy::q_learning>("q");
+    add_sizes<Balance::round_robin>("rr");
+    add_sizes<Balance::least_connections>("lc");
+    add_sizes<Balance::weighted>("weighted");
+    add_sizes<Balance::consistent_hash>("hash");
+    add_sizes<Balance::two_choices>("p2c");
+    add_sizes<Balance::q_learning>("q");
+    add("rr_cycle_100000", "tasks/s", cycle<Balance::round_robin, 100'000>);
+    add("lc_cycle_100000", "tasks/s", cycle<Balance::least_connections, 100'000>);
+    add_simulations<Balance::round_robin>("rr");
+    add_simulations<Balance::least_connections>("lc");
+    add_simulations<Balance::two_choices>("p2c");
+    add_simulations<Balance::weighted>("weighted");
+    add_simulations<Balance::q_learning>("q");
   }
 };
 const AddAll k_added;

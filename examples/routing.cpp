@@ -29,7 +29,7 @@ int main() {
     for (auto step = skein::FallbackStep::next_attempt; step != skein::FallbackStep::failed;) {
       now += milliseconds(5);
       const auto choice = router.decide(
-          {.capabilities = needed, .strategy = skein::Strategy::q_learning, .avoid = path.avoid()}, random, now);
+          {.capabilities = needed, .strategy = skein::Balance::q_learning, .avoid = path.avoid()}, random, now);
       if (!choice) {
         step = path.no_agent_left();
         failed_tasks += step == skein::FallbackStep::failed ? 1 : 0;

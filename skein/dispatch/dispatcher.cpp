@@ -265,6 +265,10 @@ bool Dispatcher::handle_call(Self self, const SetAgentPaused& request) {
   return is_known;
 }
 
+std::optional<SwarmLoad> Dispatcher::handle_call(Self, const GetSwarmLoad& request) {
+  return core_.swarm_load(request.swarm);
+}
+
 std::string Dispatcher::describe() const {
   return fmt::format("epoch {}, {} tasks ({} ready, {} at agents), {} agents, {} appends under way", epoch_,
                      core_.tasks(), core_.ready(), core_.runs(), core_.agents(), under_way_.size());

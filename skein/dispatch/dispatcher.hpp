@@ -55,6 +55,10 @@ struct SetAgentPaused {
   bool is_paused = true;
 };
 
+struct GetSwarmLoad {
+  std::string swarm;
+};
+
 class Dispatcher {
  public:
   Dispatcher(Self self, std::unique_ptr<DispatcherSetup> setup);
@@ -68,6 +72,8 @@ class Dispatcher {
   DispatcherStatus handle_call(Self self, GetDispatcherStatus request);
   // False: there is no such agent.
   bool handle_call(Self self, const SetAgentPaused& request);
+  // Nothing: there is no such swarm, or the state is still on its way.
+  std::optional<SwarmLoad> handle_call(Self self, const GetSwarmLoad& request);
   [[nodiscard]] std::string describe() const;
 
  private:

@@ -101,7 +101,34 @@ void DispatcherCore::take_swarm(const ledger::Swarm& swarm) {
   record.breaker_until = swarm.breaker_until;
   record.is_changing = false;
   const auto strategy = swarm.field(k_field_strategy);
-  record.strategy = strategy ? strategy_named(*strategy).value_or(options_.strategy) : options_.strategy;
+  record.strategy = strategy ? balance_named(*strategy).value_or(options_.strategy) : options_.strategy;
+  std::string own_agents = has_own_agents(swarm) ? swarm_capability(swarm.name) : std::string();
+  // The lanes of its tasks are made with what only its agents have: all of them anew.
+  if (own_agents != record.own_agents && queue_.tasks_of(slot) > 0) state_needed_ = true;
+  if (own_agents != record.own_agents) queue_.forget_idle();
+  record.own_agents = std::move(own_agents);
+  record.latest = swarm;
+}
+
+std::optional<SwarmLoad> DispatcherCore::swarm_load(std::string_view name) const {
+  const auto at = swarm_names_.find(name);
+  if (at == swarm_names_.end() || !swarms_[at->second].is_known) return std::nullopt;
+  const SwarmRecord& record = swarms_[at->second];
+  SwarmLoad load;
+  load.swarm = record.latest;
+  load.ready = queue_.ready_of(at->second);
+  load.tasks = queue_.tasks_of(at->second);
+  load.crashes = static_cast<std::uint32_t>(record.crashed.size());
+  if (record.own_agents.empty()) return load;
+  for (SlotNumber i = 0; i < agents_.slots(); ++i) {
+    const AgentRecord& agent = agents_[i];
+    if (!agent.pid || !std::binary_search(agent.capabilities.begin(), agent.capabilities.end(), record.own_agents)) {
+      continue;
+    }
+    load.agents.push_back({agent.id, agent.pid, static_cast<std::uint32_t>(agent.runs.size()), agent.is_paused});
+    load.running += agent.runs.size();
+  }
+  return load;
 }
 
 void DispatcherCore::on_changes(const ledger::ChangeBatch& batch, const Moment& moment) {

@@ -126,7 +126,7 @@ void DispatcherCore::fill(SlotNumber slot, const ledger::Task& task, const Momen
       }
     }
     record.swarm = swarm_slot(task.shape->swarm);
-    record.lane = queue_.hold(task.shape, record.swarm);
+    record.lane = queue_.hold(task.shape, record.swarm, swarms_[record.swarm].own_agents);
   }
   if (task.mark) record.its_past().mark = task.mark;
   record.order = task.order;

@@ -36,6 +36,7 @@
 #include "skein/dispatch/outgoing.hpp"
 #include "skein/dispatch/ready_queue.hpp"
 #include "skein/dispatch/router.hpp"
+#include "skein/dispatch/swarm_load.hpp"
 #include "skein/ledger/ledger.hpp"
 
 namespace skein::inline v0::dispatch {
@@ -137,6 +138,8 @@ class DispatcherCore {
   [[nodiscard]] std::size_t ready() const { return queue_.ready(); }
   [[nodiscard]] std::size_t runs() const { return runs_.size(); }
   [[nodiscard]] std::size_t agents() const { return agents_.size(); }
+  // Nothing when there is no such swarm, or it is not known yet. Costs as much as there are agents and lanes.
+  [[nodiscard]] std::optional<SwarmLoad> swarm_load(std::string_view name) const;
   [[nodiscard]] Router& router() { return router_; }
   [[nodiscard]] const DispatcherOptions& options() const { return options_; }
   // Empty when all its tables agree with each other; for tests.

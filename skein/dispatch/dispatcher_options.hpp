@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "skein/base/time.hpp"
+#include "skein/dispatch/balance.hpp"
 #include "skein/dispatch/router.hpp"
-#include "skein/dispatch/strategy.hpp"
 #include "skein/resilience/retry_policy.hpp"
 
 namespace skein::inline v0::dispatch {
@@ -36,7 +36,7 @@ struct DispatcherOptions {
   bool adaptive_retry = false;
   std::map<std::string, TypeOptions, std::less<>> types;
 
-  Strategy strategy = Strategy::round_robin;
+  Balance strategy = Balance::round_robin;
   RouterOptions router;
   std::vector<std::pair<std::string, std::uint32_t>> executors;  // shared ones, and their calls at once
 

@@ -152,7 +152,9 @@ struct SwarmRecord {
   ledger::SwarmState state = ledger::SwarmState::active;
   ledger::Breaker breaker = ledger::Breaker::closed;
   ledger::WallMs breaker_until = 0;
-  Strategy strategy = Strategy::round_robin;
+  Balance strategy = Balance::round_robin;
+  std::string own_agents;                   // the capability only they have; empty: it has none
+  ledger::Swarm latest;                     // as it was told last
   std::vector<ledger::TaskNumber> crashed;  // tasks at work when agents crashed, since the last success
   std::uint32_t probes = 0;
   bool is_warned = false;

@@ -44,8 +44,8 @@ void Pool::update(std::uint32_t slot, const Standing& standing) {
   }
 }
 
-void Pool::prepare(Strategy strategy) {
-  if (strategy != Strategy::consistent_hash || ring_) return;
+void Pool::prepare(Balance strategy) {
+  if (strategy != Balance::consistent_hash || ring_) return;
   std::vector<HashRing::Member> members;
   members.reserve(members_.size());
   for (std::uint32_t slot = 0; slot < members_.size(); ++slot) {
@@ -66,17 +66,17 @@ std::uint32_t Pool::by_key(const Tier& tier, std::uint64_t key, const Allowed& a
 
 std::uint32_t Pool::choose_from(Tier& tier, const Question& question, const Allowed& allowed, Random& random) {
   switch (question.strategy) {
-    case Strategy::round_robin:
+    case Balance::round_robin:
       return tier.next_turn(allowed);
-    case Strategy::least_connections:
+    case Balance::least_connections:
       return tier.least_loaded(allowed);
-    case Strategy::weighted:
+    case Balance::weighted:
       return tier.weighted(allowed, *question.learned, random);
-    case Strategy::consistent_hash:
+    case Balance::consistent_hash:
       return by_key(tier, question.key, allowed);
-    case Strategy::two_choices:
+    case Balance::two_choices:
       return tier.two_choices(allowed, random);
-    case Strategy::q_learning:
+    case Balance::q_learning:
       return tier.best(allowed, *question.learned, random);
   }
   return k_none;

@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "skein/base/random.hpp"
+#include "skein/dispatch/balance.hpp"
 #include "skein/dispatch/hash_ring.hpp"
 #include "skein/dispatch/q_learning.hpp"
-#include "skein/dispatch/strategy.hpp"
 #include "skein/dispatch/tier.hpp"
 #include "skein/resilience/bulkhead.hpp"
 
@@ -40,7 +40,7 @@ class Pool {
     friend constexpr bool operator==(const Standing&, const Standing&) = default;
   };
   struct Question {
-    Strategy strategy = Strategy::round_robin;
+    Balance strategy = Balance::round_robin;
     std::uint64_t key = 0;                 // hash of the key, for consistent_hash
     std::span<const std::uint32_t> avoid;  // slots, few
     const QLearning* learned = nullptr;
@@ -64,7 +64,7 @@ class Pool {
   // The greatest Q among those that choose() could choose, the healthy before the poorly; nothing when there are none.
   [[nodiscard]] std::optional<double> best_value(const QLearning& learned, std::span<const std::uint32_t> avoid);
   // Builds what the strategy needs ahead of the first question.
-  void prepare(Strategy strategy);
+  void prepare(Balance strategy);
 
   template <class Visit>
   void for_each_agent(Visit&& visit) const {

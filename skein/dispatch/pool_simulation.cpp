@@ -130,14 +130,14 @@ class Simulator {
 
 }  // namespace
 
-PoolSimulation PoolSimulation::skewed(Strategy strategy, std::uint64_t seed) {
+PoolSimulation PoolSimulation::skewed(Balance strategy, std::uint64_t seed) {
   PoolSimulation simulation = even(strategy, seed);
   simulation.slow_one_in = 4;
   simulation.failing_one_in = 10;
   return simulation;
 }
 
-PoolSimulation PoolSimulation::even(Strategy strategy, std::uint64_t seed) {
+PoolSimulation PoolSimulation::even(Balance strategy, std::uint64_t seed) {
   PoolSimulation simulation;
   simulation.strategy = strategy;
   simulation.seed = seed;

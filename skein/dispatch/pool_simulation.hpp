@@ -9,12 +9,12 @@
 #include <cstdint>
 
 #include "skein/base/time.hpp"
-#include "skein/dispatch/strategy.hpp"
+#include "skein/dispatch/balance.hpp"
 
 namespace skein::inline v0 {
 
 struct PoolSimulation {
-  Strategy strategy = Strategy::round_robin;
+  Balance strategy = Balance::round_robin;
   std::uint64_t seed = 1;
   std::size_t agents = 40;
   std::uint32_t capacity = 10;
@@ -28,8 +28,8 @@ struct PoolSimulation {
   std::size_t backlog_max = 1'000'000;  // tasks waiting; what comes beyond is not let in
 
   // The skewed pool of the published benchmark: one in four is ten times slower, one in ten fails half the time.
-  [[nodiscard]] static PoolSimulation skewed(Strategy strategy, std::uint64_t seed = 1);
-  [[nodiscard]] static PoolSimulation even(Strategy strategy, std::uint64_t seed = 1);
+  [[nodiscard]] static PoolSimulation skewed(Balance strategy, std::uint64_t seed = 1);
+  [[nodiscard]] static PoolSimulation even(Balance strategy, std::uint64_t seed = 1);
 };
 
 struct PoolFigures {

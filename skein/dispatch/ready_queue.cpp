@@ -18,21 +18,35 @@ std::string text_of(const std::vector<std::string>& capabilities) {
 
 }  // namespace
 
-std::uint32_t ReadyQueue::hold(const std::shared_ptr<const ledger::Shape>& shape, std::uint32_t swarm) {
+std::uint32_t ReadyQueue::hold(const std::shared_ptr<const ledger::Shape>& shape, std::uint32_t swarm,
+                               std::string_view besides) {
   std::uint32_t lane = 0;
   if (const auto known = by_shape_.find(shape.get()); known != by_shape_.end()) {
     lane = known->second.lane;
   } else {
     if (idle_ > k_idle_lanes_max || by_shape_.size() > lanes_.size() + k_idle_lanes_max) forget_idle();
-    lane = make_lane(*shape, swarm);
+    lane = make_lane(*shape, swarm, besides);
     by_shape_.emplace(shape.get(), ShapeEntry{shape, lane});
   }
   if (lanes_[lane].tasks++ == 0) --idle_;
   return lane;
 }
 
-std::uint32_t ReadyQueue::make_lane(const ledger::Shape& shape, std::uint32_t swarm) {
+std::size_t ReadyQueue::ready_of(std::uint32_t swarm) const {
+  std::size_t sum = 0;
+  for (const Lane& lane : lanes_) sum += lane.in_use && lane.swarm == swarm ? lane.ready : 0;
+  return sum;
+}
+
+std::size_t ReadyQueue::tasks_of(std::uint32_t swarm) const {
+  std::size_t sum = 0;
+  for (const Lane& lane : lanes_) sum += lane.in_use && lane.swarm == swarm ? lane.tasks : 0;
+  return sum;
+}
+
+std::uint32_t ReadyQueue::make_lane(const ledger::Shape& shape, std::uint32_t swarm, std::string_view besides) {
   auto capabilities = shape.required();
+  if (!besides.empty()) capabilities.emplace_back(besides);
   std::sort(capabilities.begin(), capabilities.end());
   capabilities.erase(std::unique(capabilities.begin(), capabilities.end()), capabilities.end());
   std::string text = shape.swarm + '\n' + text_of(capabilities);

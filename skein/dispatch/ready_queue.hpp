@@ -65,8 +65,10 @@ class ReadyQueue {
 
   explicit ReadyQueue(Live live) : live_(std::move(live)) {}
 
-  // The lane of a shape; `swarm` is the caller's number of its swarm. A task holds on to its lane until it lets go.
-  std::uint32_t hold(const std::shared_ptr<const ledger::Shape>& shape, std::uint32_t swarm);
+  // The lane of a shape; `swarm` is the caller's number of its swarm, `besides` a capability needed on top of the
+  // shape's own, or empty. A task holds on to its lane until it lets go.
+  std::uint32_t hold(const std::shared_ptr<const ledger::Shape>& shape, std::uint32_t swarm,
+                     std::string_view besides = {});
   void let_go(std::uint32_t lane);
 
   void push(std::uint32_t lane, ReadyEntry entry);
@@ -102,6 +104,9 @@ class ReadyQueue {
   [[nodiscard]] const Need& need(std::uint32_t index) const { return needs_[index]; }
   [[nodiscard]] std::vector<Need>& needs() { return needs_; }
   [[nodiscard]] std::size_t ready() const { return ready_; }
+  // Of one swarm; costs as much as there are lanes.
+  [[nodiscard]] std::size_t ready_of(std::uint32_t swarm) const;
+  [[nodiscard]] std::size_t tasks_of(std::uint32_t swarm) const;
   // Forgets the lanes nobody holds.
   void forget_idle();
   void clear();
@@ -118,7 +123,7 @@ class ReadyQueue {
   void arrange_round();
   [[nodiscard]] bool lane_after(std::uint32_t one, std::uint32_t other) const;
   std::uint32_t need_for(std::vector<std::string> capabilities);
-  std::uint32_t make_lane(const ledger::Shape& shape, std::uint32_t swarm);
+  std::uint32_t make_lane(const ledger::Shape& shape, std::uint32_t swarm, std::string_view besides);
 
   Live live_;
   std::vector<Need> needs_;

@@ -112,7 +112,7 @@ Router::Result<Router::Choice> Router::decide_now(const Request& request, Random
   Pool& pool = *pools_[*number].pool;
   const Avoided avoid = avoided(request.avoid, *number);
   const Pool::Question question{.strategy = request.strategy,
-                                .key = request.strategy == Strategy::consistent_hash ? stable_hash(request.key) : 0,
+                                .key = request.strategy == Balance::consistent_hash ? stable_hash(request.key) : 0,
                                 .avoid = avoid.span(),
                                 .learned = &learned_};
   for (std::uint32_t index = pool.choose(question, random); index != Pool::k_none;

@@ -33,10 +33,10 @@
 
 #include "skein/base/random.hpp"
 #include "skein/base/time.hpp"
+#include "skein/dispatch/balance.hpp"
 #include "skein/dispatch/pool.hpp"
 #include "skein/dispatch/q_learning.hpp"
 #include "skein/dispatch/routed_agent.hpp"
-#include "skein/dispatch/strategy.hpp"
 
 namespace skein::inline v0 {
 
@@ -92,7 +92,7 @@ class Router {
 
   struct Request {
     std::span<const std::string_view> capabilities = {};  // all are required; none: everybody will do
-    Strategy strategy = Strategy::round_robin;
+    Balance strategy = Balance::round_robin;
     std::string_view key = {};                // of consistent_hash
     std::span<const AgentHandle> avoid = {};  // those who failed it; the last k_avoid_max are heeded
     std::optional<Instant> since = {};  // when it was asked first; timed_out if nobody is found in routing_timeout

@@ -63,7 +63,7 @@ class Model {
     } else if (what == 5) {
       finish(how);
     } else if (what > 5) {
-      decide(k_sets[which % k_sets.size()], static_cast<Strategy>(how % k_strategies), how);
+      decide(k_sets[which % k_sets.size()], static_cast<Balance>(how % k_balances), how);
     }
   }
 
@@ -104,7 +104,7 @@ class Model {
     return view->readiness;
   }
 
-  void decide(const std::vector<std::string>& needed, Strategy strategy, std::uint32_t how) {
+  void decide(const std::vector<std::string>& needed, Balance strategy, std::uint32_t how) {
     std::map<AgentHandle, Readiness> allowed;
     for (const auto& known : agents_) {
       if (!known) continue;
@@ -122,7 +122,7 @@ class Model {
 
     Known& chosen =
         **std::ranges::find_if(agents_, [&](const auto& known) { return known && known->handle == choice->agent; });
-    if (strategy == Strategy::least_connections) {
+    if (strategy == Balance::least_connections) {
       for (const auto& known : agents_) {
         if (!known || !allowed.contains(known->handle)) continue;
         if (allowed[known->handle] == allowed[choice->agent]) RC_ASSERT(chosen.load <= known->load);
@@ -221,8 +221,7 @@ TEST(RouterProperty, consistent_hash_moves_only_keys_of_the_agent_that_leaves_an
   }
   const auto home = [&](std::size_t number) {
     const std::string key = "key-" + std::to_string(number);
-    return router
-        .decide({.capabilities = needed, .strategy = Strategy::consistent_hash, .key = key}, random, Instant())
+    return router.decide({.capabilities = needed, .strategy = Balance::consistent_hash, .key = key}, random, Instant())
         ->agent;
   };
   std::vector<AgentHandle> before;
@@ -253,14 +252,14 @@ TEST(RouterProperty, consistent_hash_depends_on_who_is_there_and_not_on_who_was)
         RC_ASSERT(old.leave(*old.find(id)));
         there.erase(id);
       }
-      static_cast<void>(old.prepare({.capabilities = needed, .strategy = Strategy::consistent_hash}, Instant()));
+      static_cast<void>(old.prepare({.capabilities = needed, .strategy = Balance::consistent_hash}, Instant()));
     }
     for (const std::string& id : there)
       RC_ASSERT(fresh.join({.id = id, .capabilities = {"work"}}, Instant()).has_value());
     for (int i = 0; i < 100 && !there.empty(); ++i) {
       const std::string key = "key-" + std::to_string(i);
       const auto home = [&](Router& router) {
-        const auto choice = router.decide({.capabilities = needed, .strategy = Strategy::consistent_hash, .key = key},
+        const auto choice = router.decide({.capabilities = needed, .strategy = Balance::consistent_hash, .key = key},
                                           random, Instant());
         return router.view(choice->agent, Instant())->id;
       };

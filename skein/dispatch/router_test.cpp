@@ -33,7 +33,7 @@ class RouterTest : public testing::Test {
     EXPECT_TRUE(joined) << route_error_text(joined.error());
     return joined.value_or(AgentHandle{});
   }
-  Router::Result<Router::Choice> decide(Strategy strategy = Strategy::round_robin, std::string_view key = "",
+  Router::Result<Router::Choice> decide(Balance strategy = Balance::round_robin, std::string_view key = "",
                                         std::span<const AgentHandle> avoid = {}) {
     return router_.decide({.capabilities = k_work, .strategy = strategy, .key = key, .avoid = avoid}, random_, now_);
   }
@@ -116,7 +116,7 @@ TEST_F(RouterTest, least_connections_takes_turns_among_equals) {
   std::vector<Assignment> held;
   std::map<std::uint32_t, int> seen;
   for (int i = 0; i < 12; ++i) {
-    const AgentHandle agent = decide(Strategy::least_connections)->agent;
+    const AgentHandle agent = decide(Balance::least_connections)->agent;
     ++seen[agent.index];
     held.push_back(assign(agent));
   }
@@ -125,14 +125,14 @@ TEST_F(RouterTest, least_connections_takes_turns_among_equals) {
 
 TEST_F(RouterTest, consistent_hash_keeps_a_key_where_it_is_while_the_agent_can_take_it) {
   for (int i = 0; i < 20; ++i) join("agent-" + std::to_string(i), 1);
-  const AgentHandle home = decide(Strategy::consistent_hash, "session-1")->agent;
-  for (int i = 0; i < 10; ++i) EXPECT_EQ(decide(Strategy::consistent_hash, "session-1")->agent, home);
+  const AgentHandle home = decide(Balance::consistent_hash, "session-1")->agent;
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(decide(Balance::consistent_hash, "session-1")->agent, home);
   Assignment held = assign(home);
-  const AgentHandle away = decide(Strategy::consistent_hash, "session-1")->agent;
+  const AgentHandle away = decide(Balance::consistent_hash, "session-1")->agent;
   EXPECT_NE(away, home);
-  EXPECT_EQ(decide(Strategy::consistent_hash, "session-1")->agent, away);
+  EXPECT_EQ(decide(Balance::consistent_hash, "session-1")->agent, away);
   router_.finished(std::move(held), k_ok, now_);
-  EXPECT_EQ(decide(Strategy::consistent_hash, "session-1")->agent, home);
+  EXPECT_EQ(decide(Balance::consistent_hash, "session-1")->agent, home);
 }
 
 TEST_F(RouterTest, consistent_hash_finds_the_only_one_ready_among_many) {
@@ -140,7 +140,7 @@ TEST_F(RouterTest, consistent_hash_finds_the_only_one_ready_among_many) {
   for (int i = 0; i < 500; ++i) agents.push_back(join("agent-" + std::to_string(i)));
   for (std::size_t i = 1; i < agents.size(); ++i) ASSERT_TRUE(router_.set_paused(agents[i], true, now_));
   for (int i = 0; i < 20; ++i) {
-    EXPECT_EQ(decide(Strategy::consistent_hash, "key-" + std::to_string(i))->agent, agents[0]);
+    EXPECT_EQ(decide(Balance::consistent_hash, "key-" + std::to_string(i))->agent, agents[0]);
   }
 }
 
@@ -157,7 +157,7 @@ TEST_F(RouterTest, weighted_follows_its_weights) {
   ASSERT_LT(wanted, 0.5);
   int slow_ones = 0;
   constexpr int k_draws = 20'000;
-  for (int i = 0; i < k_draws; ++i) slow_ones += decide(Strategy::weighted)->agent == slow ? 1 : 0;
+  for (int i = 0; i < k_draws; ++i) slow_ones += decide(Balance::weighted)->agent == slow ? 1 : 0;
   const double deviation = std::sqrt(wanted * (1 - wanted) / k_draws);
   EXPECT_NEAR(static_cast<double>(slow_ones) / k_draws, wanted, 5 * deviation);
 }
@@ -167,7 +167,7 @@ TEST_F(RouterTest, two_choices_never_takes_the_most_loaded_of_three) {
   join("b");
   const AgentHandle busy = join("c");
   const Assignment held = assign(busy);
-  for (int i = 0; i < 500; ++i) EXPECT_NE(decide(Strategy::two_choices)->agent, busy);
+  for (int i = 0; i < 500; ++i) EXPECT_NE(decide(Balance::two_choices)->agent, busy);
 }
 
 TEST_F(RouterTest, q_learning_prefers_what_has_proved_good_but_looks_at_others_too) {
@@ -179,7 +179,7 @@ TEST_F(RouterTest, q_learning_prefers_what_has_proved_good_but_looks_at_others_t
   }
   run(good, k_ok, 50);
   int bad_ones = 0;
-  for (int i = 0; i < 2000; ++i) bad_ones += decide(Strategy::q_learning)->agent == bad ? 1 : 0;
+  for (int i = 0; i < 2000; ++i) bad_ones += decide(Balance::q_learning)->agent == bad ? 1 : 0;
   EXPECT_GT(bad_ones, 0);
   EXPECT_LT(bad_ones, 300);
 }
@@ -187,17 +187,17 @@ TEST_F(RouterTest, q_learning_prefers_what_has_proved_good_but_looks_at_others_t
 TEST_F(RouterTest, avoids_those_it_is_asked_to_with_every_strategy) {
   const std::vector<AgentHandle> avoid{join("a"), join("b")};
   const AgentHandle other = join("c");
-  for (std::size_t i = 0; i < k_strategies; ++i) {
-    const auto strategy = static_cast<Strategy>(i);
+  for (std::size_t i = 0; i < k_balances; ++i) {
+    const auto strategy = static_cast<Balance>(i);
     for (int times = 0; times < 50; ++times) {
       const auto choice = decide(strategy, "key-" + std::to_string(times), avoid);
-      ASSERT_TRUE(choice) << strategy_name(strategy);
-      EXPECT_EQ(choice->agent, other) << strategy_name(strategy);
+      ASSERT_TRUE(choice) << balance_name(strategy);
+      EXPECT_EQ(choice->agent, other) << balance_name(strategy);
     }
   }
   router_.leave(other);
-  for (std::size_t i = 0; i < k_strategies; ++i) {
-    EXPECT_EQ(decide(static_cast<Strategy>(i), "key", avoid).error(), RouteError::only_avoided);
+  for (std::size_t i = 0; i < k_balances; ++i) {
+    EXPECT_EQ(decide(static_cast<Balance>(i), "key", avoid).error(), RouteError::only_avoided);
   }
 }
 
@@ -307,11 +307,11 @@ TEST_F(RouterTest, uses_an_unhealthy_agent_when_there_is_no_other) {
   const AgentHandle a = join("a");
   const AgentHandle b = join("b");
   run(a, {.latency = seconds(5)}, 10);
-  for (std::size_t i = 0; i < k_strategies; ++i) {
+  for (std::size_t i = 0; i < k_balances; ++i) {
     ASSERT_TRUE(router_.set_paused(b, true, now_));
-    EXPECT_EQ(decide(static_cast<Strategy>(i), "key")->agent, a);
+    EXPECT_EQ(decide(static_cast<Balance>(i), "key")->agent, a);
     ASSERT_TRUE(router_.set_paused(b, false, now_));
-    EXPECT_EQ(decide(static_cast<Strategy>(i), "key")->agent, b);
+    EXPECT_EQ(decide(static_cast<Balance>(i), "key")->agent, b);
   }
 }
 
@@ -319,16 +319,16 @@ TEST_F(RouterTest, gives_an_executor_no_more_calls_than_its_bulkhead_has_room_fo
   ASSERT_TRUE(router_.add_executor("http", 2));
   const AgentHandle a = join("a", 10, "http");
   const AgentHandle b = join("b", 10, "http");
-  for (std::size_t i = 0; i < k_strategies; ++i) {
-    const auto strategy = static_cast<Strategy>(i);
+  for (std::size_t i = 0; i < k_balances; ++i) {
+    const auto strategy = static_cast<Balance>(i);
     Assignment one = assign(a);
     {
       const Assignment other = assign(b);
-      EXPECT_EQ(decide(strategy, "key").error(), RouteError::bulkhead_full) << strategy_name(strategy);
+      EXPECT_EQ(decide(strategy, "key").error(), RouteError::bulkhead_full) << balance_name(strategy);
       EXPECT_EQ(router_.assigned(a, now_).error(), RouteError::bulkhead_full);
       EXPECT_EQ(view(a).load, 1U);
     }
-    EXPECT_TRUE(decide(strategy, "key")) << strategy_name(strategy);
+    EXPECT_TRUE(decide(strategy, "key")) << balance_name(strategy);
     router_.finished(std::move(one), k_ok, now_);
     ASSERT_TRUE(router_.set_load(b, 0, now_));
   }
@@ -341,9 +341,9 @@ TEST_F(RouterTest, finds_those_whose_executor_has_room_behind_many_whose_has_non
   const AgentHandle wide = join("wide", 10, "wide");
   const AgentHandle own = join("own");
   std::set<AgentHandle> seen;
-  for (std::size_t i = 0; i < k_strategies; ++i) {
+  for (std::size_t i = 0; i < k_balances; ++i) {
     for (int times = 0; times < 20; ++times) {
-      const auto choice = decide(static_cast<Strategy>(i), "key-" + std::to_string(times));
+      const auto choice = decide(static_cast<Balance>(i), "key-" + std::to_string(times));
       ASSERT_TRUE(choice);
       ASSERT_TRUE(choice->agent == wide || choice->agent == own);
       seen.insert(choice->agent);
@@ -475,10 +475,10 @@ TEST(Router, has_a_text_for_every_error_and_a_name_for_every_strategy) {
   for (int i = 0; i <= static_cast<int>(RouteError::only_avoided); ++i) {
     EXPECT_NE(route_error_text(static_cast<RouteError>(i)), "unknown routing error");
   }
-  for (std::size_t i = 0; i < k_strategies; ++i) {
-    EXPECT_EQ(strategy_named(strategy_name(static_cast<Strategy>(i))), static_cast<Strategy>(i));
+  for (std::size_t i = 0; i < k_balances; ++i) {
+    EXPECT_EQ(balance_named(balance_name(static_cast<Balance>(i))), static_cast<Balance>(i));
   }
-  EXPECT_EQ(strategy_named("fastest"), std::nullopt);
+  EXPECT_EQ(balance_named("fastest"), std::nullopt);
 }
 
 TEST_F(RouterTest, gives_no_agent_more_than_its_capacity) {
@@ -508,7 +508,7 @@ TEST_F(RouterTest, judges_health_before_breaker_and_bulkhead) {
   const AgentHandle poor = join("poor");
   run(poor, {.latency = seconds(2)}, 20);
   ASSERT_EQ(view(poor).readiness, Readiness::poorly);
-  EXPECT_EQ(decide(Strategy::least_connections)->agent, healthy);
+  EXPECT_EQ(decide(Balance::least_connections)->agent, healthy);
   {
     const Assignment place = assign(healthy);
     EXPECT_EQ(decide()->agent, poor) << "the healthy have no room in their bulkhead";

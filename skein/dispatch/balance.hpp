@@ -8,7 +8,7 @@
 
 namespace skein::inline v0 {
 
-enum class Strategy : std::uint8_t {
+enum class Balance : std::uint8_t {
   round_robin,        // whoever was chosen longest ago
   least_connections,  // one of the least loaded, in turn
   weighted,           // at random, with weights exp(Q / T)
@@ -16,31 +16,31 @@ enum class Strategy : std::uint8_t {
   two_choices,        // two at random, the less loaded of them
   q_learning,         // the best by Q, now and then one at random
 };
-inline constexpr std::size_t k_strategies = 6;
+inline constexpr std::size_t k_balances = 6;
 
-[[nodiscard]] constexpr std::string_view strategy_name(Strategy strategy) {
+[[nodiscard]] constexpr std::string_view balance_name(Balance strategy) {
   switch (strategy) {
-    case Strategy::round_robin:
+    case Balance::round_robin:
       return "round_robin";
-    case Strategy::least_connections:
+    case Balance::least_connections:
       return "least_connections";
-    case Strategy::weighted:
+    case Balance::weighted:
       return "weighted";
-    case Strategy::consistent_hash:
+    case Balance::consistent_hash:
       return "consistent_hash";
-    case Strategy::two_choices:
+    case Balance::two_choices:
       return "two_choices";
-    case Strategy::q_learning:
+    case Balance::q_learning:
       return "q_learning";
   }
   return "unknown";
 }
 
 // Nothing for a name that is none.
-[[nodiscard]] constexpr std::optional<Strategy> strategy_named(std::string_view name) {
-  for (std::size_t i = 0; i < k_strategies; ++i) {
-    const auto strategy = static_cast<Strategy>(i);
-    if (strategy_name(strategy) == name) return strategy;
+[[nodiscard]] constexpr std::optional<Balance> balance_named(std::string_view name) {
+  for (std::size_t i = 0; i < k_balances; ++i) {
+    const auto strategy = static_cast<Balance>(i);
+    if (balance_name(strategy) == name) return strategy;
   }
   return std::nullopt;
 }

@@ -1,0 +1,41 @@
+// What the dispatcher knows of one swarm: how much work waits and runs, and which agents are its own. Asked for by the
+// swarm's coordinator. Plain values.
+//
+// A swarm that names an executor has agents of its own: they announce the capability swarm_capability(name), and only
+// they get its tasks. Every other swarm's tasks go to whoever has the capabilities they need.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "skein/ledger/change.hpp"
+#include "skein/runtime/pid.hpp"
+
+namespace skein::inline v0::dispatch {
+
+inline constexpr std::string_view k_field_executor = "executor";
+
+[[nodiscard]] inline std::string swarm_capability(std::string_view swarm) { return "swarm=" + std::string(swarm); }
+[[nodiscard]] inline bool has_own_agents(const ledger::Swarm& swarm) {
+  const auto executor = swarm.field(k_field_executor);
+  return executor && !executor->empty();
+}
+
+struct SwarmLoad {
+  struct Agent {
+    std::string id;
+    Pid pid;
+    std::uint32_t runs = 0;  // tasks it holds
+    bool is_paused = false;
+  };
+  ledger::Swarm swarm;        // its definition, state and breaker; what it counts is of the last change
+  std::uint64_t ready = 0;    // tasks that could begin at once
+  std::uint64_t tasks = 0;    // all that are open
+  std::uint64_t running = 0;  // at its agents
+  std::uint32_t crashes = 0;  // of agents in a row, over distinct tasks
+  std::vector<Agent> agents;  // its own, announced and alive
+};
+
+}  // namespace skein::inline v0::dispatch

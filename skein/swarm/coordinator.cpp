@@ -1,0 +1,177 @@
+#include "skein/swarm/coordinator.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <stdexcept>
+
+#include "skein/supervision/supervisor_api.hpp"
+
+namespace skein::inline v0::swarm {
+namespace {
+
+constexpr std::uint32_t k_misses_max = 3;  // then the swarm is taken for removed
+
+// The number at the end of an agent's name, as next_seed() makes them; 0 for any other.
+std::uint64_t number_of(std::string_view id, std::string_view swarm) {
+  if (id.size() <= swarm.size() + 1 || !id.starts_with(swarm) || id[swarm.size()] != '-') return 0;
+  const std::string_view digits = id.substr(swarm.size() + 1);
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  return error == std::errc() && end == digits.data() + digits.size() ? number : 0;
+}
+
+}  // namespace
+
+std::string_view status_of(const ledger::Swarm& swarm) {
+  if (swarm.state == ledger::SwarmState::active && swarm.breaker == ledger::Breaker::open) return "breaker_open";
+  return name_of(swarm.state);
+}
+
+Coordinator::Coordinator(Self self, std::shared_ptr<const CoordinatorSetup> setup, std::string swarm)
+    : setup_(std::move(setup)), swarm_(std::move(swarm)) {
+  if (!self.register_name(coordinator_name(swarm_))) {
+    throw std::runtime_error(fmt::format("swarm '{}' has a coordinator already", swarm_));
+  }
+  self.continue_with<Coordinator>(Look{0});
+}
+
+Task<void> Coordinator::handle_continue(Self self, Look) { co_await look(self); }
+
+Task<void> Coordinator::handle_info(Self self, Message message) {
+  if (const auto* step = message.get_if<Look>()) {
+    if (step->number == looks_) co_await look(self);
+  } else if (const auto* down = message.get_if<Down>()) {
+    watched_.erase(down->ref.id);
+    const bool in_order = down->reason.is_normal() || down->reason.is_shutdown();
+    // The next look would do as well; a crash is made good at once.
+    if (core_.on_down(down->pid, in_order, self.now())) co_await follow(self);
+  }
+}
+
+void Coordinator::look_after(Self self, Duration wait) { self.send_after(wait, self.pid(), Look{++looks_}); }
+
+Task<void> Coordinator::look(Self self) {
+  if (!is_begun_) find_agents(self);
+  is_begun_ = true;
+  const Pid dispatcher = self.whereis(setup_->dispatcher);
+  if (!dispatcher) {
+    look_after(self, setup_->look_every);
+    co_return;
+  }
+  dispatch::GetSwarmLoad question{swarm_};
+  auto answer = co_await self.call<dispatch::Dispatcher>(dispatcher, std::move(question), setup_->answer_limit);
+  if (!answer) {
+    look_after(self, setup_->look_every);
+    co_return;
+  }
+  if (!answer->has_value()) {
+    // Not known: removed, or the dispatcher has not got its state yet.
+    if (++misses_ >= k_misses_max && load_) self.stop(ExitReason::normal());
+    look_after(self, setup_->look_every);
+    co_return;
+  }
+  misses_ = 0;
+  take(self, **answer);
+  co_await follow(self);
+}
+
+void Coordinator::take(Self self, const dispatch::SwarmLoad& load) {
+  load_ = load;
+  problems_.clear();
+  auto definition = definition_of(load.swarm);
+  if (definition) {
+    if (definition_ != *definition) core_.on_definition(*definition);
+    definition_ = std::move(*definition);
+  } else {
+    problems_ = std::move(definition.error());  // the last good one stays in force
+  }
+  for (const auto& agent : load.agents) {
+    if (!core_.has(agent.pid)) watch(self, agent.pid);
+    last_number_ = std::max(last_number_, number_of(agent.id, swarm_));
+  }
+  core_.on_load(load, self.now());
+}
+
+// Those a coordinator before this one has started.
+void Coordinator::find_agents(Self self) {
+  if (!setup_->registry) return;
+  const auto names = setup_->registry->query_agents({dispatch::swarm_capability(swarm_)});
+  if (!names) return;
+  for (const std::string& name : *names) {
+    last_number_ = std::max(last_number_, number_of(name, swarm_));
+    const auto pid = setup_->registry->find_agent(name);
+    if (!pid || core_.has(*pid)) continue;
+    watch(self, *pid);
+    core_.on_started(*pid, self.now());
+  }
+}
+
+void Coordinator::watch(Self self, Pid agent) { watched_.emplace(self.monitor(agent).id, agent); }
+
+AgentSeed Coordinator::next_seed() {
+  AgentSeed seed;
+  seed.id = fmt::format("{}-{}", swarm_, ++last_number_);
+  seed.swarm = swarm_;
+  seed.executor = definition_->executor;
+  seed.role = definition_->role;
+  seed.capabilities = definition_->capabilities;
+  seed.slots = 1 + definition_->prefetch;
+  return seed;
+}
+
+// Does what the core says should be done now.
+Task<void> Coordinator::follow(Self self) {
+  const Plan plan = core_.plan(self.now());
+  for (const Pid agent : plan.end) self.exit(agent, ExitReason::shutdown());
+  const Pid pool = self.whereis(setup_->agent_pool);
+  for (std::uint32_t i = 0; i < plan.start; ++i) {
+    AgentSeed seed = next_seed();
+    std::any arguments = pool_arguments(std::move(seed));
+    auto starting = start_pool_child(self, pool, std::move(arguments), setup_->answer_limit);
+    const StartChildResult started = co_await starting;
+    if (!started || !started->pid) {
+      problems_ = {
+          fmt::format("an agent could not be started: {}", started ? "its start said ignore" : started.error().text())};
+      core_.on_start_failed(self.now());
+      break;
+    }
+    watch(self, started->pid);
+    core_.on_started(started->pid, self.now());
+  }
+  if (load_ && load_->swarm.state == ledger::SwarmState::stopped && core_.agents() == 0) {
+    self.stop(ExitReason::normal());
+    co_return;
+  }
+  const bool is_quiet = plan.start == 0 && plan.end.empty() && load_ && load_->tasks == 0;
+  Duration wait = is_quiet ? setup_->look_idle : setup_->look_every;
+  if (plan.look_at != Instant::max()) wait = std::min(wait, std::max(plan.look_at - self.now(), Duration(0)));
+  look_after(self, wait);
+}
+
+SwarmStatus Coordinator::handle_call(Self, GetSwarmState) {
+  SwarmStatus status;
+  status.name = swarm_;
+  status.status = load_ ? std::string(status_of(load_->swarm)) : "starting";
+  status.agents = core_.agents();
+  status.agents_started = core_.refilled();
+  status.agents_crashed = core_.crashed();
+  status.definition = definition_;
+  status.problems = problems_;
+  if (load_) {
+    status.ready = load_->ready;
+    status.tasks = load_->tasks;
+    status.running = load_->running;
+    status.crashes = load_->crashes;
+  }
+  return status;
+}
+
+std::string Coordinator::describe() const {
+  return fmt::format("swarm {}: {}, {} agents, {} tasks", swarm_,
+                     load_ ? std::string(status_of(load_->swarm)) : "starting", core_.agents(),
+                     load_ ? load_->tasks : 0);
+}
+
+}  // namespace skein::inline v0::swarm

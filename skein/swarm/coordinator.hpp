@@ -1,0 +1,104 @@
+// A swarm's coordinator: the process that keeps as many agents as the swarm's definition asks for. It decides nothing
+// about tasks: the dispatcher routes them, the ledger holds them. What it does is in swarm_core.hpp.
+//
+// It keeps nothing that matters. Every `look_every` it asks the dispatcher how the swarm stands, and a new one finds
+// the agents of the one before through the registry: agents outlive it, and so does what they run. Agents live in the
+// node's agent pool (a supervisor, found by name), started with an AgentSeed as the pool's argument.
+//
+// Start it as a transient child: it ends normally when the swarm is removed, or was stopped and its agents are gone.
+// Its registered name is coordinator_name(swarm).
+#pragma once
+
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "skein/dispatch/dispatcher.hpp"
+#include "skein/registry/registry_table.hpp"
+#include "skein/runtime/runtime.hpp"
+#include "skein/swarm/definition.hpp"
+#include "skein/swarm/swarm_core.hpp"
+
+namespace skein::inline v0::swarm {
+
+inline constexpr std::string_view k_agent_pool_name = "agent_pool";
+
+// What an agent of a swarm is made from; the pool's start function makes its executor by name.
+struct AgentSeed {
+  std::string id;
+  std::string swarm;
+  std::string executor;
+  dispatch::Role role = dispatch::Role::worker;
+  std::vector<std::string> capabilities;  // as configured; it announces swarm_capability(swarm) besides
+  std::uint32_t slots = 2;
+};
+
+struct CoordinatorSetup {
+  std::shared_ptr<RegistryTable> registry;
+  std::string agent_pool = std::string(k_agent_pool_name);
+  std::string dispatcher = std::string(dispatch::k_dispatcher_name);
+  Duration look_every = std::chrono::milliseconds(100);
+  Duration look_idle = std::chrono::milliseconds(500);  // when nothing happens
+  Duration answer_limit = std::chrono::seconds(5);      // of the dispatcher and the pool
+};
+
+[[nodiscard]] inline std::string coordinator_name(std::string_view swarm) { return "swarm/" + std::string(swarm); }
+
+// What a swarm is, for people: active, paused, breaker_open, draining, stopped.
+[[nodiscard]] std::string_view status_of(const ledger::Swarm& swarm);
+
+struct GetSwarmState {};
+struct SwarmStatus {
+  std::string name;
+  std::string status;  // status_of(), or `starting` before the first look
+  std::uint64_t ready = 0;
+  std::uint64_t tasks = 0;
+  std::uint64_t running = 0;
+  std::uint32_t crashes = 0;  // in a row, that the breaker counts
+  std::size_t agents = 0;
+  std::uint64_t agents_started = 0;  // by this coordinator
+  std::uint64_t agents_crashed = 0;  // seen by it
+  std::optional<Definition> definition;
+  std::vector<std::string> problems;  // of the definition, or why agents cannot be started
+};
+
+class Coordinator {
+ public:
+  // Throws std::runtime_error when the swarm has a coordinator already.
+  Coordinator(Self self, std::shared_ptr<const CoordinatorSetup> setup, std::string swarm);
+
+  struct Look {
+    std::uint64_t number = 0;
+  };
+  Task<void> handle_continue(Self self, Look step);
+  Task<void> handle_info(Self self, Message message);
+  SwarmStatus handle_call(Self self, GetSwarmState request);
+  [[nodiscard]] std::string describe() const;
+
+ private:
+  Task<void> look(Self self);
+  Task<void> follow(Self self);
+  void find_agents(Self self);
+  void watch(Self self, Pid agent);
+  void take(Self self, const dispatch::SwarmLoad& load);
+  void look_after(Self self, Duration wait);
+  [[nodiscard]] AgentSeed next_seed();
+
+  std::shared_ptr<const CoordinatorSetup> setup_;
+  std::string swarm_;
+  SwarmCore core_;
+  std::optional<Definition> definition_;
+  std::optional<dispatch::SwarmLoad> load_;
+  boost::unordered_flat_map<std::uint64_t, Pid> watched_;  // by the id of the monitor
+  std::vector<std::string> problems_;
+  std::uint64_t last_number_ = 0;  // of an agent's name
+  std::uint64_t looks_ = 0;
+  std::uint32_t misses_ = 0;  // looks in a row at which the dispatcher knew no such swarm
+  bool is_begun_ = false;
+};
+
+}  // namespace skein::inline v0::swarm

@@ -1,0 +1,81 @@
+// A coordinator's decisions, without a clock, process or ledger: how many agents its swarm should have, which of them
+// to end, when to start one in the place of one that is gone. A value; one thread at a time.
+//
+// What holds after each plan():
+// 1. The agents there and those being started are at least agents_min, unless the swarm is stopped, drained empty, or
+//    starts are being held back, and never more than agents_max are started.
+// 2. More than the minimum are there only as long as there was work for them within `idle_after`.
+// 3. An agent with a task is ended only when the swarm is stopped or its agents are to be replaced, and then it is
+//    asked, not killed: it hands back or finishes what it holds.
+// 4. Agents that die young are replaced ever more slowly (k_hold_back to k_hold_back_max); one that lives resets that.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "skein/base/time.hpp"
+#include "skein/dispatch/swarm_load.hpp"
+#include "skein/swarm/definition.hpp"
+
+namespace skein::inline v0::swarm {
+
+inline constexpr std::uint32_t k_starts_at_once = 32;  // in one plan
+inline constexpr Duration k_young = std::chrono::seconds(1);
+inline constexpr Duration k_hold_back = std::chrono::milliseconds(100);
+inline constexpr Duration k_hold_back_max = std::chrono::seconds(30);
+inline constexpr std::uint32_t k_young_deaths = 3;  // in a row, that are replaced at once
+
+// What a coordinator is to do.
+struct Plan {
+  std::uint32_t start = 0;           // so many agents
+  std::vector<Pid> end;              // ask these to go
+  Instant look_at = Instant::max();  // a start is held back until then
+};
+
+class SwarmCore {
+ public:
+  void on_definition(const Definition& definition);
+  void on_load(const dispatch::SwarmLoad& load, Instant now);
+  // Being started: it counts, though the dispatcher does not know it yet.
+  void on_started(Pid agent, Instant now);
+  void on_start_failed(Instant now);
+  // False: it was none of this swarm's.
+  bool on_down(Pid agent, bool in_order, Instant now);
+
+  [[nodiscard]] Plan plan(Instant now);
+
+  [[nodiscard]] std::size_t agents() const { return agents_.size(); }
+  [[nodiscard]] std::vector<Pid> pids() const;
+  [[nodiscard]] bool has(Pid agent) const { return agents_.contains(agent); }
+  [[nodiscard]] std::uint64_t refilled() const { return refilled_; }
+  [[nodiscard]] std::uint64_t crashed() const { return crashed_; }
+
+ private:
+  struct Agent {
+    Instant since;
+    std::uint32_t runs = 0;
+    std::optional<Instant> idle_since;
+    bool is_announced = false;
+    bool is_ending = false;
+    bool is_old = false;  // made for an earlier definition
+  };
+  [[nodiscard]] std::uint32_t wanted(Instant now) const;
+  void die_young(Instant now);
+
+  std::optional<Definition> definition_;
+  ledger::SwarmState state_ = ledger::SwarmState::active;
+  bool has_load_ = false;
+  std::uint64_t ready_ = 0;
+  std::uint64_t tasks_ = 0;
+  std::map<Pid, Agent> agents_;
+  std::uint32_t young_deaths_ = 0;
+  Instant held_until_ = Instant::min();
+  Duration hold_back_ = k_hold_back;
+  std::uint64_t refilled_ = 0;
+  std::uint64_t crashed_ = 0;
+};
+
+}  // namespace skein::inline v0::swarm
