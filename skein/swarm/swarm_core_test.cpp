@@ -1,0 +1,225 @@
+#include "skein/swarm/swarm_core.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "skein/base/random.hpp"
+
+namespace skein::inline v0::swarm {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+// A swarm core with the dispatcher's part played by hand.
+struct World {
+  SwarmCore core;
+  Definition definition;
+  dispatch::SwarmLoad load;
+  Instant now = Instant(seconds(1000));
+  std::uint32_t last_pid = 0;
+
+  explicit World(std::uint32_t least = 2, std::uint32_t most = 5) {
+    definition.swarm = "s";
+    definition.executor = "e";
+    definition.agents_min = least;
+    definition.agents_max = most;
+    load.swarm.name = "s";
+    core.on_definition(definition);
+    core.on_load(load, now);
+  }
+  // Does what the plan says; those started announce themselves at once.
+  Plan follow() {
+    Plan plan = core.plan(now);
+    for (const Pid pid : plan.end) {
+      std::erase_if(load.agents, [&](const auto& each) { return each.pid == pid; });
+      core.on_down(pid, true, now);
+    }
+    for (std::uint32_t i = 0; i < plan.start; ++i) {
+      const Pid pid = Pid(0, ++last_pid, 1);
+      core.on_started(pid, now);
+      load.agents.push_back({"s-" + std::to_string(last_pid), pid, 0, false});
+    }
+    core.on_load(load, now);
+    return plan;
+  }
+  void crash(std::size_t which) {
+    const Pid pid = load.agents.at(which).pid;
+    load.agents.erase(load.agents.begin() + static_cast<std::ptrdiff_t>(which));
+    core.on_down(pid, false, now);
+  }
+};
+
+TEST(SwarmCore, starts_the_minimum_and_no_more_without_work) {
+  World world;
+  EXPECT_EQ(world.follow().start, 2U);
+  EXPECT_EQ(world.follow().start, 0U);
+  EXPECT_EQ(world.core.agents(), 2U);
+}
+
+TEST(SwarmCore, decides_nothing_before_it_knows_how_things_stand) {
+  SwarmCore core;
+  EXPECT_EQ(core.plan(Instant(seconds(1))).start, 0U);
+  Definition definition;
+  definition.executor = "e";
+  core.on_definition(definition);
+  EXPECT_EQ(core.plan(Instant(seconds(1))).start, 0U) << "agents of an earlier coordinator may be there";
+}
+
+TEST(SwarmCore, grows_with_the_work_up_to_the_maximum) {
+  World world;
+  world.follow();
+  world.load.ready = world.load.tasks = 1;
+  world.core.on_load(world.load, world.now);
+  EXPECT_EQ(world.follow().start, 0U) << "two are idle";
+  for (auto& agent : world.load.agents) agent.runs = 1;
+  world.load.ready = world.load.tasks = 100;
+  world.core.on_load(world.load, world.now);
+  EXPECT_EQ(world.follow().start, 3U);
+  EXPECT_EQ(world.follow().start, 0U);
+}
+
+TEST(SwarmCore, does_not_grow_while_the_swarm_gives_nothing_out) {
+  World world;
+  world.follow();
+  world.load.ready = world.load.tasks = 100;
+  world.load.swarm.state = ledger::SwarmState::paused;
+  world.core.on_load(world.load, world.now);
+  EXPECT_EQ(world.follow().start, 0U);
+  world.load.swarm.state = ledger::SwarmState::active;
+  world.load.swarm.breaker = ledger::Breaker::open;
+  world.core.on_load(world.load, world.now);
+  EXPECT_EQ(world.follow().start, 0U);
+}
+
+TEST(SwarmCore, replaces_a_crashed_agent_at_once) {
+  World world;
+  world.follow();
+  world.now += seconds(10);
+  world.crash(0);
+  EXPECT_EQ(world.follow().start, 1U);
+  EXPECT_EQ(world.core.crashed(), 1U);
+}
+
+TEST(SwarmCore, replaces_those_that_die_young_ever_more_slowly) {
+  World world(1, 1);
+  std::vector<Duration> waits;
+  for (int i = 0; i < 12; ++i) {
+    Plan plan = world.follow();
+    if (plan.start == 0) {
+      ASSERT_NE(plan.look_at, Instant::max());
+      waits.push_back(plan.look_at - world.now);
+      world.now = plan.look_at;
+      plan = world.follow();
+    } else {
+      waits.push_back(Duration(0));
+    }
+    ASSERT_EQ(plan.start, 1U);
+    world.crash(0);
+  }
+  EXPECT_EQ(waits[k_young_deaths], Duration(0));
+  EXPECT_EQ(waits[k_young_deaths + 1], k_hold_back);
+  EXPECT_EQ(waits[k_young_deaths + 2], 2 * k_hold_back);
+  for (const Duration wait : waits) EXPECT_LE(wait, k_hold_back_max);
+}
+
+TEST(SwarmCore, ends_idle_agents_beyond_the_minimum_after_their_time) {
+  World world;
+  world.follow();
+  for (auto& agent : world.load.agents) agent.runs = 1;
+  world.load.ready = world.load.tasks = 3;
+  world.core.on_load(world.load, world.now);
+  EXPECT_EQ(world.follow().start, 3U);
+  for (auto& agent : world.load.agents) agent.runs = 0;
+  world.load.ready = world.load.tasks = 0;
+  world.core.on_load(world.load, world.now);
+  world.now += world.definition.idle_after - milliseconds(1);
+  EXPECT_TRUE(world.follow().end.empty());
+  world.load.agents.back().runs = 1;  // busy a moment before the time
+  const Pid busy = world.load.agents.back().pid;
+  world.core.on_load(world.load, world.now);
+  world.now += milliseconds(1);
+  const Plan plan = world.follow();
+  EXPECT_EQ(plan.end.size(), 3U) << "two and the busy one are wanted, or the minimum of two";
+  EXPECT_EQ(std::count(plan.end.begin(), plan.end.end(), busy), 0);
+  EXPECT_EQ(world.core.agents(), 2U);
+}
+
+TEST(SwarmCore, ends_the_surplus_at_once_when_the_maximum_goes_down) {
+  World world(4, 5);
+  world.follow();
+  world.load.agents[0].runs = 1;
+  world.core.on_load(world.load, world.now);
+  world.definition.agents_min = world.definition.agents_max = 1;
+  world.core.on_definition(world.definition);
+  const Plan plan = world.follow();
+  EXPECT_EQ(plan.end.size(), 3U) << "the busy one is let finish";
+}
+
+TEST(SwarmCore, replaces_all_when_they_must_be_others) {
+  World world;
+  world.follow();
+  world.load.agents[0].runs = 1;
+  world.core.on_load(world.load, world.now);
+  world.definition.executor = "other";
+  world.core.on_definition(world.definition);
+  const Plan plan = world.follow();
+  EXPECT_EQ(plan.end.size(), 2U);
+  EXPECT_EQ(plan.start, 2U);
+}
+
+TEST(SwarmCore, stopping_ends_all_and_draining_ends_them_when_nothing_is_left) {
+  World world;
+  world.follow();
+  world.load.swarm.state = ledger::SwarmState::draining;
+  world.load.tasks = 1;
+  world.core.on_load(world.load, world.now);
+  EXPECT_TRUE(world.follow().end.empty());
+  world.load.tasks = 0;
+  world.core.on_load(world.load, world.now);
+  EXPECT_EQ(world.follow().end.size(), 2U);
+  EXPECT_EQ(world.follow().start, 0U);
+  World other;
+  other.follow();
+  other.load.agents[0].runs = 1;
+  other.load.swarm.state = ledger::SwarmState::stopped;
+  other.core.on_load(other.load, other.now);
+  EXPECT_EQ(other.follow().end.size(), 2U);
+}
+
+TEST(SwarmCore, counts_agents_of_an_earlier_coordinator) {
+  World world;
+  world.core.on_started(Pid(0, 70, 1), world.now);
+  world.core.on_started(Pid(0, 71, 1), world.now);
+  EXPECT_EQ(world.follow().start, 0U);
+}
+
+TEST(SwarmCore, stays_within_its_limits_whatever_happens) {
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    Random random(seed);
+    World world(static_cast<std::uint32_t>(random.below(4)), static_cast<std::uint32_t>(4 + random.below(4)));
+    for (int step = 0; step < 200; ++step) {
+      world.now += milliseconds(random.below(5'000));
+      world.load.ready = random.below(20);
+      world.load.tasks = world.load.ready;
+      for (auto& agent : world.load.agents) agent.runs = static_cast<std::uint32_t>(random.below(3));
+      world.core.on_load(world.load, world.now);
+      if (!world.load.agents.empty() && random.below(4) == 0) world.crash(random.below(world.load.agents.size()));
+      world.follow();
+      ASSERT_LE(world.core.agents(), world.definition.agents_max) << "seed " << seed;
+    }
+    // Left alone it comes to rest with its minimum.
+    world.load.ready = world.load.tasks = 0;
+    for (auto& agent : world.load.agents) agent.runs = 0;
+    for (int look = 0; look < 20; ++look) {
+      world.core.on_load(world.load, world.now);
+      world.now += seconds(31);
+      world.follow();
+    }
+    ASSERT_EQ(world.core.agents(), world.definition.agents_min) << "seed " << seed;
+  }
+}
+
+}  // namespace
+}  // namespace skein::inline v0::swarm
