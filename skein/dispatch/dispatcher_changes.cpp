@@ -1,5 +1,6 @@
 // What the ledger decided, and what follows from it.
 #include <algorithm>
+#include <charconv>
 
 #include "skein/dispatch/dispatcher_append.hpp"
 #include "skein/dispatch/dispatcher_core.hpp"
@@ -9,6 +10,17 @@ namespace skein::inline v0::dispatch {
 namespace {
 
 constexpr std::string_view k_field_strategy = "strategy";
+constexpr std::uint64_t k_field_number_max = 1'000'000'000;
+
+// A field that is a whole number above zero; nothing for any other.
+std::optional<std::uint64_t> number_in(const ledger::Swarm& swarm, std::string_view field) {
+  const auto text = swarm.field(field);
+  if (!text) return std::nullopt;
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), value);
+  if (error != std::errc() || end != text->data() + text->size()) return std::nullopt;
+  return value == 0 || value > k_field_number_max ? std::nullopt : std::optional(value);
+}
 constexpr std::size_t k_ahead = 6;
 constexpr std::uint64_t k_waits_for_state = UINT64_MAX;
 
@@ -107,6 +119,10 @@ void DispatcherCore::take_swarm(const ledger::Swarm& swarm) {
   if (own_agents != record.own_agents && queue_.tasks_of(slot) > 0) state_needed_ = true;
   if (own_agents != record.own_agents) queue_.forget_idle();
   record.own_agents = std::move(own_agents);
+  record.breaker_crashes =
+      static_cast<std::uint32_t>(number_in(swarm, k_field_breaker_crashes).value_or(options_.breaker_crashes));
+  const auto open_ms = number_in(swarm, k_field_breaker_open_ms);
+  record.breaker_open = open_ms ? std::chrono::milliseconds(*open_ms) : options_.breaker_open;
   record.latest = swarm;
 }
 

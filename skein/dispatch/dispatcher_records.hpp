@@ -155,6 +155,8 @@ struct SwarmRecord {
   Balance strategy = Balance::round_robin;
   std::string own_agents;                   // the capability only they have; empty: it has none
   ledger::Swarm latest;                     // as it was told last
+  std::uint32_t breaker_crashes = 0;        // its own, or the dispatcher's
+  Duration breaker_open{};                  // likewise
   std::vector<ledger::TaskNumber> crashed;  // tasks at work when agents crashed, since the last success
   std::uint32_t probes = 0;
   bool is_warned = false;

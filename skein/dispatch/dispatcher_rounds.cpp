@@ -129,15 +129,15 @@ void DispatcherCore::count_crash(SlotNumber slot, ledger::TaskNumber task, const
   if (!swarm.is_known || swarm.is_changing) return;
   auto& crashed = swarm.crashed;
   const bool is_distinct = std::find(crashed.begin(), crashed.end(), task) == crashed.end();
-  if (is_distinct && crashed.size() < options_.breaker_crashes) crashed.push_back(task);
+  if (is_distinct && crashed.size() < swarm.breaker_crashes) crashed.push_back(task);
   if (crashed.size() >= options_.breaker_warning && !swarm.is_warned) {
     swarm.is_warned = true;
     event(DispatchEvent::Kind::breaker_warning, swarm.name, task,
           fmt::format("{} agents in a row crashed over distinct tasks", crashed.size()));
   }
   const bool is_probe = swarm.breaker == ledger::Breaker::half_open;
-  if (swarm.breaker == ledger::Breaker::open || (crashed.size() < options_.breaker_crashes && !is_probe)) return;
-  set_breaker(swarm, ledger::Breaker::open, moment.wall + ms_of(options_.breaker_open));
+  if (swarm.breaker == ledger::Breaker::open || (crashed.size() < swarm.breaker_crashes && !is_probe)) return;
+  set_breaker(swarm, ledger::Breaker::open, moment.wall + ms_of(swarm.breaker_open));
   crashed.clear();
   swarm.is_warned = false;
 }

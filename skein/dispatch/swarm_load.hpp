@@ -15,7 +15,10 @@
 
 namespace skein::inline v0::dispatch {
 
+// Fields of a swarm that the dispatcher reads; `strategy` besides.
 inline constexpr std::string_view k_field_executor = "executor";
+inline constexpr std::string_view k_field_breaker_crashes = "breaker_crashes";
+inline constexpr std::string_view k_field_breaker_open_ms = "breaker_open_ms";
 
 [[nodiscard]] inline std::string swarm_capability(std::string_view swarm) { return "swarm=" + std::string(swarm); }
 [[nodiscard]] inline bool has_own_agents(const ledger::Swarm& swarm) {
