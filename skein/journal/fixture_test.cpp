@@ -8,6 +8,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "skein/base/test_files.hpp"
 #include "skein/journal/embedded_core.hpp"
 #include "skein/journal/kv_machine.hpp"
 #include "skein/journal/log_tools.hpp"
@@ -15,10 +16,6 @@
 
 namespace skein::journal {
 namespace {
-
-std::filesystem::path fixture(const std::string& name) {
-  return std::filesystem::path(__FILE__).parent_path().parent_path().parent_path() / "tests" / "fixtures" / name;
-}
 
 JournalLimits fixture_limits() {
   JournalLimits limits;
@@ -64,7 +61,7 @@ class Fixture : public testing::TestWithParam<int> {};
 
 TEST_P(Fixture, what_an_earlier_version_wrote_is_read_and_gone_on_with) {
   TestDisk disk;
-  load_folder(fixture("journal-v" + std::to_string(GetParam())), disk);
+  load_folder(test_fixture("journal-v" + std::to_string(GetParam())), disk);
   const auto image = verify_journal(disk, "d");
   ASSERT_TRUE(image) << image.error().describe();
   EXPECT_EQ(image->snapshot->position, 80U);
@@ -95,13 +92,14 @@ TEST(PresentFormat, is_version_2_byte_for_byte) {
   TestDisk written;
   write_journal(written);
   if (std::getenv("SKEIN_WRITE_FIXTURES") != nullptr) {
-    std::filesystem::create_directories(fixture("journal-v2"));
+    std::filesystem::create_directories(test_fixture("journal-v2"));
     for (const auto& [path, bytes] : written.files) {
-      if (is_data(path.substr(2))) std::ofstream(fixture("journal-v2") / path.substr(2), std::ios::binary) << *bytes;
+      if (is_data(path.substr(2)))
+        std::ofstream(test_fixture("journal-v2") / path.substr(2), std::ios::binary) << *bytes;
     }
   }
   TestDisk kept;
-  load_folder(fixture("journal-v2"), kept);
+  load_folder(test_fixture("journal-v2"), kept);
   std::erase_if(written.files, [](const auto& file) { return !is_data(file.first.substr(2)); });
   ASSERT_EQ(written.files.size(), kept.files.size());
   for (const auto& [path, bytes] : kept.files) {

@@ -8,6 +8,7 @@
 #include <iterator>
 
 #include "skein/base/random.hpp"
+#include "skein/base/test_files.hpp"
 #include "skein/journal/replica.hpp"
 #include "skein/ledger/test_ledger.hpp"
 
@@ -148,10 +149,7 @@ TEST(LedgerSnapshot, a_frozen_ledger_shows_what_a_new_dispatcher_needs) {
   }
 }
 
-std::filesystem::path fixture(const std::string& name) {
-  const auto root = std::filesystem::path(__FILE__).parent_path().parent_path().parent_path();
-  return root / "tests" / "fixtures" / "ledger-v1" / name;
-}
+std::filesystem::path fixture(const std::string& name) { return test_fixture("ledger-v1") / name; }
 
 std::string contents(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);
