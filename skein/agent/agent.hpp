@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -47,11 +48,14 @@ struct AgentSetup {
   std::shared_ptr<RegistryTable> registry;        // null: registered nowhere
   std::shared_ptr<const AgentOptions> options{};  // null: the defaults
 };
+// For supervisors, which start an agent more than once: child<Agent>("id", maker), or a pool_child<Agent, AgentMaker>.
+using AgentMaker = std::function<std::unique_ptr<AgentSetup>()>;
 
 class Agent final : private ExecutorHost {
  public:
   // Throws std::invalid_argument without an id or an executor, std::runtime_error when the name cannot be had.
   Agent(Self self, std::unique_ptr<AgentSetup> setup);
+  Agent(Self self, const AgentMaker& make) : Agent(self, make()) {}
 
   struct Begin {};
   void handle_continue(Self self, Begin step);

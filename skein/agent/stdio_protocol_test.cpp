@@ -35,7 +35,8 @@ TEST(StdioProtocol, reads_hello_with_what_it_can_do) {
 }
 
 TEST(StdioProtocol, keeps_results_and_marks_as_they_were_written) {
-  const auto result = std::get<StdioResult>(good(about_task("result", R"(,"fence":7,"result":{"a":[1.50,"}\""],"b":0.10})")));
+  const auto result =
+      std::get<StdioResult>(good(about_task("result", R"(,"fence":7,"result":{"a":[1.50,"}\""],"b":0.10})")));
   EXPECT_EQ(result.result, R"({"a":[1.50,"}\""],"b":0.10})");
   EXPECT_EQ(result.task.id.text(), k_task);
   EXPECT_EQ(result.task.fence, 7U);

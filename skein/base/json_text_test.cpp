@@ -21,7 +21,8 @@ TEST(JsonText, knows_what_is_one_json_value) {
   for (const char* text : {"1", " null ", "\"a\"", "[]", "{\"a\":[{}]}", "1.5e3", "\"\\ud83d\\ude00\""}) {
     EXPECT_FALSE(check_json_text(text, 8)) << text;
   }
-  for (const char* text : {"", " ", "1 2", "{", "[1,]", "{\"a\"}", "nul", "'a'", "\"\xC3\"", "\"\n\"", "01", "// a\n1"}) {
+  for (const char* text :
+       {"", " ", "1 2", "{", "[1,]", "{\"a\"}", "nul", "'a'", "\"\xC3\"", "\"\n\"", "01", "// a\n1"}) {
     EXPECT_TRUE(check_json_text(text, 8)) << text;
   }
 }
