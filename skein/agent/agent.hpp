@@ -11,11 +11,13 @@
 // 3. Whoever restarts an agent makes a new setup, with a new executor, for it.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "skein/agent/agent_core.hpp"
@@ -56,6 +58,12 @@ class Agent final : private ExecutorHost {
   // Throws std::invalid_argument without an id or an executor, std::runtime_error when the name cannot be had.
   Agent(Self self, std::unique_ptr<AgentSetup> setup);
   Agent(Self self, const AgentMaker& make) : Agent(self, make()) {}
+  // From anything that agent_setup(recipe) makes a setup of.
+  template <class Recipe>
+    requires requires(Recipe recipe) {
+      { agent_setup(std::move(recipe)) } -> std::same_as<std::unique_ptr<AgentSetup>>;
+    }
+  Agent(Self self, Recipe recipe) : Agent(self, agent_setup(std::move(recipe))) {}
 
   struct Begin {};
   void handle_continue(Self self, Begin step);

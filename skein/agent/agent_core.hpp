@@ -38,7 +38,7 @@ class AgentCore {
   void take(dispatch::Orders& orders, Instant now);
   // The next task to run, which is then running; nothing while one runs, or while paused or not ready. It stays where
   // it is until the next take().
-  [[nodiscard]] const dispatch::Order* begin(Instant now);
+  const dispatch::Order* begin(Instant now);
   [[nodiscard]] bool has_next();
 
   // From the executor. False: that task is not running here.

@@ -24,9 +24,12 @@ class AgentProcess : public testing::Test {
   }
 
   std::unique_ptr<AgentSetup> setup(const std::string& id, std::vector<std::string> capabilities = built_in_types()) {
-    auto made = function_agent(id, std::move(capabilities), built_in);
-    made->registry = table_;
-    return made;
+    auto options = std::make_unique<FunctionAgentOptions>();
+    options->id = id;
+    options->capabilities = std::move(capabilities);
+    options->function = built_in;
+    options->registry = table_;
+    return agent_setup(std::move(options));
   }
   Pid start(const std::string& id) {
     const Pid pid = world_.runtime.spawn<Agent>(setup(id));

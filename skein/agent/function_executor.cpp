@@ -4,6 +4,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "skein/agent/function_agent.hpp"
+
 namespace skein::inline v0::agent {
 
 using dispatch::TaskRef;
@@ -76,13 +78,15 @@ void FunctionExecutor::handle(Message message) {
   host_->complete(ripe->ref, std::move(ripe->result));
 }
 
-std::unique_ptr<AgentSetup> function_agent(std::string id, std::vector<std::string> capabilities, TaskFunction function,
-                                           std::uint32_t slots) {
+std::unique_ptr<AgentSetup> agent_setup(std::unique_ptr<FunctionAgentOptions> options) {
   auto setup = std::make_unique<AgentSetup>();
-  setup->id = std::move(id);
-  setup->capabilities = std::move(capabilities);
-  setup->slots = slots;
-  setup->executor = std::make_unique<FunctionExecutor>(std::make_shared<const TaskFunction>(std::move(function)));
+  setup->id = std::move(options->id);
+  setup->role = options->role;
+  setup->capabilities = std::move(options->capabilities);
+  setup->slots = options->slots;
+  setup->registry = std::move(options->registry);
+  setup->executor =
+      std::make_unique<FunctionExecutor>(std::make_shared<const TaskFunction>(std::move(options->function)));
   return setup;
 }
 

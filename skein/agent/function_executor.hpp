@@ -13,7 +13,6 @@
 #include <variant>
 #include <vector>
 
-#include "skein/agent/agent.hpp"
 #include "skein/agent/executor.hpp"
 
 namespace skein::inline v0::agent {
@@ -60,9 +59,5 @@ class FunctionExecutor final : public Executor {
   ExecutorHost* host_ = nullptr;
   std::optional<dispatch::TaskRef> later_;  // a FunctionLater at work
 };
-
-// What an agent for a function is made with. Throws std::invalid_argument without a function.
-[[nodiscard]] std::unique_ptr<AgentSetup> function_agent(std::string id, std::vector<std::string> capabilities,
-                                                         TaskFunction function, std::uint32_t slots = 2);
 
 }  // namespace skein::inline v0::agent

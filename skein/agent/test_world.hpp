@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "skein/agent/function_executor.hpp"
+#include "skein/agent/function_agent.hpp"
 #include "skein/dispatch/local_journal.hpp"
 #include "skein/runtime/testing.hpp"
 
@@ -36,7 +36,12 @@ class TestWorld {
     return dispatcher = runtime.spawn_with<dispatch::Dispatcher>(spawn, std::move(setup));
   }
   Pid start_agent(const std::string& id, std::uint32_t slots = 2, TaskFunction function = built_in) {
-    return runtime.spawn<Agent>(function_agent(id, built_in_types(), std::move(function), slots));
+    auto options = std::make_unique<FunctionAgentOptions>();
+    options->id = id;
+    options->capabilities = built_in_types();
+    options->slots = slots;
+    options->function = std::move(function);
+    return runtime.spawn<Agent>(std::move(options));
   }
   ledger::WallMs wall() {
     return 1'000'000 +

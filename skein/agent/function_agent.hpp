@@ -1,0 +1,29 @@
+// An agent for a C++ function, from one set of options: runtime.spawn<FunctionAgent>(std::move(options)).
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "skein/agent/agent.hpp"
+#include "skein/agent/function_executor.hpp"
+
+namespace skein::inline v0::agent {
+
+struct FunctionAgentOptions {
+  std::string id;
+  dispatch::Role role = dispatch::Role::worker;
+  std::vector<std::string> capabilities;
+  TaskFunction function;
+  std::uint32_t slots = 2;  // one at work and so many ahead; 1 to dispatch::k_slots_max
+  std::shared_ptr<RegistryTable> registry{};
+};
+
+// Throws std::invalid_argument without a function.
+[[nodiscard]] std::unique_ptr<AgentSetup> agent_setup(std::unique_ptr<FunctionAgentOptions> options);
+
+using FunctionAgent = Agent;
+using FunctionFailure = Failure;
+
+}  // namespace skein::inline v0::agent
