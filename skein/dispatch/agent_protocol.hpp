@@ -98,6 +98,7 @@ struct AgentReady {
   std::string executor;            // one that agents share, with a bulkhead; empty: none
   bool is_function = false;        // the timeout of functions counts, not that of other executors
   bool reports_starts = false;     // it says TaskStarted, so what was not started has cost nobody anything
+  bool is_paused = false;          // see AgentPaused
   std::vector<TaskRef> held;       // assigned to it, running or ended and not yet settled
   std::uint32_t outcome_room = 0;  // outcomes it can keep until they are settled; 0: as many as k_outcome_room
 };
@@ -137,6 +138,11 @@ struct AgentHeartbeat {
 // It goes down in order. What it names is handed back; what it holds besides was at work when it fell.
 struct AgentTerminating {
   std::vector<TaskRef> handed_back;
+};
+
+// It was paused or resumed where it is: give it nothing, or again something.
+struct AgentPaused {
+  bool is_paused = true;
 };
 
 // Goes on living, but wants others to do these.

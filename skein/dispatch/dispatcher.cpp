@@ -246,6 +246,8 @@ bool Dispatcher::from_agent(Self self, Message message) {
     core_.on_hand_back(from, ending->handed_back, moment(self));
   } else if (const auto* request = message.get_if<RequestFailoverTasks>()) {
     core_.on_hand_back(from, request->handed_back, moment(self));
+  } else if (const auto* paused = message.get_if<AgentPaused>()) {
+    core_.on_paused(from, *paused, moment(self));
   } else if (const auto* metrics = message.get_if<AgentMetrics>()) {
     core_.on_metrics(from, *metrics);
   } else {

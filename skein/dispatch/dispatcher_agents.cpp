@@ -40,7 +40,7 @@ void DispatcherCore::forget_if_idle(SlotNumber slot) {
 
 void DispatcherCore::update_readiness(AgentRecord& agent, const Moment& moment) {
   if (!agent.handle) return;
-  const bool is_paused = agent.is_paused || agent.is_silent || agent.is_full;
+  const bool is_paused = agent.is_paused || agent.has_paused || agent.is_silent || agent.is_full;
   // Refused only for one that left, and such a one has no handle.
   const auto done = router_.set_paused(*agent.handle, is_paused, moment.now);
   assert(done);
@@ -101,6 +101,7 @@ void DispatcherCore::join(SlotNumber slot, AgentReady& ready, const Moment& mome
   agent.reports_starts = ready.reports_starts;
   agent.outcome_room = ready.outcome_room == 0 ? k_outcome_room : std::min(ready.outcome_room, k_outcome_room);
   agent.is_silent = false;
+  agent.has_paused = ready.is_paused;
   if (agent.handle) {
     const bool is_kept = router_.set_capabilities(*agent.handle, ready.capabilities, moment.now).has_value() &&
                          router_.set_capacity(*agent.handle, slots, moment.now).has_value() &&
@@ -303,6 +304,13 @@ void DispatcherCore::on_hand_back(Pid from, std::span<const TaskRef> tasks, cons
   }
 }
 
+void DispatcherCore::on_paused(Pid from, const AgentPaused& paused, const Moment& moment) {
+  const SlotNumber slot = agent_of(from, moment);
+  if (slot == k_no_slot) return;
+  agents_[slot].has_paused = paused.is_paused;
+  update_readiness(agents_[slot], moment);
+}
+
 void DispatcherCore::on_metrics(Pid from, const AgentMetrics& metrics) {
   if (const auto at = agent_pids_.find(from); at != agent_pids_.end()) agents_[at->second].metrics = metrics;
 }
@@ -317,7 +325,7 @@ void DispatcherCore::on_down(Pid pid, bool in_order, const Moment& moment) {
   agent.pid = Pid{};
   agent.out = Orders{};
   agent.unsettled = 0;
-  agent.is_full = agent.is_paused = agent.is_silent = agent.was_announced = false;
+  agent.is_full = agent.is_paused = agent.has_paused = agent.is_silent = agent.was_announced = false;
   agent.held.clear();
   if (agent.handle) router_.leave(*std::exchange(agent.handle, std::nullopt));
   crashed_runs(slot, in_order, moment);

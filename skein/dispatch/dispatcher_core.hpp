@@ -124,6 +124,7 @@ class DispatcherCore {
   void on_heartbeat(Pid from, const AgentHeartbeat& heartbeat, const Moment& moment);
   void on_hand_back(Pid from, std::span<const TaskRef> tasks, const Moment& moment);
   void on_metrics(Pid from, const AgentMetrics& metrics);
+  void on_paused(Pid from, const AgentPaused& paused, const Moment& moment);
   void on_down(Pid pid, bool in_order, const Moment& moment);
   // False: there is no such agent.
   bool set_paused(std::string_view agent, bool paused, const Moment& moment);

@@ -139,7 +139,8 @@ struct AgentRecord {
   Role role = Role::worker;
   bool is_function = false;
   bool reports_starts = false;
-  bool is_paused = false;  // by somebody
+  bool is_paused = false;   // by somebody
+  bool has_paused = false;  // by itself
   bool is_silent = false;
   bool is_full = false;     // of unsettled outcomes
   bool is_in_mail = false;  // has something to be sent

@@ -260,7 +260,7 @@ void DispatcherCore::preempt_for(SlotNumber slot, const ReadyQueue::Need& need, 
   SlotNumber least = k_no_slot;
   for (SlotNumber i = 0; i < agents_.slots(); ++i) {
     const AgentRecord& agent = agents_[i];
-    if (!agent.pid || agent.is_paused || agent.is_silent || agent.runs.empty()) continue;
+    if (!agent.pid || agent.is_paused || agent.has_paused || agent.is_silent || agent.runs.empty()) continue;
     if (!std::includes(agent.capabilities.begin(), agent.capabilities.end(), need.capabilities.begin(),
                        need.capabilities.end())) {
       continue;

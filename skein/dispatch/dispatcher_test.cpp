@@ -1,4 +1,4 @@
-// The dispatcher process on real threads; what it decides is tested on virtual time, see agent/function_agent_test.cpp.
+// The dispatcher process on real threads; what it decides is tested on virtual time, see agent/agent_stack_test.cpp.
 #include "skein/dispatch/dispatcher.hpp"
 
 #include <gtest/gtest.h>

@@ -1,14 +1,7 @@
-// The whole stack on virtual time: journal, ledger, dispatcher and function agents.
-#include "skein/agent/function_agent.hpp"
-
-#include <gmock/gmock.h>
+// Agents for C++ functions with the real dispatcher and ledger, on virtual time.
 #include <gtest/gtest.h>
 
-#include <map>
-
-#include "skein/dispatch/local_journal.hpp"
-#include "skein/ledger/invariants.hpp"
-#include "skein/runtime/testing.hpp"
+#include "skein/agent/test_world.hpp"
 
 namespace skein::agent {
 namespace {
@@ -16,83 +9,10 @@ namespace {
 using namespace std::chrono_literals;
 using dispatch::DispatchEvent;
 using ledger::State;
-using ledger::TaskId;
-using testing::Contains;
 
-TaskId id_of(std::uint64_t n) { return {0x0190'0000'0000'7000ULL, n}; }
+using World = TestWorld;
 
-class World {
- public:
-  explicit World(std::uint64_t seed = 1) : random_(seed), runtime(tests::seeded(seed)) { journal.start(runtime); }
-  ~World() { runtime.shutdown(); }
-
-  Pid start_dispatcher(dispatch::DispatcherOptions options = {}) {
-    auto setup = std::make_unique<dispatch::DispatcherSetup>();
-    setup->runtime = &runtime;
-    setup->journal = &journal;
-    setup->ledger = &ledger;
-    setup->options = std::move(options);
-    setup->wall_clock = [this] { return wall(); };
-    setup->entropy = [this] { return random_.next(); };
-    setup->on_event = [this](const DispatchEvent& event) { events.push_back(event); };
-    SpawnOptions spawn;
-    spawn.name = dispatch::k_dispatcher_name;
-    return dispatcher = runtime.spawn_with<dispatch::Dispatcher>(spawn, std::move(setup));
-  }
-  Pid start_agent(const std::string& id, std::uint32_t slots = 2, TaskFunction function = built_in) {
-    auto options = std::make_unique<FunctionAgentOptions>();
-    options->id = id;
-    options->capabilities = built_in_types();
-    options->slots = slots;
-    options->function = std::move(function);
-    return runtime.spawn<FunctionAgent>(std::move(options));
-  }
-  ledger::WallMs wall() {
-    return 1'000'000 +
-           static_cast<ledger::WallMs>(
-               std::chrono::duration_cast<std::chrono::milliseconds>(runtime.now().time_since_epoch()).count());
-  }
-  ledger::Submit submit(std::uint64_t n, std::string type = "echo", std::string_view params = "hello") {
-    ledger::Submit op;
-    op.id = id_of(n);
-    op.at = wall();
-    op.spec.type = std::move(type);
-    op.spec.params = ledger::body_of(params);
-    return op;
-  }
-  void append(const ledger::Op& op) {
-    journal::Batch batch;
-    batch.push_back({{99, ++commands_}, ledger::encode_command(op)});
-    journal.append(
-        std::move(batch), [](journal::Answer answer) { ASSERT_EQ(answer.outcome, journal::Outcome::applied); },
-        journal::Urgency::completion);
-  }
-  State state(std::uint64_t n) {
-    const auto found = ledger.find(id_of(n));
-    return found ? (found->finished ? found->finished->task.state : found->task.state) : State::awaiting_approval;
-  }
-  ledger::TaskView view(std::uint64_t n) { return *ledger.find(id_of(n)); }
-  dispatch::DispatcherStatus status() {
-    return *runtime.call<dispatch::Dispatcher>(dispatcher, dispatch::GetDispatcherStatus{});
-  }
-  bool saw(DispatchEvent::Kind kind) const {
-    return std::any_of(events.begin(), events.end(), [&](const auto& each) { return each.kind == kind; });
-  }
-
-  std::vector<DispatchEvent> events;
-  ledger::Ledger ledger;
-  dispatch::LocalJournal journal{ledger};
-  Pid dispatcher;
-
- private:
-  Random random_;
-  std::uint64_t commands_ = 0;
-
- public:
-  Runtime runtime;
-};
-
-TEST(FunctionAgent, completes_what_is_submitted_before_and_after_it_came) {
+TEST(AgentStack, completes_what_is_submitted_before_and_after_it_came) {
   World world;
   world.append(world.submit(1));
   world.start_dispatcher();
@@ -106,7 +26,7 @@ TEST(FunctionAgent, completes_what_is_submitted_before_and_after_it_came) {
   EXPECT_EQ(world.status().counters.refused_ops, 0U);
 }
 
-TEST(FunctionAgent, many_agents_share_many_tasks_in_few_appends) {
+TEST(AgentStack, many_agents_share_many_tasks_in_few_appends) {
   World world;
   world.start_dispatcher();
   for (int i = 0; i < 8; ++i) world.start_agent("agent" + std::to_string(i), 100);
@@ -123,7 +43,7 @@ TEST(FunctionAgent, many_agents_share_many_tasks_in_few_appends) {
   EXPECT_EQ(status.counters.resyncs, 0U);
 }
 
-TEST(FunctionAgent, a_crash_costs_the_task_at_work_an_attempt_and_the_others_nothing) {
+TEST(AgentStack, a_crash_costs_the_task_at_work_an_attempt_and_the_others_nothing) {
   World world;
   world.start_dispatcher();
   world.start_agent("a", 8);
@@ -142,7 +62,7 @@ TEST(FunctionAgent, a_crash_costs_the_task_at_work_an_attempt_and_the_others_not
   }
 }
 
-TEST(FunctionAgent, a_killed_agent_loses_nothing) {
+TEST(AgentStack, a_killed_agent_loses_nothing) {
   World world;
   world.start_dispatcher();
   const Pid first = world.start_agent("a");
@@ -159,7 +79,7 @@ TEST(FunctionAgent, a_killed_agent_loses_nothing) {
   EXPECT_EQ(world.view(1).finished->task.attempts, 1U);
 }
 
-TEST(FunctionAgent, a_killed_dispatcher_loses_and_revokes_nothing) {
+TEST(AgentStack, a_killed_dispatcher_loses_and_revokes_nothing) {
   World world;
   const Pid old = world.start_dispatcher();
   world.start_agent("a");
@@ -178,7 +98,7 @@ TEST(FunctionAgent, a_killed_dispatcher_loses_and_revokes_nothing) {
   EXPECT_EQ(world.view(1).finished->task.fence, fence) << "it was revoked though its agent went on";
 }
 
-TEST(FunctionAgent, a_dispatcher_killed_at_any_moment_still_finishes_everything) {
+TEST(AgentStack, a_dispatcher_killed_at_any_moment_still_finishes_everything) {
   for (std::uint64_t seed = 1; seed <= 30; ++seed) {
     World world(seed);
     Random random(seed * 77);
@@ -205,7 +125,7 @@ TEST(FunctionAgent, a_dispatcher_killed_at_any_moment_still_finishes_everything)
   }
 }
 
-TEST(FunctionAgent, overload_and_doubt_delay_but_lose_nothing) {
+TEST(AgentStack, overload_and_doubt_delay_but_lose_nothing) {
   World world;
   world.start_dispatcher();
   world.start_agent("a", 4);
@@ -223,7 +143,7 @@ TEST(FunctionAgent, overload_and_doubt_delay_but_lose_nothing) {
   EXPECT_EQ(world.status().appends_under_way, 0U);
 }
 
-TEST(FunctionAgent, an_inbox_that_overflows_makes_the_dispatcher_start_afresh) {
+TEST(AgentStack, an_inbox_that_overflows_makes_the_dispatcher_start_afresh) {
   World world;
   dispatch::DispatcherOptions options;
   options.inbox_changes = 100;
@@ -236,7 +156,7 @@ TEST(FunctionAgent, an_inbox_that_overflows_makes_the_dispatcher_start_afresh) {
   EXPECT_GT(world.status().counters.resyncs, 0U);
 }
 
-TEST(FunctionAgent, a_cancelled_task_is_stopped_and_its_slot_is_free_again) {
+TEST(AgentStack, a_cancelled_task_is_stopped_and_its_slot_is_free_again) {
   World world;
   world.start_dispatcher();
   world.start_agent("a", 1);
@@ -251,7 +171,7 @@ TEST(FunctionAgent, a_cancelled_task_is_stopped_and_its_slot_is_free_again) {
   EXPECT_EQ(world.state(2), State::completed);
 }
 
-TEST(FunctionAgent, runs_longer_than_its_timeout_are_stopped_and_tried_again) {
+TEST(AgentStack, runs_longer_than_its_timeout_are_stopped_and_tried_again) {
   World world;
   world.start_dispatcher();
   world.start_agent("a", 1);
@@ -270,7 +190,7 @@ TEST(FunctionAgent, runs_longer_than_its_timeout_are_stopped_and_tried_again) {
   EXPECT_TRUE(world.saw(DispatchEvent::Kind::attempt_timed_out));
 }
 
-TEST(FunctionAgent, another_dispatcher_ends_the_first) {
+TEST(AgentStack, another_dispatcher_ends_the_first) {
   World world;
   const Pid first = world.start_dispatcher();
   world.runtime.run_for(10ms);

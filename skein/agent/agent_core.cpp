@@ -1,0 +1,333 @@
+#include "skein/agent/agent_core.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace skein::inline v0::agent {
+
+using dispatch::StopReason;
+using dispatch::TaskRef;
+
+namespace {
+
+// The begun part of the queue is let go of once it is this long and the longer one.
+constexpr std::size_t k_queue_slack = 64;
+
+}  // namespace
+
+std::string_view name_of(AgentStatus status) {
+  switch (status) {
+    case AgentStatus::idle:
+      break;
+    case AgentStatus::assigned:
+      return "assigned";
+    case AgentStatus::executing:
+      return "executing";
+    case AgentStatus::done:
+      return "done";
+    case AgentStatus::paused:
+      return "paused";
+    case AgentStatus::failed:
+      return "failed";
+    case AgentStatus::stuck:
+      return "stuck";
+  }
+  return "idle";
+}
+
+std::vector<std::string> default_capabilities(dispatch::Role role) {
+  switch (role) {
+    case dispatch::Role::specialist:
+      return {"analyze", "optimize", "refactor"};
+    case dispatch::Role::coordinator:
+      return {"orchestrate", "schedule", "route"};
+    case dispatch::Role::worker:
+      break;
+  }
+  return {"execute", "monitor", "report"};
+}
+
+AgentCore::Held* AgentCore::find(TaskRef ref) {
+  const auto at = held_.find(ref.fence);
+  return at == held_.end() || at->second.order.ref != ref ? nullptr : &at->second;
+}
+
+AgentCore::Held* AgentCore::find_running(TaskRef ref) { return running_ == ref ? find(ref) : nullptr; }
+
+std::vector<TaskRef> AgentCore::held() const {
+  std::vector<TaskRef> refs;
+  refs.reserve(held_.size());
+  for (const auto& [fence, held] : held_) refs.push_back(held.order.ref);
+  std::sort(refs.begin(), refs.end());
+  return refs;
+}
+
+std::vector<TaskRef> AgentCore::left_over(bool with_running) const {
+  std::vector<TaskRef> refs;
+  for (const auto& [fence, held] : held_) {
+    if (held.stage == Stage::waiting || (with_running && held.stage == Stage::running)) refs.push_back(held.order.ref);
+  }
+  std::sort(refs.begin(), refs.end());
+  return refs;
+}
+
+void AgentCore::take(dispatch::Orders& orders, Instant now) {
+  if (orders.full) {
+    for (const TaskRef ref : held()) {
+      const auto is_it = [&](const auto& order) { return order.ref == ref; };
+      if (std::none_of(orders.run.begin(), orders.run.end(), is_it)) stop_task({ref, StopReason::stale}, now);
+    }
+  }
+  for (const TaskRef ref : orders.settled) settle(ref);
+  for (const auto& stop : orders.stop) stop_task(stop, now);
+  for (const TaskRef ref : orders.ask_again) {
+    if (const Held* held = find(ref)) say_again(*held);
+  }
+  for (auto& order : orders.run) take_order(order);
+}
+
+void AgentCore::take_order(dispatch::Order& order) {
+  const TaskRef ref = order.ref;
+  if (held_.contains(ref.fence)) return;
+  Held& held = held_[ref.fence];
+  held.order = std::move(order);
+  queue_.push_back(ref);
+}
+
+void AgentCore::settle(TaskRef ref) {
+  Held* held = find(ref);
+  if (held == nullptr || held->stage != Stage::ended) return;
+  const bool is_completed = std::holds_alternative<dispatch::TaskComplete>(held->outcome);
+  // The shape moves on, so that agents do not fight over its reference count.
+  PastTask past{held->order.id,      std::move(held->order.shape),
+                held->order.attempt, is_completed ? TaskEnd::completed : TaskEnd::failed,
+                held->began,         held->ended};
+  if (past_.size() < k_past_tasks) {
+    past_.push_back(std::move(past));
+  } else {
+    past_[past_at_] = std::move(past);
+    past_at_ = (past_at_ + 1) % k_past_tasks;
+  }
+  --ended_;
+  held_.erase(ref.fence);
+}
+
+void AgentCore::hand_back(TaskRef ref) {
+  held_.erase(ref.fence);
+  ++stats_.tasks_handed_back;
+  report_.handed_back.push_back(ref);
+}
+
+void AgentCore::stop_task(const dispatch::StopTask& stop, Instant now) {
+  Held* held = find(stop.ref);
+  if (held == nullptr) {
+    // Whoever asks believes it is here.
+    report_.handed_back.push_back(stop.ref);
+    return;
+  }
+  switch (held->stage) {
+    case Stage::running:
+      stop_running(*held, stop.why, now);
+      return;
+    case Stage::ended:
+      if (stop.why == StopReason::yield) return;
+      --ended_;
+      break;
+    case Stage::waiting:
+      break;
+  }
+  hand_back(stop.ref);
+}
+
+void AgentCore::stop_running(Held& held, StopReason why, Instant now) {
+  const bool is_yield = why == StopReason::yield;
+  if (held.stop_since) return;
+  if (!is_yield) {
+    held.stop_since = now;
+    ++stats_.tasks_stopped;
+  }
+  stop_ = dispatch::StopTask{held.order.ref, why};
+}
+
+CancelAnswer AgentCore::cancel_executing(Instant now) {
+  Held* held = running_ ? find(*running_) : nullptr;
+  if (held == nullptr) return CancelAnswer::no_task_executing;
+  held->is_cancelled_here = true;
+  stop_running(*held, StopReason::cancelled, now);
+  return CancelAnswer::asked_to_stop;
+}
+
+std::vector<TaskRef> AgentCore::give_up_waiting() {
+  std::vector<TaskRef> refs = left_over(false);
+  for (const TaskRef ref : refs) held_.erase(ref.fence);
+  stats_.tasks_handed_back += refs.size();
+  queue_.clear();
+  queue_at_ = 0;
+  return refs;
+}
+
+void AgentCore::skip_gone() {
+  while (queue_at_ < queue_.size()) {
+    const Held* held = find(queue_[queue_at_]);
+    if (held != nullptr && held->stage == Stage::waiting) break;
+    ++queue_at_;
+  }
+  if (queue_at_ == queue_.size()) {
+    queue_.clear();
+    queue_at_ = 0;
+  } else if (queue_at_ > k_queue_slack && queue_at_ * 2 > queue_.size()) {
+    queue_.erase(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(queue_at_));
+    queue_at_ = 0;
+  }
+}
+
+bool AgentCore::has_next() {
+  if (running_ || is_paused_ || !is_ready_) return false;
+  skip_gone();
+  return queue_at_ < queue_.size();
+}
+
+const dispatch::Order* AgentCore::begin(Instant now) {
+  if (!has_next()) return nullptr;
+  const TaskRef ref = queue_[queue_at_++];
+  Held* held = find(ref);
+  held->stage = Stage::running;
+  held->began = now;
+  running_ = ref;
+  return &held->order;
+}
+
+bool AgentCore::started(TaskRef ref) {
+  if (find_running(ref) == nullptr) return false;
+  report_.started.push_back({ref});
+  return true;
+}
+
+bool AgentCore::progress(TaskRef ref, ledger::Body mark, Instant now) {
+  Held* held = find_running(ref);
+  if (held == nullptr) return false;
+  if (ledger::view_of(mark).size() > limits_->mark_bytes) return true;
+  if (held->progress_at != Instant::min() && now < later(held->progress_at, limits_->progress_every)) {
+    held->mark = std::move(mark);
+    return true;
+  }
+  held->progress_at = now;
+  held->mark.reset();
+  report_.progress.push_back({ref, std::move(mark)});
+  return true;
+}
+
+void AgentCore::end(Held& held, Instant now) {
+  held.stage = Stage::ended;
+  held.beats = 0;
+  held.ended = now;
+  held.mark.reset();
+  stats_.busy += between(held.began, now);
+  ++ended_;
+  running_.reset();
+  stop_.reset();
+}
+
+bool AgentCore::complete(TaskRef ref, ledger::Body result, Instant now) {
+  Held* held = find_running(ref);
+  if (held == nullptr) return false;
+  if (const auto bytes = ledger::view_of(result).size(); bytes > limits_->result_bytes) {
+    return failed(
+        ref,
+        {ledger::ErrorClass::permanent,
+         fmt::format("the result has {} bytes, more than the {} a result may have", bytes, limits_->result_bytes),
+         {}},
+        now);
+  }
+  end(*held, now);
+  ++stats_.tasks_completed;
+  held->outcome = dispatch::TaskComplete{ref, std::move(result)};
+  report_.complete.push_back(std::get<dispatch::TaskComplete>(held->outcome));
+  return true;
+}
+
+bool AgentCore::failed(TaskRef ref, Failure failure, Instant now) {
+  Held* held = find_running(ref);
+  if (held == nullptr) return false;
+  end(*held, now);
+  ++stats_.tasks_failed;
+  if (failure.message.size() > dispatch::k_message_bytes_max) failure.message.resize(dispatch::k_message_bytes_max);
+  held->outcome = dispatch::TaskFailed{ref, failure.error, std::move(failure.message), failure.retry_after};
+  report_.failed.push_back(std::get<dispatch::TaskFailed>(held->outcome));
+  return true;
+}
+
+bool AgentCore::handed_back(TaskRef ref, Instant now) {
+  const Held* held = find_running(ref);
+  if (held == nullptr) return false;
+  if (held->is_cancelled_here) {
+    return failed(ref, {ledger::ErrorClass::permanent, "cancelled at its agent, as somebody asked", {}}, now);
+  }
+  running_.reset();
+  stop_.reset();
+  hand_back(ref);
+  return true;
+}
+
+void AgentCore::say_again(const Held& held) {
+  const TaskRef ref = held.order.ref;
+  if (held.stage == Stage::running) {
+    report_.started.push_back({ref});
+  } else if (const auto* done = std::get_if<dispatch::TaskComplete>(&held.outcome)) {
+    report_.complete.push_back(*done);
+  } else if (const auto* failed = std::get_if<dispatch::TaskFailed>(&held.outcome)) {
+    report_.failed.push_back(*failed);
+  }
+}
+
+// A report may have been lost: what is not settled after some heartbeats is said again.
+void AgentCore::beat(Instant now) {
+  for (const TaskRef ref : held()) {
+    Held* held = find(ref);
+    if (held->mark && held->stage == Stage::running) {
+      held->progress_at = now;
+      report_.progress.push_back({ref, std::exchange(held->mark, nullptr)});
+    }
+    if (held->stage == Stage::waiting || ++held->beats < limits_->beats_until_again) continue;
+    held->beats = 0;
+    say_again(*held);
+  }
+}
+
+bool AgentCore::has_report() const {
+  return !report_.started.empty() || !report_.progress.empty() || !report_.complete.empty() ||
+         !report_.failed.empty() || !report_.handed_back.empty();
+}
+
+AgentStatus AgentCore::status(Instant now) const {
+  if (running_) {
+    const Held& held = held_.find(running_->fence)->second;
+    const bool is_stuck = held.stop_since && between(*held.stop_since, now) >= limits_->stuck_after;
+    return is_stuck ? AgentStatus::stuck : AgentStatus::executing;
+  }
+  if (is_paused_) return AgentStatus::paused;
+  if (held_.empty()) return AgentStatus::idle;
+  return ended_ == held_.size() ? AgentStatus::done : AgentStatus::assigned;
+}
+
+void AgentCore::describe(AgentState& state, Instant now) const {
+  state.status = status(now);
+  state.unsettled = ended_;
+  state.queue_length = held_.size() - ended_ - (running_ ? 1 : 0);
+  if (running_) state.executing_task = held_.find(running_->fence)->second.order.id;
+  state.stats = stats_;
+}
+
+AgentTasks AgentCore::past() const {
+  AgentTasks tasks;
+  tasks.reserve(past_.size());
+  for (std::size_t i = 0; i < past_.size(); ++i) {
+    const std::size_t newest = past_.size() < k_past_tasks ? past_.size() - 1 : past_at_ + k_past_tasks - 1;
+    tasks.push_back(past_[(newest + past_.size() - i) % past_.size()]);
+  }
+  return tasks;
+}
+
+}  // namespace skein::inline v0::agent

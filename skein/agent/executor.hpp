@@ -1,0 +1,86 @@
+// What runs the tasks of one agent: a plug-in behind one small interface. Functions, commands and long-lived OS
+// processes are here; MCP servers, HTTP endpoints and chat models fit the same shape.
+//
+// An executor lives inside its agent's process: every member is called there, one at a time, and so must every member
+// of its host be. Nothing in it may block. What it waits for comes as messages to the agent's process; those that are
+// not the agent's own go to handle().
+//
+// 1. run() is called only while the executor is ready and nothing runs: one task at a time.
+// 2. Each run() is answered once, by complete, failed or handed_back of the host, from within run() or later.
+// 3. stop() asks for that answer soon. A task that had to be cut short is handed back: who asked knows what it means.
+// 4. After broken() the agent ends as a crash, which costs what runs an attempt, and the executor is shut down.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "skein/dispatch/agent_protocol.hpp"
+#include "skein/runtime/self.hpp"
+
+namespace skein::inline v0::agent {
+
+// Why an attempt failed, in the words of the ledger.
+struct Failure {
+  ledger::ErrorClass error = ledger::ErrorClass::transient;
+  std::string message;  // for people; cut off after dispatch::k_message_bytes_max
+  std::optional<Duration> retry_after;
+};
+
+// What an executor may say to its agent.
+class ExecutorHost {
+ public:
+  ExecutorHost() = default;
+  ExecutorHost(const ExecutorHost&) = delete;
+  ExecutorHost& operator=(const ExecutorHost&) = delete;
+  virtual ~ExecutorHost() = default;
+
+  // The agent's process, for timers and for the Pid to which messages go.
+  [[nodiscard]] virtual Self process() const = 0;
+  [[nodiscard]] virtual const std::string& agent_id() const = 0;
+
+  // Able to run. `capabilities` are what it found out that it can do; they count when none were configured.
+  virtual void ready(std::vector<std::string> capabilities = {}) = 0;
+  // Not able at the moment: it begins anew by itself and says ready() then.
+  virtual void not_ready() = 0;
+  // The work has begun. Said at once if it will take longer than a moment; what ends within run() need not say it.
+  virtual void started(dispatch::TaskRef ref) = 0;
+  // How far it is, in a form that a later attempt can go on from. The newest counts, some may be passed over.
+  virtual void progress(dispatch::TaskRef ref, ledger::Body mark) = 0;
+  virtual void complete(dispatch::TaskRef ref, ledger::Body result) = 0;
+  virtual void failed(dispatch::TaskRef ref, Failure failure) = 0;
+  // Stopped as asked, or never begun.
+  virtual void handed_back(dispatch::TaskRef ref) = 0;
+  // Beyond help: the agent crashes with this reason.
+  virtual void broken(std::string why) = 0;
+};
+
+class Executor {
+ public:
+  Executor() = default;
+  Executor(const Executor&) = delete;
+  Executor& operator=(const Executor&) = delete;
+  virtual ~Executor() = default;
+
+  // Called once. The host outlives the executor; it is told ready() from here or later.
+  virtual void start(ExecutorHost& host) = 0;
+  // The order stays valid until its answer.
+  virtual void run(const dispatch::Order& order) = 0;
+  // What runs is to end. With StopReason::yield only if that is easily done: it may go on and need not answer.
+  virtual void stop(dispatch::TaskRef ref, dispatch::StopReason why) = 0;
+  // The agent goes down. Nothing may be said to the host any more.
+  virtual void shutdown() {}
+  // A message that is not the agent's own.
+  virtual void handle(Message message) { static_cast<void>(message); }
+  // Every heartbeat of the agent.
+  virtual void beat() {}
+
+  // For a bulkhead that agents share; empty: none.
+  [[nodiscard]] virtual std::string_view shared_name() const { return {}; }
+  [[nodiscard]] virtual bool is_function() const { return false; }
+  // What it is at the moment, for people.
+  [[nodiscard]] virtual std::string describe() const = 0;
+};
+
+}  // namespace skein::inline v0::agent
