@@ -53,11 +53,15 @@ Agent::Agent(Self self, std::unique_ptr<AgentSetup> setup)
   self.continue_with<Agent>(Begin{});
 }
 
+std::vector<std::string> Agent::announced() const {
+  auto all = setup_->capabilities.empty() ? default_capabilities(setup_->role) : setup_->capabilities;
+  if (!setup_->swarm.empty()) all.push_back(dispatch::swarm_capability(setup_->swarm));
+  return all;
+}
+
 void Agent::register_name() {
   if (!setup_->registry) return;
-  const auto& given = setup_->capabilities;
-  const auto done = setup_->registry->register_agent(setup_->id, self_.pid(),
-                                                     given.empty() ? default_capabilities(setup_->role) : given);
+  const auto done = setup_->registry->register_agent(setup_->id, self_.pid(), announced());
   if (!done) throw std::runtime_error(fmt::format("agent '{}': {}", setup_->id, done.error().text()));
   told_load_ = 0;
 }
@@ -102,7 +106,7 @@ void Agent::announce() {
   dispatch::AgentReady ready;
   ready.id = setup_->id;
   ready.role = setup_->role;
-  ready.capabilities = setup_->capabilities;
+  ready.capabilities = announced();
   ready.slots = setup_->slots;
   ready.executor = setup_->executor->shared_name();
   ready.is_function = setup_->executor->is_function();
@@ -274,6 +278,7 @@ AgentState Agent::handle_call(Self self, GetAgentState) {
   state.id = setup_->id;
   state.role = setup_->role;
   state.capabilities = setup_->capabilities;
+  state.swarm = setup_->swarm;
   state.slots = setup_->slots;
   state.is_connected = static_cast<bool>(dispatcher_);
   state.executor = setup_->executor->describe();

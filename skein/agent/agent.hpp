@@ -45,6 +45,7 @@ struct AgentSetup {
   std::string id;
   dispatch::Role role = dispatch::Role::worker;
   std::vector<std::string> capabilities;  // none: the executor's own, or else those of the role
+  std::string swarm{};                    // one it belongs to, and whose tasks it gets; empty: none
   std::uint32_t slots = 2;                // one at work and so many ahead; 1 to dispatch::k_slots_max
   std::unique_ptr<Executor> executor;
   std::shared_ptr<RegistryTable> registry;        // null: registered nowhere
@@ -95,6 +96,8 @@ class Agent final : private ExecutorHost {
   void broken(std::string why) override;
 
   [[nodiscard]] bool handle_own(Message message);
+  // Its capabilities, and that of its swarm.
+  [[nodiscard]] std::vector<std::string> announced() const;
   void register_name();
   void connect();
   void announce();

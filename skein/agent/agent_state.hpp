@@ -50,6 +50,7 @@ struct AgentState {
   dispatch::Role role = dispatch::Role::worker;
   AgentStatus status = AgentStatus::idle;
   std::vector<std::string> capabilities;
+  std::string swarm;  // empty: none
   std::uint32_t slots = 1;
   std::size_t queue_length = 0;  // waiting here
   std::size_t unsettled = 0;     // ended, and not yet accepted by the ledger

@@ -267,8 +267,8 @@ bool Dispatcher::handle_call(Self self, const SetAgentPaused& request) {
   return is_known;
 }
 
-std::optional<SwarmLoad> Dispatcher::handle_call(Self, const GetSwarmLoad& request) {
-  return core_.swarm_load(request.swarm);
+SwarmLoadAnswer Dispatcher::handle_call(Self, const GetSwarmLoad& request) {
+  return {core_.has_state(), core_.swarm_load(request.swarm)};
 }
 
 std::string Dispatcher::describe() const {

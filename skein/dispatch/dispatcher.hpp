@@ -58,6 +58,10 @@ struct SetAgentPaused {
 struct GetSwarmLoad {
   std::string swarm;
 };
+struct SwarmLoadAnswer {
+  bool has_state = false;         // false: the dispatcher has just begun, and knows nothing yet
+  std::optional<SwarmLoad> load;  // nothing: there is no such swarm
+};
 
 class Dispatcher {
  public:
@@ -72,8 +76,7 @@ class Dispatcher {
   DispatcherStatus handle_call(Self self, GetDispatcherStatus request);
   // False: there is no such agent.
   bool handle_call(Self self, const SetAgentPaused& request);
-  // Nothing: there is no such swarm, or the state is still on its way.
-  std::optional<SwarmLoad> handle_call(Self self, const GetSwarmLoad& request);
+  SwarmLoadAnswer handle_call(Self self, const GetSwarmLoad& request);
   [[nodiscard]] std::string describe() const;
 
  private:

@@ -11,8 +11,6 @@
 namespace skein::inline v0::swarm {
 namespace {
 
-constexpr std::uint32_t k_misses_max = 3;  // then the swarm is taken for removed
-
 // The number at the end of an agent's name, as next_seed() makes them; 0 for any other.
 std::uint64_t number_of(std::string_view id, std::string_view swarm) {
   if (id.size() <= swarm.size() + 1 || !id.starts_with(swarm) || id[swarm.size()] != '-') return 0;
@@ -62,18 +60,17 @@ Task<void> Coordinator::look(Self self) {
   }
   dispatch::GetSwarmLoad question{swarm_};
   auto answer = co_await self.call<dispatch::Dispatcher>(dispatcher, std::move(question), setup_->answer_limit);
-  if (!answer) {
+  if (!answer || !answer->has_state) {
     look_after(self, setup_->look_every);
     co_return;
   }
-  if (!answer->has_value()) {
-    // Not known: removed, or the dispatcher has not got its state yet.
-    if (++misses_ >= k_misses_max && load_) self.stop(ExitReason::normal());
-    look_after(self, setup_->look_every);
+  if (!answer->load) {
+    // Removed. It had no tasks, so its agents have nothing to hand back.
+    for (const Pid agent : core_.pids()) self.exit(agent, ExitReason::shutdown());
+    self.stop(ExitReason::normal());
     co_return;
   }
-  misses_ = 0;
-  take(self, **answer);
+  take(self, *answer->load);
   co_await follow(self);
 }
 
@@ -127,8 +124,8 @@ Task<void> Coordinator::follow(Self self) {
   for (const Pid agent : plan.end) self.exit(agent, ExitReason::shutdown());
   const Pid pool = self.whereis(setup_->agent_pool);
   for (std::uint32_t i = 0; i < plan.start; ++i) {
-    AgentSeed seed = next_seed();
-    std::any arguments = pool_arguments(std::move(seed));
+    agent::AgentMaker maker = [setup = setup_, seed = next_seed()] { return setup->make_agent(seed); };
+    std::any arguments = pool_arguments(std::move(maker));
     auto starting = start_pool_child(self, pool, std::move(arguments), setup_->answer_limit);
     const StartChildResult started = co_await starting;
     if (!started || !started->pid) {

@@ -3,7 +3,7 @@
 //
 // It keeps nothing that matters. Every `look_every` it asks the dispatcher how the swarm stands, and a new one finds
 // the agents of the one before through the registry: agents outlive it, and so does what they run. Agents live in the
-// node's agent pool (a supervisor, found by name), started with an AgentSeed as the pool's argument.
+// node's agent pool (a supervisor, found by name; its template is pool_child<Agent, AgentMaker>).
 //
 // Start it as a transient child: it ends normally when the swarm is removed, or was stopped and its agents are gone.
 // Its registered name is coordinator_name(swarm).
@@ -11,12 +11,14 @@
 
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "skein/agent/agent.hpp"
 #include "skein/dispatch/dispatcher.hpp"
 #include "skein/registry/registry_table.hpp"
 #include "skein/runtime/runtime.hpp"
@@ -27,18 +29,21 @@ namespace skein::inline v0::swarm {
 
 inline constexpr std::string_view k_agent_pool_name = "agent_pool";
 
-// What an agent of a swarm is made from; the pool's start function makes its executor by name.
+// What an agent of a swarm is made from.
 struct AgentSeed {
   std::string id;
   std::string swarm;
   std::string executor;
   dispatch::Role role = dispatch::Role::worker;
-  std::vector<std::string> capabilities;  // as configured; it announces swarm_capability(swarm) besides
+  std::vector<std::string> capabilities;  // as configured
   std::uint32_t slots = 2;
 };
 
 struct CoordinatorSetup {
   std::shared_ptr<RegistryTable> registry;
+  // Makes the executor by its name and what belongs to it; called in the pool's process. What it throws, for an
+  // executor that is not there, is why the agent could not be started.
+  std::function<std::unique_ptr<agent::AgentSetup>(const AgentSeed&)> make_agent;
   std::string agent_pool = std::string(k_agent_pool_name);
   std::string dispatcher = std::string(dispatch::k_dispatcher_name);
   Duration look_every = std::chrono::milliseconds(100);
@@ -97,7 +102,6 @@ class Coordinator {
   std::vector<std::string> problems_;
   std::uint64_t last_number_ = 0;  // of an agent's name
   std::uint64_t looks_ = 0;
-  std::uint32_t misses_ = 0;  // looks in a row at which the dispatcher knew no such swarm
   bool is_begun_ = false;
 };
 

@@ -1,0 +1,270 @@
+#include "skein/swarm/coordinator.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "skein/agent/function_executor.hpp"
+#include "skein/agent/test_world.hpp"
+#include "skein/registry/registry.hpp"
+#include "skein/supervision/supervisor_api.hpp"
+#include "skein/supervision/trees.hpp"
+
+namespace skein::inline v0::swarm {
+namespace {
+
+using agent::TestWorld;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAre;
+
+// Journal, ledger, dispatcher, registry, a pool for agents and one for coordinators, on virtual time.
+struct SwarmWorld : TestWorld {
+  std::shared_ptr<RegistryTable> registry;
+  std::shared_ptr<CoordinatorSetup> setup = std::make_shared<CoordinatorSetup>();
+  Pid coordinators;
+
+  explicit SwarmWorld(std::uint64_t seed = 1) : TestWorld(seed), registry(std::make_shared<RegistryTable>(runtime)) {
+    using namespace trees;
+    runtime.spawn<Registry>(registry);
+    start_dispatcher();
+    setup->registry = registry;
+    auto function = std::make_shared<const agent::TaskFunction>(&agent::built_in);
+    setup->make_agent = [table = registry, function](const AgentSeed& seed_of) {
+      if (seed_of.executor != "function") throw std::runtime_error("there is no executor '" + seed_of.executor + "'");
+      auto made = std::make_unique<agent::AgentSetup>();
+      made->id = seed_of.id;
+      made->swarm = seed_of.swarm;
+      made->role = seed_of.role;
+      made->capabilities = seed_of.capabilities.empty() ? agent::built_in_types() : seed_of.capabilities;
+      made->slots = seed_of.slots;
+      made->executor = std::make_unique<agent::FunctionExecutor>(function);
+      made->registry = table;
+      return made;
+    };
+    const SupervisorSpec agents = pool("agent_pool", {10, seconds(60)},
+                                       pool_child<agent::Agent, agent::AgentMaker>("agent").with(Restart::temporary));
+    EXPECT_TRUE(start_supervisor(runtime, agents, k_agent_pool_name));
+    const std::shared_ptr<const CoordinatorSetup> common = setup;
+    const SupervisorSpec swarms =
+        pool("swarms", {5, seconds(60)},
+             pool_child<Coordinator, std::string>("swarm", common).with(Restart::transient).as_isolated());
+    coordinators = start_supervisor(runtime, swarms)->pid;
+  }
+
+  Pid begin(const std::string& name, ledger::Fields fields) {
+    put(name, std::move(fields));
+    return start(name);
+  }
+  void put(const std::string& name, ledger::Fields fields) {
+    append(ledger::SwarmPut{name, ledger::Origin::api, std::move(fields)});
+    runtime.run_for(milliseconds(10));
+  }
+  Pid start(const std::string& name) {
+    const auto started = start_pool_child(runtime, coordinators, pool_arguments(name));
+    EXPECT_TRUE(started) << started.error().text();
+    runtime.run_for(milliseconds(300));
+    return started ? started->pid : Pid{};
+  }
+  void submit_to(const std::string& name, std::uint64_t n, std::string type = "echo", std::string_view params = "x") {
+    auto op = submit(n, std::move(type), params);
+    op.spec.swarm = name;
+    append(op);
+  }
+  std::vector<std::string> agents_of(const std::string& name) {
+    return *registry->query_agents({dispatch::swarm_capability(name)});
+  }
+  SwarmStatus status_of_swarm(const std::string& name) {
+    const Pid pid = runtime.whereis(coordinator_name(name));
+    auto status = runtime.call<Coordinator>(pid, GetSwarmState{});
+    EXPECT_TRUE(status);
+    return status.value_or(SwarmStatus{});
+  }
+};
+
+const ledger::Fields k_three{{"executor", "function"}, {"agents_min", "3"}, {"agents_max", "6"}};
+
+TEST(Coordinator, starts_the_minimum_of_agents_and_they_run_the_swarms_tasks) {
+  SwarmWorld world;
+  world.begin("s", k_three);
+  EXPECT_THAT(world.agents_of("s"), UnorderedElementsAre("s-1", "s-2", "s-3"));
+  world.submit_to("s", 1);
+  world.runtime.run_for(milliseconds(100));
+  EXPECT_EQ(world.state(1), ledger::State::completed);
+  EXPECT_EQ(world.status_of_swarm("s").status, "active");
+}
+
+TEST(Coordinator, grows_with_the_work_and_shrinks_when_it_is_done) {
+  SwarmWorld world;
+  world.begin("s", k_three);
+  for (std::uint64_t n = 1; n <= 40; ++n) world.submit_to("s", n, "sleep", "1000");
+  world.runtime.run_for(seconds(1));
+  EXPECT_EQ(world.agents_of("s").size(), 6U);
+  world.runtime.run_for(seconds(15));
+  for (std::uint64_t n = 1; n <= 40; ++n) EXPECT_EQ(world.state(n), ledger::State::completed) << n;
+  EXPECT_EQ(world.agents_of("s").size(), 6U) << "idle for a moment only";
+  world.runtime.run_for(seconds(40));
+  EXPECT_EQ(world.agents_of("s").size(), 3U);
+}
+
+TEST(Coordinator, replaces_an_agent_that_was_killed_and_its_task_finishes) {
+  SwarmWorld world;
+  world.begin("s", {{"executor", "function"}, {"agents_min", "1"}, {"agents_max", "1"}});
+  world.submit_to("s", 1, "sleep", "2000");
+  world.runtime.run_for(milliseconds(1500));
+  world.runtime.exit(*world.registry->find_agent("s-1"), ExitReason::kill());
+  world.runtime.run_for(milliseconds(5));
+  EXPECT_THAT(world.agents_of("s"), ElementsAre("s-2"));
+  world.runtime.run_for(seconds(3));
+  EXPECT_EQ(world.state(1), ledger::State::completed);
+}
+
+TEST(Coordinator, a_new_one_finds_the_agents_of_the_one_before_and_what_they_run) {
+  SwarmWorld world;
+  const Pid first = world.begin("s", k_three);
+  for (std::uint64_t n = 1; n <= 3; ++n) world.submit_to("s", n, "sleep", "2000");
+  world.runtime.run_for(milliseconds(500));
+  const auto before = world.agents_of("s");
+  world.runtime.exit(first, ExitReason::kill());
+  world.runtime.run_for(seconds(1));
+  EXPECT_NE(world.runtime.whereis(coordinator_name("s")), first);
+  EXPECT_TRUE(world.runtime.whereis(coordinator_name("s"))) << "a transient child that was killed is restarted";
+  EXPECT_EQ(world.agents_of("s"), before);
+  EXPECT_EQ(world.status_of_swarm("s").running, 3U);
+  EXPECT_EQ(world.status_of_swarm("s").agents, 3U);
+  world.runtime.run_for(seconds(3));
+  for (std::uint64_t n = 1; n <= 3; ++n) {
+    EXPECT_EQ(world.state(n), ledger::State::completed);
+    EXPECT_EQ(world.view(n).task.deliveries, 1U) << "nothing ran twice";
+  }
+}
+
+TEST(Coordinator, follows_a_changed_definition) {
+  SwarmWorld world;
+  world.begin("s", k_three);
+  world.append(ledger::SwarmOverride{"s", {{"agents_min", "5"}}});
+  world.runtime.run_for(seconds(1));
+  EXPECT_EQ(world.agents_of("s").size(), 5U);
+  world.append(ledger::SwarmOverride{"s", {{"agents_min", "many"}}});
+  world.runtime.run_for(seconds(1));
+  EXPECT_EQ(world.agents_of("s").size(), 5U) << "the last good definition stays in force";
+  EXPECT_THAT(world.status_of_swarm("s").problems, ElementsAre(HasSubstr("agents_min is 'many'")));
+}
+
+TEST(Coordinator, says_why_agents_cannot_be_started_and_goes_on_trying) {
+  SwarmWorld world;
+  world.begin("s", {{"executor", "nonesuch"}, {"agents_min", "1"}});
+  EXPECT_THAT(world.status_of_swarm("s").problems, Contains(HasSubstr("there is no executor 'nonesuch'")));
+  world.append(ledger::SwarmOverride{"s", {{"executor", "function"}}});
+  world.runtime.run_for(seconds(31));
+  EXPECT_EQ(world.agents_of("s").size(), 1U);
+  EXPECT_THAT(world.status_of_swarm("s").problems, ::testing::IsEmpty());
+}
+
+TEST(Coordinator, pausing_keeps_the_agents_and_stopping_ends_them_and_it) {
+  SwarmWorld world;
+  const Pid pid = world.begin("s", k_three);
+  world.append(ledger::SwarmSetState{"s", ledger::SwarmState::paused});
+  world.submit_to("s", 1);
+  world.runtime.run_for(seconds(1));
+  EXPECT_EQ(world.status_of_swarm("s").status, "paused");
+  EXPECT_EQ(world.agents_of("s").size(), 3U);
+  EXPECT_EQ(world.state(1), ledger::State::queued);
+  world.append(ledger::SwarmSetState{"s", ledger::SwarmState::active});
+  world.runtime.run_for(seconds(1));
+  EXPECT_EQ(world.state(1), ledger::State::completed);
+  world.append(ledger::SwarmSetState{"s", ledger::SwarmState::stopped});
+  world.runtime.run_for(seconds(2));
+  EXPECT_TRUE(world.agents_of("s").empty());
+  EXPECT_FALSE(world.runtime.is_alive(pid));
+  EXPECT_FALSE(world.runtime.whereis(coordinator_name("s"))) << "it ended normally and is not restarted";
+}
+
+TEST(Coordinator, draining_finishes_what_there_is_and_then_ends_the_agents) {
+  SwarmWorld world;
+  world.begin("s", k_three);
+  for (std::uint64_t n = 1; n <= 9; ++n) world.submit_to("s", n, "sleep", "500");
+  world.append(ledger::SwarmSetState{"s", ledger::SwarmState::draining});
+  world.runtime.run_for(seconds(5));
+  for (std::uint64_t n = 1; n <= 9; ++n) EXPECT_EQ(world.state(n), ledger::State::completed);
+  EXPECT_TRUE(world.agents_of("s").empty());
+  EXPECT_EQ(world.status_of_swarm("s").status, "draining");
+}
+
+TEST(Coordinator, ends_when_its_swarm_is_removed) {
+  SwarmWorld world;
+  const Pid pid = world.begin("s", k_three);
+  world.append(ledger::SwarmRemove{"s"});
+  world.runtime.run_for(seconds(3));
+  EXPECT_FALSE(world.runtime.is_alive(pid));
+  EXPECT_TRUE(world.agents_of("s").empty());
+}
+
+TEST(Coordinator, there_is_one_per_swarm) {
+  SwarmWorld world;
+  world.begin("s", k_three);
+  EXPECT_FALSE(start_pool_child(world.runtime, world.coordinators, pool_arguments(std::string("s"))));
+}
+
+TEST(Coordinator, survives_a_dispatcher_that_dies) {
+  SwarmWorld world;
+  world.begin("s", k_three);
+  for (std::uint64_t n = 1; n <= 3; ++n) world.submit_to("s", n, "sleep", "3000");
+  world.runtime.run_for(milliseconds(500));
+  world.runtime.exit(world.dispatcher, ExitReason::kill());
+  world.runtime.run_for(milliseconds(700));
+  world.start_dispatcher();
+  world.runtime.run_for(seconds(5));
+  EXPECT_EQ(world.agents_of("s").size(), 3U);
+  for (std::uint64_t n = 1; n <= 3; ++n) {
+    EXPECT_EQ(world.state(n), ledger::State::completed);
+    EXPECT_EQ(world.view(n).task.deliveries, 1U) << "agents kept what they ran";
+  }
+}
+
+// Crashes of everything at random: all tasks end, and the swarm comes back to its size.
+TEST(Coordinator, whatever_is_killed_all_tasks_end) {
+  for (std::uint64_t seed = 1; seed <= 30; ++seed) {
+    SwarmWorld world(seed);
+    Random random(seed);
+    world.begin("s", k_three);
+    world.append(ledger::SwarmOverride{"s", {{"breaker_crashes", "1000"}}});
+    for (std::uint64_t n = 1; n <= 30; ++n) {
+      auto op = world.submit(n, "sleep", "200");
+      op.spec.swarm = "s";
+      op.spec.attempts_max = 100;
+      world.append(op);
+    }
+    for (int kill = 0; kill < 12; ++kill) {
+      world.runtime.run_for(milliseconds(random.below(300)));
+      const auto names = world.agents_of("s");
+      const Pid coordinator = world.runtime.whereis(coordinator_name("s"));
+      switch (random.below(4)) {
+        case 0:
+          if (coordinator) world.runtime.exit(coordinator, ExitReason::kill());
+          break;
+        case 1:
+          world.runtime.exit(world.dispatcher, ExitReason::kill());
+          world.runtime.run_for(milliseconds(random.below(100)));
+          world.start_dispatcher();
+          break;
+        default:
+          if (!names.empty()) {
+            world.runtime.exit(world.registry->find_agent(names[random.below(names.size())]).value_or(Pid{}),
+                               ExitReason::kill());
+          }
+      }
+    }
+    world.runtime.run_for(seconds(60));
+    for (std::uint64_t n = 1; n <= 30; ++n) {
+      ASSERT_EQ(world.state(n), ledger::State::completed) << "seed " << seed << ", task " << n;
+    }
+    world.runtime.run_for(seconds(60));
+    ASSERT_EQ(world.agents_of("s").size(), 3U) << "seed " << seed;
+  }
+}
+
+}  // namespace
+}  // namespace skein::inline v0::swarm
