@@ -12,6 +12,7 @@
 #include <deque>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "skein/launcher/fd.hpp"
 #include "skein/launcher/os_process.hpp"

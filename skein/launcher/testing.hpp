@@ -9,8 +9,8 @@
 #include <filesystem>
 #include <map>
 #include <mutex>
-#include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
