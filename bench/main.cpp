@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "bench/workload.hpp"
+#include "skein/launcher/launcher.hpp"
 
 namespace skein::bench {
 
@@ -81,6 +82,8 @@ int run(std::span<char*> args) {
 
 int main(int argc, char** argv) {
   try {
+    // What starts OS processes is forked before any workload makes a thread.
+    skein::launcher::Launcher::fork_early();
     return skein::bench::run(std::span(argv, static_cast<std::size_t>(argc)).subspan(1));
   } catch (const std::exception& error) {
     std::fprintf(stderr, "skein-bench: %s\n", error.what());

@@ -1,0 +1,17 @@
+// The keeper: keeps one OS process at a time, with everything that one starts.
+//
+// A child of the launcher and a child subreaper of its own, so whatever its program starts stays below it, however
+// often that forks or starts sessions. That makes two questions cheap and certain: does anything of this program still
+// live (has this keeper a child?), and what is it (what is below this keeper?). A keeper that is clean takes the next
+// program.
+#pragma once
+
+#include "skein/launcher/fd.hpp"
+
+namespace skein::inline v0::launcher {
+
+// Runs until the connection to the node or the launcher's life line closes; then kills what is below and exits.
+// `life_line` is the end of a pipe that hangs up when the launcher dies.
+[[noreturn]] void run_keeper(Fd node, Fd life_line);
+
+}  // namespace skein::inline v0::launcher

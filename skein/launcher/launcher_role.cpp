@@ -1,0 +1,106 @@
+// The launcher: forks keepers, collects what a dead keeper left, makes the next guard when the guard died, and ends
+// everything below it when its connection to the node closes.
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <vector>
+
+#include "skein/launcher/keeper.hpp"
+#include "skein/launcher/proc_tree.hpp"
+#include "skein/launcher/role.hpp"
+#include "skein/launcher/wire.hpp"
+
+namespace skein::inline v0::launcher {
+
+namespace {
+
+class LauncherRole {
+ public:
+  explicit LauncherRole(Fd node) : node_(std::move(node)) {}
+
+  void run() {
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0) return;
+    life_line_.reset(ends[0]);
+    life_.reset(ends[1]);
+    sigset_t child;
+    sigemptyset(&child);
+    sigaddset(&child, SIGCHLD);
+    const Fd deaths(::signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK));
+    for (;;) {
+      std::array<pollfd, 2> waits{{{node_.get(), POLLIN, 0}, {deaths.get(), POLLIN, 0}}};
+      if (::poll(waits.data(), waits.size(), -1) < 0 && errno != EINTR) break;
+      if (waits[1].revents != 0) {
+        signalfd_siginfo info{};
+        while (::read(deaths.get(), &info, sizeof info) > 0) continue;
+        reap_children();
+      }
+      if (waits[0].revents != 0 && !take_packet()) break;
+    }
+    keepers_.clear();
+    end_all_but_known();
+  }
+
+ private:
+  bool take_packet() {
+    Packet packet;
+    if (receive_packet(node_.get(), packet) != Got::packet) return false;
+    if (packet.kind != Kind::ask_keeper && packet.kind != Kind::ask_guard) return false;
+    const bool guard = packet.kind == Kind::ask_guard;
+    auto pair = packet_pair();
+    const pid_t pid = pair ? ::fork() : -1;
+    if (pid == 0) become(guard, std::move(pair->second));
+    if (pid < 0) return send_packet(node_.get(), Kind::failed, encode_failure(std::strerror(errno)));
+    (guard ? guards_ : keepers_).push_back(pid);
+    const std::array<int, 1> fds{pair->first.get()};
+    return send_packet(node_.get(), guard ? Kind::new_guard : Kind::new_keeper,
+                       encode_number(static_cast<std::uint32_t>(pid)), fds);
+  }
+
+  [[noreturn]] void become(bool guard, Fd node) {
+    if (guard) run_guard(std::move(node));
+    run_keeper(std::move(node), std::move(life_line_));
+  }
+
+  void reap_children() {
+    bool orphans = false;
+    reap([&](pid_t pid, int status, const rusage& /*usage*/) {
+      std::erase(guards_, pid);
+      // A keeper that ends by itself has cleaned up before.
+      if (std::erase(keepers_, pid) > 0) orphans = orphans || !WIFEXITED(status) || WEXITSTATUS(status) != 0;
+    });
+    if (orphans) end_all_but_known();
+  }
+
+  void end_all_but_known() {
+    std::vector<pid_t> known = keepers_;
+    known.insert(known.end(), guards_.begin(), guards_.end());
+    kill_descendants(known, [this](pid_t pid, int /*status*/, const rusage& /*usage*/) {
+      std::erase(keepers_, pid);
+      std::erase(guards_, pid);
+    });
+  }
+
+  Fd node_;
+  Fd life_line_;  // for the keepers
+  Fd life_;
+  std::vector<pid_t> keepers_;
+  std::vector<pid_t> guards_;  // at most one lives; it is not ours to end
+};
+
+}  // namespace
+
+void run_launcher(Fd node) {
+  enter_role("skein-launcher", {node.get()});
+  LauncherRole(std::move(node)).run();
+  ::_exit(0);
+}
+
+}  // namespace skein::inline v0::launcher

@@ -1,0 +1,74 @@
+// One OS process as the node holds it: its pipes, what waits for its stdin, and how far its owner has read.
+//
+// Shared by the IO thread and whoever calls OsProcesses; members above the line are guarded by `mutex`, those below
+// belong to the IO thread alone. A descriptor above the line is closed under the mutex only.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "skein/launcher/fd.hpp"
+#include "skein/launcher/os_process.hpp"
+#include "skein/runtime/pid.hpp"
+
+namespace skein::inline v0::launcher {
+
+// The last bytes of a stream.
+class TailBuffer {
+ public:
+  explicit TailBuffer(std::size_t bytes_max) : bytes_max_(bytes_max) {}
+  void add(const char* bytes, std::size_t count);
+  [[nodiscard]] std::string text() const;
+
+ private:
+  std::size_t bytes_max_;
+  std::string bytes_;  // up to twice bytes_max_, so that it is seldom moved
+};
+
+enum class WriteResult : std::uint8_t { all, some, broken };
+
+struct OsHandle {
+  OsHandle(OsId its_id, Pid its_owner, OsSpec its_spec)
+      : id(its_id), owner(its_owner), spec(std::move(its_spec)), stderr_tail(spec.stderr_ring) {}
+
+  // Takes or queues all of it; false when there is no room or nobody reads. With the mutex held.
+  [[nodiscard]] bool write(std::string bytes);
+  // Writes what is queued, as far as the pipe takes it, and closes stdin when that was wanted. With the mutex held.
+  void flush();
+
+  const OsId id;
+  const Pid owner;
+  OsSpec spec;
+  std::mutex mutex;
+  Fd stdin_end;
+  Fd stdout_end;
+  Fd pidfd;
+  std::deque<std::string> queue;
+  std::size_t queued = 0;
+  std::size_t front_taken = 0;  // of the first in the queue
+  bool started = false;
+  bool exited = false;
+  bool stdin_closing = false;  // close when the queue is empty
+  bool stdin_closed = false;
+  bool paused = false;  // stdout is not watched, the window is full
+  bool kill_wanted = false;
+  std::size_t unconsumed = 0;
+  TailBuffer stderr_tail;
+  // ---- the IO thread's own
+  Fd stderr_end;
+  std::uint64_t keeper = 0;
+  int attempts = 0;
+  OsExited exit;
+  bool draining = false;
+  std::chrono::steady_clock::time_point drain_until;
+  bool output_ended = false;
+};
+
+}  // namespace skein::inline v0::launcher

@@ -1,0 +1,133 @@
+// OsIo: the one thread that does all input and output with launchers, keepers and OS processes, by epoll.
+//
+// Calls from other threads either work on one handle under its mutex (write, consumed), or are left as commands for the
+// thread. Lock order: table, then a handle; nothing else is done under the table's. Nothing here blocks the thread, but
+// for the start of another launcher, when none lives and so nothing runs.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "skein/launcher/os_handle.hpp"
+#include "skein/launcher/os_processes.hpp"
+#include "skein/launcher/wire.hpp"
+
+namespace skein::inline v0::launcher {
+
+class OsIo : public std::enable_shared_from_this<OsIo> {
+ public:
+  OsIo(Runtime& runtime, Launcher& launcher, OsProcessesOptions options);
+  ~OsIo();
+  OsIo(const OsIo&) = delete;
+  OsIo& operator=(const OsIo&) = delete;
+
+  // Starts a launcher and the thread; throws std::runtime_error.
+  void begin();
+  // Ends everything and waits for it.
+  void end();
+
+  OsId spawn(Pid owner, OsSpec spec);
+  [[nodiscard]] std::shared_ptr<OsHandle> find(OsId id) const;
+  bool write(OsId id, std::string bytes);
+  void close_stdin(OsId id);
+  void consumed(OsId id, std::size_t bytes);
+  bool signal(OsId id, int signal);
+  void kill(OsId id);
+  void owner_died(Pid owner);
+  [[nodiscard]] OsCounts counts() const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  enum class Source : std::uint8_t { wake, guard, launcher, keeper, in, out, err };
+  enum class Order : std::uint8_t { start, signal, kill, owner_died };
+  struct Command {
+    Order order{};
+    OsId id = 0;
+    int signal = 0;
+    Pid owner{};
+  };
+  struct Keeper {
+    Fd socket;
+    OsId process = 0;  // what it keeps; zero when idle
+  };
+
+  // os_io.cpp: commands, and the loop
+  void command(Command command);
+  void run();
+  void take_commands();
+  void take(const Command& command);
+  void take_event(Source source, std::uint64_t id);
+  [[nodiscard]] int wait_ms() const;
+  bool watch(int fd, std::uint32_t events, Source source, std::uint64_t id);
+  void watch_owner(Pid owner);
+
+  // os_io_keepers.cpp: launchers and keepers
+  void start_waiting();
+  void give(std::uint64_t keeper_id, Keeper& keeper, const std::shared_ptr<OsHandle>& handle);
+  void take_launcher_packets();
+  void take_keeper_packets(std::uint64_t keeper_id);
+  void take_keeper_packet(std::uint64_t keeper_id, Keeper& keeper, Packet& packet);
+  void take_started(Keeper& keeper, Packet& packet);
+  void set_idle(std::uint64_t keeper_id, Keeper& keeper);
+  void drop_keeper(std::uint64_t keeper_id);
+  void launcher_died();
+  void guard_died();
+  void watch_guard();
+  void fail_oldest(const std::string& why);
+  void fail_all_waiting(const std::string& why);
+
+  // os_io_pipes.cpp: pipes, and how a process ends
+  void read_stdout(OsHandle& handle);
+  void read_stderr(OsHandle& handle);
+  void end_stdout(OsHandle& handle);
+  void drain(const std::shared_ptr<OsHandle>& handle, bool now);
+  void finish(const std::shared_ptr<OsHandle>& handle);
+  void fail(const std::shared_ptr<OsHandle>& handle, std::string why);
+  void forget(OsHandle& handle);
+  void finish_overdue();
+
+  Runtime& runtime_;
+  Launcher& launcher_;
+  const OsProcessesOptions options_;
+  Pid owner_watch_;
+  Fd epoll_;
+  Fd wake_;
+  std::atomic<bool> ending_{false};
+  std::thread thread_;
+
+  mutable std::mutex table_mutex_;
+  std::unordered_map<OsId, std::shared_ptr<OsHandle>> table_;  // guarded by table_mutex_
+  std::unordered_set<Pid> owners_;                             // watched; guarded by table_mutex_
+  OsId next_id_ = 1;                                           // guarded by table_mutex_
+  std::mutex commands_mutex_;
+  std::vector<Command> commands_;  // guarded by commands_mutex_
+
+  // The thread's own.
+  Launcher::Line line_;
+  Launcher::Watch guard_;
+  bool guard_wanted_ = false;
+  std::unordered_map<std::uint64_t, Keeper> keepers_;
+  std::vector<std::uint64_t> idle_;
+  std::uint64_t next_keeper_ = 1;
+  std::size_t keepers_asked_ = 0;
+  std::deque<OsId> waiting_;    // for a keeper
+  std::vector<OsId> draining_;  // ended, but their pipes may still bring something
+
+  struct {
+    std::atomic<std::size_t> keepers{0}, idle{0};
+    std::atomic<std::uint64_t> started{0}, failed{0}, exited{0}, launcher_deaths{0}, guard_deaths{0};
+    std::atomic<pid_t> launcher{0};
+  } counts_;
+};
+
+}  // namespace skein::inline v0::launcher

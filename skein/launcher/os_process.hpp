@@ -1,0 +1,66 @@
+// What an OS process is started with, and the messages its owner gets about it. Plain values.
+//
+// An owner sees, in this order: OsStarted or OsStartFailed (then nothing more); OsOutput as it comes; OsOutputEnd once
+// stdout ended; OsExited, last and exactly once.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace skein::inline v0::launcher {
+
+using OsId = std::uint64_t;
+
+// Limits of one OS process; what it starts inherits them, each anew. Zero means none. Never above what the node has.
+struct OsLimits {
+  std::uint64_t memory_bytes = 0;  // RLIMIT_DATA: private writable memory
+  std::uint64_t cpu_seconds = 0;   // SIGXCPU when used up, SIGKILL a second of processor time later
+  std::uint64_t open_files = 0;
+  std::uint64_t file_bytes = 0;  // the largest file it may write
+};
+
+struct OsSpec {
+  std::vector<std::string> argv{};         // a name without a slash is looked for in the PATH of `environment`
+  std::vector<std::string> environment{};  // "K=V", complete: nothing is inherited
+  std::string directory{};                 // empty: the node's own
+  OsLimits limits{};
+  std::size_t stdin_bytes_max = std::size_t{4} << 20U;  // queued, not yet taken by the pipe
+  std::size_t stdout_window = std::size_t{1} << 20U;    // sent to the owner and not consumed()
+  std::size_t stderr_ring = std::size_t{64} << 10U;     // the last bytes kept
+};
+
+struct OsStarted {
+  OsId id = 0;
+  pid_t pid = 0;
+};
+
+struct OsStartFailed {
+  OsId id = 0;
+  std::string why;
+};
+
+struct OsOutput {
+  OsId id = 0;
+  std::string bytes;
+};
+
+struct OsOutputEnd {
+  OsId id = 0;
+};
+
+struct OsExited {
+  OsId id = 0;
+  bool signalled = false;
+  int code = 0;  // the exit code, or the signal
+  std::string stderr_tail;
+  std::uint64_t user_us = 0;  // of it and of those it waited for; zero when launcher_died
+  std::uint64_t system_us = 0;
+  std::uint64_t max_rss_bytes = 0;
+  bool launcher_died = false;  // nobody was left to say how it ended; it was killed
+};
+
+}  // namespace skein::inline v0::launcher

@@ -1,0 +1,31 @@
+#include "skein/launcher/os_processes.hpp"
+
+#include <utility>
+
+#include "skein/launcher/os_io.hpp"
+
+namespace skein::inline v0::launcher {
+
+OsProcesses::OsProcesses(Runtime& runtime, Launcher& launcher, OsProcessesOptions options)
+    : io_(std::make_shared<OsIo>(runtime, launcher, options)) {
+  io_->begin();
+}
+
+OsProcesses::~OsProcesses() { io_->end(); }
+
+OsId OsProcesses::spawn(Pid owner, OsSpec spec) { return io_->spawn(owner, std::move(spec)); }
+bool OsProcesses::write(OsId id, std::string bytes) { return io_->write(id, std::move(bytes)); }
+void OsProcesses::close_stdin(OsId id) { io_->close_stdin(id); }
+void OsProcesses::consumed(OsId id, std::size_t bytes) { io_->consumed(id, bytes); }
+bool OsProcesses::signal(OsId id, int signal) { return io_->signal(id, signal); }
+void OsProcesses::kill(OsId id) { io_->kill(id); }
+OsCounts OsProcesses::counts() const { return io_->counts(); }
+
+std::string OsProcesses::stderr_tail(OsId id) const {
+  const auto handle = io_->find(id);
+  if (handle == nullptr) return {};
+  const std::scoped_lock lock(handle->mutex);
+  return handle->stderr_tail.text();
+}
+
+}  // namespace skein::inline v0::launcher

@@ -1,0 +1,72 @@
+// OsProcesses: the OS processes of a node, seen from the node.
+//
+// Every member may be called from any thread, also from inside a process; none waits, except the destructor. What
+// happens is told to the owner, a process of the runtime, by the messages of os_process.hpp, which get in also when its
+// mailbox is full. How much that can be is limited by stdout_window: an owner that consumes nothing stops the writer.
+//
+// - An OS process whose owner dies is killed, with everything it started.
+// - So is what an OS process leaves behind when it ends: afterwards nothing that it started lives.
+// - A write never blocks: what the pipe does not take is queued, up to stdin_bytes_max.
+// - The destructor kills everything and waits until it is gone; owners are not told.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "skein/launcher/launcher.hpp"
+#include "skein/launcher/os_process.hpp"
+#include "skein/runtime/runtime.hpp"
+
+namespace skein::inline v0::launcher {
+
+class OsIo;
+
+struct OsProcessesOptions {
+  std::size_t processes_max = 4'096;  // started and waiting to be; each takes five descriptors of the node
+  std::size_t idle_keepers_max = 64;  // kept for the next starts
+};
+
+struct OsCounts {
+  std::size_t processes = 0;  // not yet ended, those that wait to be started included
+  std::size_t keepers = 0;
+  std::size_t idle_keepers = 0;
+  std::uint64_t started = 0;
+  std::uint64_t start_failures = 0;
+  std::uint64_t exited = 0;
+  std::uint64_t launcher_deaths = 0;
+  std::uint64_t guard_deaths = 0;
+  pid_t launcher = 0;
+  pid_t guard = 0;
+};
+
+class OsProcesses {
+ public:
+  // Throws std::runtime_error when no launcher can be started; the text says why. Both must outlive this.
+  explicit OsProcesses(Runtime& runtime, Launcher& launcher, OsProcessesOptions options = {});
+  ~OsProcesses();
+  OsProcesses(const OsProcesses&) = delete;
+  OsProcesses& operator=(const OsProcesses&) = delete;
+
+  // OsStarted or OsStartFailed follows.
+  OsId spawn(Pid owner, OsSpec spec);
+  // All or nothing; false when the queue has no room, or nobody can read it any more.
+  [[nodiscard]] bool write(OsId id, std::string bytes);
+  // Closes its stdin once what is queued was taken.
+  void close_stdin(OsId id);
+  // The owner is done with so many bytes of OsOutput.
+  void consumed(OsId id, std::size_t bytes);
+  // To its whole group; false when there is no such process (any more).
+  bool signal(OsId id, int signal);
+  // SIGKILL to it, its group and every descendant. OsExited follows, or OsStartFailed if it was not yet started.
+  void kill(OsId id);
+  // The last bytes it wrote to stderr; empty when it is gone.
+  [[nodiscard]] std::string stderr_tail(OsId id) const;
+  [[nodiscard]] OsCounts counts() const;
+
+ private:
+  std::shared_ptr<OsIo> io_;
+};
+
+}  // namespace skein::inline v0::launcher

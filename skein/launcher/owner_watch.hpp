@@ -1,0 +1,33 @@
+// OwnerWatch: the process that learns of the death of owners, so that their OS processes go with them.
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "skein/launcher/os_io.hpp"
+#include "skein/runtime/self.hpp"
+
+namespace skein::inline v0::launcher {
+
+struct WatchOwner {
+  Pid owner;
+};
+
+class OwnerWatch {
+ public:
+  explicit OwnerWatch(std::weak_ptr<OsIo> io) : io_(std::move(io)) {}
+
+  void handle_info(Self self, Message message) {
+    if (const auto* watch = message.get_if<WatchOwner>()) {
+      // Who asks sees to it that each owner is watched once; it is told by its Pid.
+      [[maybe_unused]] const MonitorRef ref = self.monitor(watch->owner);
+    } else if (const auto* down = message.get_if<Down>()) {
+      if (const auto io = io_.lock()) io->owner_died(down->pid);
+    }
+  }
+
+ private:
+  std::weak_ptr<OsIo> io_;
+};
+
+}  // namespace skein::inline v0::launcher

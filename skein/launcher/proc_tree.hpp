@@ -1,0 +1,39 @@
+// The OS processes below this one, found in /proc, and their end.
+//
+// For the single-threaded processes of the launcher: they are child subreapers, so whatever was started below them
+// stays below them, and they have SIGCHLD blocked. scan_processes() alone may be called by anybody.
+#pragma once
+
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include <functional>
+#include <span>
+#include <vector>
+
+namespace skein::inline v0::launcher {
+
+struct OsEntry {
+  pid_t pid = 0;
+  pid_t parent = 0;
+  pid_t group = 0;
+  char state = '?';  // as /proc says; Z and X are dead
+};
+
+// Whoever was there while it looked; one that came meanwhile may be missing.
+[[nodiscard]] std::vector<OsEntry> scan_processes();
+// Those below `root` in `all`, dead ones included, without the spared and what is below them.
+[[nodiscard]] std::vector<OsEntry> descendants(std::span<const OsEntry> all, pid_t root, std::span<const pid_t> spared);
+
+// Told of each child that was reaped.
+using Reaped = std::function<void(pid_t, int status, const rusage&)>;
+
+// Reaps what is dead; true when this process has no child left at all.
+bool reap(const Reaped& reaped);
+// Stops and then kills every descendant but the spared, again and again, until none lives. Stopping them all first is
+// what keeps those from winning who fork faster than one walk through /proc.
+void kill_descendants(std::span<const pid_t> spared, const Reaped& reaped);
+// Waits for SIGCHLD, at most so long.
+void wait_for_child(long milliseconds);
+
+}  // namespace skein::inline v0::launcher

@@ -1,0 +1,55 @@
+#include "skein/launcher/role.hpp"
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <string_view>
+#include <vector>
+
+namespace skein::inline v0::launcher {
+
+namespace {
+
+constexpr int k_first_free_fd = 3;
+constexpr std::string_view k_oom_score = "500";
+
+void close_all_but(std::vector<int> kept) {
+  std::ranges::sort(kept);
+  auto from = static_cast<unsigned>(k_first_free_fd);
+  for (const int fd : kept) {
+    const auto here = static_cast<unsigned>(fd);
+    if (here > from) ::close_range(from, here - 1, 0);
+    from = std::max(from, here + 1);
+  }
+  ::close_range(from, ~0U, 0);
+}
+
+}  // namespace
+
+void enter_role(const char* name, std::initializer_list<int> kept) {
+  close_all_but(kept);
+  const Fd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  for (int fd = 0; null && fd < k_first_free_fd; ++fd) ::dup2(null.get(), fd);
+  ::setsid();
+  struct sigaction plain = {};
+  plain.sa_handler = SIG_DFL;
+  for (int signal = 1; signal < NSIG; ++signal) ::sigaction(signal, &plain, nullptr);
+  sigset_t all;
+  sigfillset(&all);
+  ::sigprocmask(SIG_SETMASK, &all, nullptr);
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+  ::prctl(PR_SET_NAME, name);
+  ::prctl(PR_SET_PDEATHSIG, 0);
+}
+
+void raise_oom_score() {
+  const Fd file(::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC));
+  if (!file) return;
+  [[maybe_unused]] const ssize_t written = ::write(file.get(), k_oom_score.data(), k_oom_score.size());
+}
+
+}  // namespace skein::inline v0::launcher

@@ -1,0 +1,183 @@
+#include "skein/launcher/start_program.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+namespace skein::inline v0::launcher {
+
+namespace {
+
+constexpr std::size_t k_stack_bytes = std::size_t{256} << 10U;
+constexpr std::string_view k_default_path = "/usr/local/bin:/usr/bin:/bin";
+constexpr int k_not_started = 127;
+
+enum class Step : int { none, orphaned, session, limits, directory, pipes, exec };
+
+// What the new process works with until it is another program. It shares our memory (as after vfork, we stand still
+// meanwhile), so everything is laid out before and it only makes system calls.
+struct Plan {
+  pid_t keeper = 0;
+  const char* directory = nullptr;
+  rlim_t memory = 0, cpu = 0, files = 0, file_bytes = 0;
+  int in = -1, out = -1, err = -1;
+  std::vector<std::string> places;  // where the program may be
+  std::vector<char*> argv, environment;
+  Step failed_step = Step::none;
+  int error = 0;
+};
+
+bool limit(__rlimit_resource resource, rlim_t soft, rlim_t hard) {
+  rlimit now{};
+  if (::getrlimit(resource, &now) != 0) return false;
+  const rlimit wanted{std::min(soft, now.rlim_max), std::min(hard, now.rlim_max)};
+  return ::setrlimit(resource, &wanted) == 0;
+}
+
+bool set_limits(const Plan& plan) {
+  return limit(RLIMIT_CORE, 0, 0) && (plan.memory == 0 || limit(RLIMIT_DATA, plan.memory, plan.memory)) &&
+         (plan.cpu == 0 || limit(RLIMIT_CPU, plan.cpu, plan.cpu + 1)) &&
+         (plan.files == 0 || limit(RLIMIT_NOFILE, plan.files, plan.files)) &&
+         (plan.file_bytes == 0 || limit(RLIMIT_FSIZE, plan.file_bytes, plan.file_bytes));
+}
+
+// Like execvp: a place without such a file is passed over, one we may not run is remembered.
+int try_places(Plan& plan) {
+  int error = ENOENT;
+  for (const std::string& place : plan.places) {
+    ::execve(place.c_str(), plan.argv.data(), plan.environment.data());
+    if (errno == EACCES) {
+      error = EACCES;
+    } else if (errno != ENOENT && errno != ENOTDIR) {
+      return errno;
+    }
+  }
+  return error;
+}
+
+Step become(Plan& plan) {
+  if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || ::getppid() != plan.keeper) return Step::orphaned;
+  if (::setsid() < 0) return Step::session;
+  if (!set_limits(plan)) return Step::limits;
+  if (plan.directory != nullptr && ::chdir(plan.directory) != 0) return Step::directory;
+  if (::dup2(plan.in, 0) < 0 || ::dup2(plan.out, 1) < 0 || ::dup2(plan.err, 2) < 0) return Step::pipes;
+  sigset_t none;
+  sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  errno = try_places(plan);
+  return Step::exec;
+}
+
+int child_main(void* argument) {
+  auto& plan = *static_cast<Plan*>(argument);
+  plan.failed_step = become(plan);
+  plan.error = errno;
+  ::_exit(k_not_started);
+}
+
+std::vector<std::string> places_of(const OsSpec& spec) {
+  const std::string& name = spec.argv.front();
+  if (name.find('/') != std::string::npos) return {name};
+  std::string_view path = k_default_path;
+  for (const std::string& each : spec.environment) {
+    if (each.starts_with("PATH=")) path = std::string_view(each).substr(5);
+  }
+  std::vector<std::string> places;
+  while (!path.empty()) {
+    const std::size_t colon = std::min(path.find(':'), path.size());
+    const std::string_view folder = path.substr(0, colon);
+    places.push_back(fmt::format("{}/{}", folder.empty() ? "." : folder, name));
+    path.remove_prefix(std::min(colon + 1, path.size()));
+  }
+  return places;
+}
+
+std::vector<char*> pointers(const std::vector<std::string>& strings) {
+  std::vector<char*> out;
+  for (const std::string& each : strings) out.push_back(const_cast<char*>(each.c_str()));
+  out.push_back(nullptr);
+  return out;
+}
+
+// One pipe of the program; `ours` is the end that the node gets.
+bool make_pipe(Fd& ours, Fd& theirs, bool program_reads) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return false;
+  theirs.reset(ends[program_reads ? 0 : 1]);
+  ours.reset(ends[program_reads ? 1 : 0]);
+  return ::fcntl(ours.get(), F_SETFL, O_NONBLOCK) == 0;
+}
+
+std::string failure(const OsSpec& spec, Step step, int error) {
+  const char* text = std::strerror(error);
+  switch (step) {
+    case Step::directory:
+      return fmt::format("cannot start '{}': its working directory '{}': {}", spec.argv[0], spec.directory, text);
+    case Step::limits:
+      return fmt::format("cannot start '{}': its limits cannot be set: {}", spec.argv[0], text);
+    case Step::exec:
+      return fmt::format("cannot start '{}': {}", spec.argv[0], text);
+    default:
+      return fmt::format("cannot start '{}': step {} failed: {}", spec.argv[0], static_cast<int>(step), text);
+  }
+}
+
+void* child_stack() {
+  static void* const stack = ::mmap(nullptr, k_stack_bytes, PROT_READ | PROT_WRITE,
+                                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
+  return stack;
+}
+
+}  // namespace
+
+std::expected<Program, std::string> start_program(const OsSpec& spec) {
+  Program program;
+  Fd in;
+  Fd out;
+  Fd err;
+  if (!make_pipe(program.stdin_end, in, true) || !make_pipe(program.stdout_end, out, false) ||
+      !make_pipe(program.stderr_end, err, false)) {
+    return std::unexpected(fmt::format("cannot start '{}': no pipe: {}", spec.argv[0], std::strerror(errno)));
+  }
+  Plan plan{.keeper = ::getpid(),
+            .directory = spec.directory.empty() ? nullptr : spec.directory.c_str(),
+            .memory = spec.limits.memory_bytes,
+            .cpu = spec.limits.cpu_seconds,
+            .files = spec.limits.open_files,
+            .file_bytes = spec.limits.file_bytes,
+            .in = in.get(),
+            .out = out.get(),
+            .err = err.get(),
+            .places = places_of(spec),
+            .argv = pointers(spec.argv),
+            .environment = pointers(spec.environment)};
+  void* stack = child_stack();
+  if (stack == MAP_FAILED) return std::unexpected("cannot start anything: no memory for a stack");
+  int pidfd = -1;
+  // Not fork: copying the page tables costs more than the rest of a start.
+  program.pid = ::clone(&child_main, static_cast<char*>(stack) + k_stack_bytes,
+                        CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD, &plan, &pidfd);
+  if (program.pid < 0) {
+    return std::unexpected(fmt::format("cannot start '{}': no process: {}", spec.argv[0], std::strerror(errno)));
+  }
+  program.pidfd.reset(pidfd);
+  if (plan.failed_step != Step::none) {
+    ::waitpid(program.pid, nullptr, 0);
+    return std::unexpected(failure(spec, plan.failed_step, plan.error));
+  }
+  return program;
+}
+
+}  // namespace skein::inline v0::launcher

@@ -1,0 +1,29 @@
+// Starts one OS process as its spec says. For the keeper: single-threaded, signals blocked, every descriptor it holds
+// close-on-exec, 0 to 2 on /dev/null.
+//
+// The new process has its own session and group, the limits, directory and environment of the spec, no signal blocked
+// or ignored, nothing open but its three pipes, and is killed by the kernel when the keeper dies.
+#pragma once
+
+#include <sys/types.h>
+
+#include <expected>
+#include <string>
+
+#include "skein/launcher/fd.hpp"
+#include "skein/launcher/os_process.hpp"
+
+namespace skein::inline v0::launcher {
+
+struct Program {
+  pid_t pid = 0;
+  Fd pidfd;
+  Fd stdin_end;  // the node's ends of its pipes, non-blocking
+  Fd stdout_end;
+  Fd stderr_end;
+};
+
+// An error says which step failed, on what, and the errno text.
+[[nodiscard]] std::expected<Program, std::string> start_program(const OsSpec& spec);
+
+}  // namespace skein::inline v0::launcher

@@ -1,0 +1,144 @@
+#include "skein/launcher/wire.hpp"
+
+#include <sys/socket.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+#include "skein/base/bytes.hpp"
+
+namespace skein::inline v0::launcher {
+
+namespace {
+
+constexpr std::size_t k_control_bytes = CMSG_SPACE(sizeof(int) * k_packet_fds_max);
+
+void take_fds(msghdr& header, Packet& packet) {
+  for (cmsghdr* each = CMSG_FIRSTHDR(&header); each != nullptr; each = CMSG_NXTHDR(&header, each)) {
+    if (each->cmsg_level != SOL_SOCKET || each->cmsg_type != SCM_RIGHTS) continue;
+    const std::size_t count = (each->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (std::size_t i = 0; i < count; ++i) {
+      int fd = -1;
+      std::memcpy(&fd, CMSG_DATA(each) + (i * sizeof(int)), sizeof fd);
+      packet.fds.emplace_back(fd);
+    }
+  }
+  packet.fds_lost = (header.msg_flags & MSG_CTRUNC) != 0;
+}
+
+}  // namespace
+
+std::expected<std::pair<Fd, Fd>, int> packet_pair() {
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return std::unexpected(errno);
+  return std::pair(Fd(ends[0]), Fd(ends[1]));
+}
+
+bool send_packet(int socket, Kind kind, std::string_view body, std::span<const int> fds, bool wait) {
+  auto tag = static_cast<std::uint8_t>(kind);
+  std::array<iovec, 2> parts{{{&tag, 1}, {const_cast<char*>(body.data()), body.size()}}};
+  alignas(cmsghdr) std::array<char, k_control_bytes> control{};
+  msghdr header{};
+  header.msg_iov = parts.data();
+  header.msg_iovlen = parts.size();
+  if (!fds.empty()) {
+    header.msg_control = control.data();
+    header.msg_controllen = CMSG_SPACE(fds.size_bytes());
+    cmsghdr* rights = CMSG_FIRSTHDR(&header);
+    rights->cmsg_level = SOL_SOCKET;
+    rights->cmsg_type = SCM_RIGHTS;
+    rights->cmsg_len = CMSG_LEN(fds.size_bytes());
+    std::memcpy(CMSG_DATA(rights), fds.data(), fds.size_bytes());
+  }
+  ssize_t sent = 0;
+  do {
+    sent = ::sendmsg(socket, &header, MSG_NOSIGNAL | (wait ? 0 : MSG_DONTWAIT));
+  } while (sent < 0 && errno == EINTR);
+  return sent >= 0;
+}
+
+Got receive_packet(int socket, Packet& packet, bool wait) {
+  // Not cleared: most packets are small, and every keeper has one of these.
+  thread_local const auto buffer = std::make_unique_for_overwrite<char[]>(k_packet_bytes_max);
+  packet = {};
+  iovec part{buffer.get(), k_packet_bytes_max};
+  alignas(cmsghdr) std::array<char, k_control_bytes> control{};
+  msghdr header{};
+  header.msg_iov = &part;
+  header.msg_iovlen = 1;
+  header.msg_control = control.data();
+  header.msg_controllen = control.size();
+  ssize_t got = 0;
+  do {
+    got = ::recvmsg(socket, &header, MSG_CMSG_CLOEXEC | (wait ? 0 : MSG_DONTWAIT));
+  } while (got < 0 && errno == EINTR);
+  if (got < 0) return errno == EAGAIN || errno == EWOULDBLOCK ? Got::nothing : Got::closed;
+  take_fds(header, packet);
+  if (got == 0) return Got::closed;
+  packet.kind = static_cast<Kind>(buffer[0]);
+  packet.body = std::string_view(buffer.get() + 1, static_cast<std::size_t>(got) - 1);
+  return Got::packet;
+}
+
+std::string encode_number(std::uint32_t number) {
+  std::string out;
+  ByteWriter(out).u32(number);
+  return out;
+}
+
+std::uint32_t decode_number(std::string_view body) { return ByteReader(body).u32(); }
+
+std::string encode_failure(std::string_view why) { return std::string(why.substr(0, k_spec_bytes_max)); }
+
+std::string encode_exit(const ExitNote& note) {
+  std::string out;
+  ByteWriter writer(out);
+  writer.u32(static_cast<std::uint32_t>(note.status));
+  writer.u8(note.clean ? 1 : 0);
+  writer.u64(note.user_us);
+  writer.u64(note.system_us);
+  writer.u64(note.max_rss_bytes);
+  return out;
+}
+
+ExitNote decode_exit(std::string_view body) {
+  ByteReader reader(body);
+  ExitNote note;
+  note.status = static_cast<int>(reader.u32());
+  note.clean = reader.u8() != 0;
+  note.user_us = reader.u64();
+  note.system_us = reader.u64();
+  note.max_rss_bytes = reader.u64();
+  return note;
+}
+
+std::string encode_spec(const OsSpec& spec) {
+  std::string out;
+  ByteWriter writer(out);
+  writer.u64(spec.limits.memory_bytes);
+  writer.u64(spec.limits.cpu_seconds);
+  writer.u64(spec.limits.open_files);
+  writer.u64(spec.limits.file_bytes);
+  writer.blob(spec.directory);
+  writer.u32(static_cast<std::uint32_t>(spec.argv.size()));
+  for (const std::string& each : spec.argv) writer.blob(each);
+  writer.u32(static_cast<std::uint32_t>(spec.environment.size()));
+  for (const std::string& each : spec.environment) writer.blob(each);
+  return out;
+}
+
+bool decode_spec(std::string_view body, OsSpec& spec) {
+  ByteReader reader(body);
+  spec.limits.memory_bytes = reader.u64();
+  spec.limits.cpu_seconds = reader.u64();
+  spec.limits.open_files = reader.u64();
+  spec.limits.file_bytes = reader.u64();
+  spec.directory = reader.blob();
+  for (std::uint32_t n = reader.u32(); n > 0 && reader.ok(); --n) spec.argv.emplace_back(reader.blob());
+  for (std::uint32_t n = reader.u32(); n > 0 && reader.ok(); --n) spec.environment.emplace_back(reader.blob());
+  return reader.done() && !spec.argv.empty();
+}
+
+}  // namespace skein::inline v0::launcher
