@@ -1,7 +1,7 @@
 #include "skein/launcher/os_processes.hpp"
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -265,6 +265,26 @@ TEST(OsProcesses, has_a_limit_on_their_number) {
   world.processes.kill(one);
   EXPECT_TRUE(eventually([&] { return world.processes.counts().processes == 1; }));
   EXPECT_EQ(world.after_exit(world.start(shell("echo fine"))).output, "fine\n");
+}
+
+TEST(OsProcesses, says_so_when_descriptors_run_out_and_goes_on_afterwards) {
+  // Without an idle keeper its connection finds no room, with one the pipes do not.
+  for (const std::size_t idle : {std::size_t{0}, std::size_t{4}}) {
+    World world({.idle_keepers_max = idle});
+    const OsId first = world.start(shell("exit 0"));
+    EXPECT_EQ(world.after_exit(first).exits, 1);
+    rlimit before{};
+    ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+    const int lowest_free = ::dup(STDERR_FILENO);
+    ::close(lowest_free);
+    const rlimit few{static_cast<rlim_t>(lowest_free) + (idle == 0 ? 0 : 2), before.rlim_max};
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+    const Story starved = world.after_exit(world.start(shell("sleep 98770.1")));
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+    EXPECT_NE(starved.failed.find("no file descriptors left in the node"), std::string::npos) << starved.failed;
+    EXPECT_EQ(world.after_exit(world.start(shell("echo fine"))).output, "fine\n");
+    EXPECT_TRUE(eventually([] { return marked("98770.").empty(); }, seconds(5)));
+  }
 }
 
 TEST(OsProcesses, enforces_its_limits) {
