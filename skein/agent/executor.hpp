@@ -65,7 +65,7 @@ class Executor {
 
   // Called once. The host outlives the executor; it is told ready() from here or later.
   virtual void start(ExecutorHost& host) = 0;
-  // The order stays valid until its answer.
+  // The order is valid during the call; copy what is needed later.
   virtual void run(const dispatch::Order& order) = 0;
   // What runs is to end. With StopReason::yield only if that is easily done: it may go on and need not answer.
   virtual void stop(dispatch::TaskRef ref, dispatch::StopReason why) = 0;

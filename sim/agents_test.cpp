@@ -1,0 +1,458 @@
+// Agents as OS processes that behave badly, over the whole stack: what becomes of their task, and is the node well,
+// with no OS process and no descriptor left, afterwards. And those under examples/agents, which behave well.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+
+#include "sim/agent_host.hpp"
+#include "skein/base/test_files.hpp"
+#include "skein/runtime/testing.hpp"
+
+namespace skein::sim {
+namespace {
+
+using namespace std::chrono_literals;
+using agent::OsExecutorOptions;
+using ledger::State;
+using testing::HasSubstr;
+using tests::eventually;
+using Kind = AgentHost::Kind;
+
+// Before any thread of any test.
+const launcher::Launcher& k_forked_early = launcher::Launcher::fork_early();
+
+// What every agent here begins with: `send` and `tasks`.
+constexpr const char* k_prelude = R"(
+import json, os, signal, subprocess, sys, time
+def raw(data):
+    sys.stdout.buffer.write(data); sys.stdout.buffer.flush()
+def send(**message):
+    raw((json.dumps(message) + "\n").encode())
+def tasks():
+    send(type="hello", protocol=1)
+    for line in sys.stdin:
+        message = json.loads(line)
+        if message["type"] == "task":
+            yield message
+        elif message["type"] == "shutdown":
+            return
+def done(task, result="done"):
+    send(type="result", task=task["task"], fence=task["fence"], result=result)
+)";
+
+std::size_t open_descriptors() {
+  return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}));
+}
+
+bool has_program(const std::string& name) {
+  return std::system(("command -v " + name + " >/dev/null 2>&1").c_str()) == 0;
+}
+
+class BadAgents : public testing::Test {
+ protected:
+  BadAgents() {
+    if (!has_program("python3")) no_python_ = true;
+  }
+  void SetUp() override {
+    if (no_python_) GTEST_SKIP() << "python3 is not installed";
+    host_ = std::make_unique<AgentHost>();
+    ASSERT_TRUE(host_->is_healthy());
+    descriptors_ = open_descriptors();
+  }
+  void TearDown() override {
+    if (!host_) return;
+    EXPECT_TRUE(host_->is_healthy()) << "the node suffered";
+    for (const auto& id : agents_) host_->stop_agent(id);
+    EXPECT_TRUE(eventually([&] { return host_->os_processes().empty(); })) << "OS processes are left";
+    EXPECT_TRUE(eventually([&] { return open_descriptors() <= descriptors_ + 2 * host_->counts().keepers; }))
+        << open_descriptors() << " descriptors, " << descriptors_ << " before";
+    host_.reset();
+  }
+
+  void start(const std::string& id, const std::string& program, OsExecutorOptions options = {}) {
+    options.command = {"python3", "-c", k_prelude + program};
+    host_->start_agent(id, Kind::stdio, "work", std::move(options));
+    agents_.push_back(id);
+  }
+  void start_command(const std::string& id, const std::string& shell, OsExecutorOptions options = {}) {
+    options.command = {"/bin/sh", "-c", shell};
+    host_->start_agent(id, Kind::command, "work", std::move(options));
+    agents_.push_back(id);
+  }
+  // One that does what it should.
+  void start_good(const std::string& id) {
+    start(id, "for task in tasks(): done(task, 'by " + id + "')\n");
+    ASSERT_TRUE(host_->wait_connected(id));
+  }
+  ledger::TaskId submit(std::chrono::milliseconds timeout = {}, std::uint32_t attempts = 4) {
+    operations::SubmitRequest request;
+    request.type = "work";
+    request.params = R"({"a":1.50})";
+    request.timeout = timeout;
+    request.attempts = attempts;
+    return host_->submit(std::move(request));
+  }
+  // The bad one gets the task, and after it a good one is there to finish it.
+  operations::TaskStatus bad_then_good(std::chrono::milliseconds timeout = {}) {
+    EXPECT_TRUE(host_->wait_connected("bad"));
+    // It is restarted at once and may get the task again before the good one is up.
+    const auto id = submit(timeout, 50);
+    EXPECT_TRUE(eventually([&] { return host_->status(id).task.deliveries > 0; }));
+    start_good("good");
+    return host_->wait(id);
+  }
+  void expect_done_by_good(const operations::TaskStatus& status) {
+    ASSERT_EQ(status.task.state, State::completed) << (status.finished ? status.finished->message : "not finished");
+    EXPECT_EQ(ledger::view_of(status.finished->result), "\"by good\"");
+  }
+  bool is_idle(const std::string& id) {
+    const auto now = host_->state(id);
+    return now && now->status == agent::AgentStatus::idle;
+  }
+  bool has_crashed_with(const std::string& words) {
+    return eventually([&] {
+      const auto all = host_->crashes();
+      return std::any_of(all.begin(), all.end(),
+                         [&](const auto& each) { return each.find(words) != std::string::npos; });
+    });
+  }
+
+  std::unique_ptr<AgentHost> host_;
+  std::vector<std::string> agents_;
+  std::size_t descriptors_ = 0;
+  bool no_python_ = false;
+};
+
+TEST_F(BadAgents, sigkill_in_the_middle_of_a_task_lets_it_finish_on_another_agent_at_once) {
+  start("bad", "for task in tasks(): time.sleep(100)\n");
+  ASSERT_TRUE(host_->wait_connected("bad"));
+  const auto id = submit();
+  ASSERT_TRUE(eventually([&] { return host_->status(id).task.state == State::executing; }));
+  const auto victims = host_->os_processes();
+  ASSERT_EQ(victims.size(), 1U);
+  start_good("good");
+  const auto killed_at = std::chrono::steady_clock::now();
+  ASSERT_EQ(::kill(victims.front(), SIGKILL), 0);
+  const auto status = host_->wait(id);
+  const auto took = std::chrono::steady_clock::now() - killed_at;
+  expect_done_by_good(status);
+  EXPECT_EQ(status.task.attempts, 1U) << "a crash costs an attempt";
+  EXPECT_LT(took, 1s * tests::k_patience);
+  EXPECT_TRUE(has_crashed_with("SIGKILL (9)"));
+}
+
+TEST_F(BadAgents, a_command_that_is_killed_costs_an_attempt_and_goes_to_another_agent) {
+  start_command("bad", "sleep 100");
+  ASSERT_TRUE(host_->wait_connected("bad"));
+  const auto id = submit();
+  ASSERT_TRUE(eventually([&] { return !host_->os_processes().empty(); }));
+  const auto victims = host_->os_processes();
+  start_good("good");
+  ASSERT_EQ(::kill(victims.front(), SIGKILL), 0);
+  const auto status = host_->wait(id);
+  expect_done_by_good(status);
+  EXPECT_EQ(status.task.attempts, 1U);
+}
+
+TEST_F(BadAgents, flooding_stdout_is_slowed_down_and_harms_nobody) {
+  OsExecutorOptions options;
+  options.output_per_beat = 4ULL << 20U;
+  start("bad", R"(
+for task in tasks():
+    line = (json.dumps({"type": "progress", "task": task["task"], "mark": "x" * 1000}) + "\n").encode() * 100
+    try:
+        while True: raw(line)
+    except BrokenPipeError:
+        pass
+)",
+        options);
+  const auto id = [&] {
+    EXPECT_TRUE(host_->wait_connected("bad"));
+    return submit(2s, 1);
+  }();
+  ASSERT_TRUE(eventually([&] { return host_->status(id).task.state == State::executing; }));
+  EXPECT_TRUE(host_->is_healthy()) << "while it floods";
+  const auto status = host_->wait(id);
+  EXPECT_EQ(status.task.state, State::failed);
+  EXPECT_EQ(status.task.history->front().error, ledger::ErrorClass::timeout);
+}
+
+TEST_F(BadAgents, flooding_with_what_is_no_message_is_a_crash) {
+  start("bad", "for task in tasks():\n    while True: raw(b'y\\n' * 10000)\n");
+  expect_done_by_good(bad_then_good());
+  EXPECT_TRUE(has_crashed_with("breaks the protocol"));
+}
+
+TEST_F(BadAgents, one_that_never_reads_stdin_times_out_and_is_replaced) {
+  OsExecutorOptions options;
+  options.term_after = 100ms;
+  start("bad", "send(type='hello', protocol=1)\ntime.sleep(1000)\n", options);
+  ASSERT_TRUE(host_->wait_connected("bad"));
+  const Pid before = host_->agent("bad");
+  const auto id = submit(300ms, 1);
+  const auto status = host_->wait(id);
+  EXPECT_EQ(status.task.state, State::failed);
+  EXPECT_EQ(status.task.history->front().error, ledger::ErrorClass::timeout);
+  EXPECT_TRUE(eventually([&] { return is_idle("bad"); }));
+  EXPECT_EQ(host_->agent("bad"), before) << "what was stopped on purpose is no crash of the agent";
+}
+
+TEST_F(BadAgents, half_a_line_and_then_nothing_times_out_and_the_next_attempt_succeeds_elsewhere) {
+  OsExecutorOptions options;
+  options.term_after = 100ms;
+  start("bad", "for task in tasks():\n    raw(b'{\"type\":\"res')\n    time.sleep(1000)\n", options);
+  expect_done_by_good(bad_then_good(400ms));
+}
+
+TEST_F(BadAgents, a_grandchild_that_would_outlive_its_agent_is_killed_with_it) {
+  start("bad", R"(
+for task in tasks():
+    subprocess.Popen(["setsid", "sleep", "1000"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    time.sleep(0.2)
+    os._exit(3)
+)");
+  expect_done_by_good(bad_then_good());
+  EXPECT_TRUE(has_crashed_with("exit code 3"));
+}
+
+TEST_F(BadAgents, a_command_whose_grandchild_holds_stdout_open_still_ends) {
+  start_command("bad", "setsid sleep 1000 & echo 7");
+  ASSERT_TRUE(host_->wait_connected("bad"));
+  const auto status = host_->wait(submit());
+  ASSERT_EQ(status.task.state, State::completed);
+  EXPECT_EQ(ledger::view_of(status.finished->result), "7");
+}
+
+TEST_F(BadAgents, one_that_ignores_sigterm_is_killed) {
+  OsExecutorOptions options;
+  options.term_after = 50ms;
+  options.kill_after = 100ms;
+  start("bad", "signal.signal(signal.SIGTERM, signal.SIG_IGN)\nfor task in tasks(): time.sleep(1000)\n", options);
+  ASSERT_TRUE(host_->wait_connected("bad"));
+  const auto id = submit();
+  ASSERT_TRUE(eventually([&] { return host_->status(id).task.state == State::executing; }));
+  const auto before = host_->os_processes();
+  host_->cancel(id);
+  EXPECT_EQ(host_->wait(id).task.state, State::cancelled);
+  EXPECT_TRUE(eventually([&] { return ::kill(before.front(), 0) != 0; })) << "it lives on";
+  EXPECT_TRUE(eventually([&] { return is_idle("bad"); }));
+}
+
+TEST_F(BadAgents, exit_code_0_without_a_result_is_a_crash_of_a_stdio_agent) {
+  start("bad", "for task in tasks(): os._exit(0)\n");
+  const auto status = bad_then_good();
+  expect_done_by_good(status);
+  EXPECT_TRUE(has_crashed_with("exit code 0"));
+}
+
+TEST_F(BadAgents, exit_code_0_without_output_completes_a_command_without_a_result) {
+  start_command("bad", "true");
+  ASSERT_TRUE(host_->wait_connected("bad"));
+  const auto status = host_->wait(submit());
+  ASSERT_EQ(status.task.state, State::completed);
+  EXPECT_EQ(ledger::view_of(status.finished->result), "");
+}
+
+TEST_F(BadAgents, answering_a_task_it_was_not_given_is_a_crash) {
+  start("bad", R"(
+for task in tasks():
+    send(type="result", task="01900000-0000-7000-8000-000000000099", result=1)
+    time.sleep(1000)
+)");
+  expect_done_by_good(bad_then_good());
+  EXPECT_TRUE(has_crashed_with("which it was not given"));
+}
+
+TEST_F(BadAgents, invalid_utf8_is_a_crash) {
+  start("bad", R"(
+for task in tasks():
+    raw(b'{"type":"result","task":"' + task["task"].encode() + b'","result":"\xff"}\n')
+    time.sleep(1000)
+)");
+  expect_done_by_good(bad_then_good());
+  EXPECT_TRUE(has_crashed_with("no JSON"));
+}
+
+TEST_F(BadAgents, a_line_of_100_megabytes_is_cut_off_early) {
+  start("bad", R"(
+for task in tasks():
+    try:
+        for i in range(100): raw(b"x" * 1000000)
+    except BrokenPipeError:
+        pass
+    time.sleep(1000)
+)");
+  expect_done_by_good(bad_then_good());
+  EXPECT_TRUE(has_crashed_with("a line of more than 1048576 bytes"));
+}
+
+TEST_F(BadAgents, deep_json_is_a_crash) {
+  start("bad", R"(
+for task in tasks():
+    raw(b'{"type":"result","task":"' + task["task"].encode() + b'","result":' + b"[" * 1000 + b"]" * 1000 + b"}\n")
+    time.sleep(1000)
+)");
+  expect_done_by_good(bad_then_good());
+  EXPECT_TRUE(has_crashed_with("breaks the protocol"));
+}
+
+TEST_F(BadAgents, no_hello_in_time_is_a_crash) {
+  OsExecutorOptions options;
+  options.hello_timeout = 200ms;
+  start("bad", "time.sleep(1000)\n", options);
+  EXPECT_TRUE(has_crashed_with("not said hello in time"));
+}
+
+TEST_F(BadAgents, a_hello_of_another_protocol_is_a_crash) {
+  start("bad", "send(type='hello', protocol=2)\ntime.sleep(1000)\n");
+  EXPECT_TRUE(has_crashed_with("it speaks protocol 2, this node speaks 1"));
+}
+
+TEST_F(BadAgents, a_stdio_program_that_is_not_there_is_a_crash) {
+  OsExecutorOptions options;
+  options.command = {"/no/such/program"};
+  host_->start_agent("bad", Kind::stdio, "work", options);
+  agents_.push_back("bad");
+  EXPECT_TRUE(has_crashed_with("cannot start '/no/such/program'"));
+}
+
+TEST_F(BadAgents, one_that_falls_silent_is_killed_when_a_heartbeat_is_wanted) {
+  OsExecutorOptions options;
+  options.heartbeat_timeout = 300ms;
+  start("bad", "for task in tasks(): time.sleep(1000)\n", options);
+  expect_done_by_good(bad_then_good());
+  EXPECT_TRUE(has_crashed_with("heartbeat_timeout"));
+}
+
+TEST_F(BadAgents, a_command_fails_by_its_exit_code_and_says_why) {
+  start_command("bad", "echo 'no such thing' >&2; exit 65");
+  ASSERT_TRUE(host_->wait_connected("bad"));
+  const auto status = host_->wait(submit());
+  EXPECT_EQ(status.task.state, State::failed);
+  EXPECT_EQ(status.finished->ending, ledger::Ending::permanent_error);
+  EXPECT_EQ(status.finished->message, "exit code 65: no such thing");
+}
+
+TEST_F(BadAgents, a_command_whose_output_is_no_json_or_too_much_fails_for_good) {
+  start_command("bad", "echo some text");
+  ASSERT_TRUE(host_->wait_connected("bad"));
+  auto status = host_->wait(submit());
+  EXPECT_EQ(status.task.state, State::failed);
+  EXPECT_THAT(status.finished->message, HasSubstr("its output is no JSON"));
+  host_->stop_agent("bad");
+  start_command("worse", "yes");
+  ASSERT_TRUE(host_->wait_connected("worse"));
+  status = host_->wait(submit());
+  EXPECT_EQ(status.task.state, State::failed);
+  EXPECT_THAT(status.finished->message, HasSubstr("more than the 1048576 bytes"));
+}
+
+TEST_F(BadAgents, a_command_that_cannot_be_started_fails_and_says_why) {
+  OsExecutorOptions options;
+  options.command = {"/no/such/program"};
+  host_->start_agent("bad", Kind::command, "work", options);
+  agents_.push_back("bad");
+  ASSERT_TRUE(host_->wait_connected("bad"));
+  const auto status = host_->wait(submit({}, 1));
+  EXPECT_EQ(status.task.state, State::failed);
+  EXPECT_THAT(status.finished->message, HasSubstr("cannot start '/no/such/program'"));
+}
+
+TEST_F(BadAgents, a_command_gets_its_task_in_the_environment_and_nothing_of_the_nodes_own) {
+  ::setenv("SKEIN_TEST_SECRET", "do not tell", 1);
+  start_command("bad",
+                R"(read -r params; printf '{"params":%s,"id":"%s","attempt":%s,"fence":%s,"trace":"%s","secret":"%s"}')"
+                R"( "$params" "$SKEIN_TASK_ID" "$SKEIN_ATTEMPT" "$SKEIN_FENCE" "$TRACEPARENT" "$SKEIN_TEST_SECRET")");
+  ASSERT_TRUE(host_->wait_connected("bad"));
+  operations::SubmitRequest request;
+  request.type = "work";
+  request.params = "{\n\"a\":1.50}";
+  request.trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+  const auto id = host_->submit(request);
+  const auto status = host_->wait(id);
+  ASSERT_EQ(status.task.state, State::completed) << status.finished->message;
+  EXPECT_EQ(ledger::view_of(status.finished->result),
+            R"({"params":{ "a":1.50},"id":")" + id.text() + R"(","attempt":1,"fence":)" +
+                std::to_string(status.task.fence) + R"(,"trace":")" + request.trace + R"(","secret":""})");
+}
+
+TEST_F(BadAgents, a_running_command_that_is_cancelled_dies_with_its_children) {
+  start_command("bad", "sleep 1000 & sleep 1000 & wait");
+  ASSERT_TRUE(host_->wait_connected("bad"));
+  const auto id = submit();
+  ASSERT_TRUE(eventually([&] { return host_->os_processes().size() >= 3; }));
+  host_->cancel(id);
+  EXPECT_TRUE(eventually([&] { return host_->os_processes().empty(); }));
+  EXPECT_TRUE(eventually([&] { return is_idle("bad"); }));
+}
+
+class ExampleAgents : public BadAgents {
+ protected:
+  void start_example(const std::string& capability, const std::string& file, Kind kind = Kind::stdio) {
+    OsExecutorOptions options;
+    options.command = {
+        (test_fixture("").parent_path().parent_path().parent_path() / "examples/agents" / file).string()};
+    host_->start_agent("example", kind, capability, std::move(options));
+    agents_.emplace_back("example");
+    ASSERT_TRUE(host_->wait_connected("example"));
+  }
+  std::string result(const std::string& type, const std::string& params) {
+    const auto status = host_->wait(host_->submit(type, params));
+    if (!status.finished) return "not finished";
+    if (status.task.state != State::completed) return "failed: " + status.finished->message;
+    return std::string(ledger::view_of(status.finished->result));
+  }
+};
+
+TEST_F(ExampleAgents, word_count_in_python) {
+  start_example("word_count", "word_count.py");
+  EXPECT_THAT(result("word_count", R"({"text":"to be or not to be"})"), HasSubstr(R"("words": 6, "distinct": 4)"));
+  EXPECT_THAT(result("word_count", "{}"), HasSubstr("failed: bad params"));
+}
+
+TEST_F(ExampleAgents, countdown_in_python_goes_on_where_an_earlier_attempt_stopped) {
+  start_example("countdown", "countdown.py");
+  const auto id = host_->submit("countdown", R"({"steps":60})");
+  ASSERT_TRUE(eventually([&] { return host_->status(id).task.mark != nullptr; }));
+  ::kill(host_->os_processes().front(), SIGKILL);
+  const auto status = host_->wait(id);
+  ASSERT_EQ(status.task.state, State::completed) << status.finished->message;
+  EXPECT_THAT(std::string(ledger::view_of(status.finished->result)), HasSubstr(R"("steps": 60, "resumed_at": )"));
+  EXPECT_THAT(std::string(ledger::view_of(status.finished->result)), testing::Not(HasSubstr(R"("resumed_at": 0)")));
+}
+
+TEST_F(ExampleAgents, countdown_in_python_stops_when_it_is_cancelled_and_lives_on) {
+  start_example("countdown", "countdown.py");
+  const auto id = host_->submit("countdown", R"({"steps":1000})");
+  ASSERT_TRUE(eventually([&] { return host_->status(id).task.state == State::executing; }));
+  const auto before = host_->os_processes();
+  host_->cancel(id);
+  EXPECT_EQ(result("countdown", R"({"steps":1})"), R"({"steps": 1, "resumed_at": 0})");
+  EXPECT_EQ(host_->os_processes(), before) << "it was killed though it did as asked";
+}
+
+TEST_F(ExampleAgents, upper_in_shell) {
+  start_example("upper", "upper.sh");
+  EXPECT_EQ(result("upper", "\"make it loud\""), "\"MAKE IT LOUD\"");
+}
+
+TEST_F(ExampleAgents, summarize_in_javascript) {
+  if (!has_program("node")) GTEST_SKIP() << "node is not installed";
+  start_example("summarize", "summarize.js");
+  EXPECT_EQ(result("summarize", R"({"numbers":[1,2,6]})"), R"({"count":3,"sum":9,"mean":3})");
+  EXPECT_THAT(result("summarize", R"({"numbers":1})"), HasSubstr("failed: params.numbers"));
+}
+
+TEST_F(ExampleAgents, line_count_in_shell_as_a_command) {
+  start_example("lines", "line_count.sh", Kind::command);
+  EXPECT_THAT(result("lines", R"({"path":"/etc/passwd"})"), HasSubstr(R"({"path":"/etc/passwd","lines":)"));
+  EXPECT_THAT(result("lines", "{}"), HasSubstr("failed: exit code 65: params need"));
+}
+
+}  // namespace
+}  // namespace skein::sim

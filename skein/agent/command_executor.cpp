@@ -1,0 +1,169 @@
+#include "skein/agent/command_executor.hpp"
+
+#include <csignal>
+#include <stdexcept>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "skein/base/json_text.hpp"
+
+namespace skein::inline v0::agent {
+
+using dispatch::TaskRef;
+using ledger::ErrorClass;
+
+namespace {
+
+constexpr int k_bad_usage = 64;  // EX_USAGE
+constexpr int k_bad_data = 65;   // EX_DATAERR
+
+std::vector<std::string> environment_of(const dispatch::Order& order, const std::string& agent) {
+  std::vector<std::string> environment{
+      "SKEIN_AGENT_ID=" + agent,
+      "SKEIN_TASK_ID=" + order.id.text(),
+      "SKEIN_TASK_TYPE=" + order.shape->type,
+      fmt::format("SKEIN_FENCE={}", order.ref.fence),
+      fmt::format("SKEIN_ATTEMPT={}", order.attempt),
+      fmt::format("SKEIN_TIMEOUT_MS={}", std::chrono::duration_cast<std::chrono::milliseconds>(order.timeout).count()),
+  };
+  if (order.extras && !order.extras->trace.empty()) environment.push_back("TRACEPARENT=" + order.extras->trace);
+  // An environment cannot carry a zero byte.
+  std::erase_if(environment, [](const std::string& each) { return each.find('\0') != std::string::npos; });
+  return environment;
+}
+
+std::string_view without_space(std::string_view text) {
+  constexpr std::string_view k_space = " \t\r\n";
+  const std::size_t first = text.find_first_not_of(k_space);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(k_space) - first + 1);
+}
+
+}  // namespace
+
+CommandExecutor::CommandExecutor(std::shared_ptr<launcher::OsProcesses> os,
+                                 std::shared_ptr<const OsExecutorOptions> options)
+    : options_(std::move(options)), child_(std::move(os), options_) {
+  if (options_->command.empty()) throw std::invalid_argument("command executor: a command must be given");
+}
+
+void CommandExecutor::start(ExecutorHost& host) {
+  host_ = &host;
+  host.ready();
+}
+
+void CommandExecutor::run(const dispatch::Order& order) {
+  task_ = order.ref;
+  params_ = order.params;
+  output_.clear();
+  is_too_much_ = false;
+  child_.spawn(host_->process(), environment_of(order, host_->agent_id()));
+  host_->started(order.ref);
+}
+
+void CommandExecutor::stop(TaskRef ref, dispatch::StopReason why) {
+  // A command knows no other way to yield than to be killed.
+  if (task_ != ref || why == dispatch::StopReason::yield) return;
+  child_.stop(host_->process(), Duration::zero());
+}
+
+void CommandExecutor::shutdown() {
+  if (child_.is_there()) child_.kill();
+}
+
+void CommandExecutor::handle(Message message) {
+  if (child_.handle(host_->process(), message)) return;
+  if (const auto* started = message.get_if<launcher::OsStarted>()) {
+    if (started->id != child_.id()) return;
+    std::string line = params_ ? on_one_line(*params_) : "null";
+    line += '\n';
+    // One that reads nothing may have ended already; its exit tells.
+    static_cast<void>(child_.write(std::move(line)));
+    child_.close_stdin();
+  } else if (const auto* output = message.get_if<launcher::OsOutput>()) {
+    if (output->id == child_.id()) take_output(*output);
+  } else if (const auto* exited = message.get_if<launcher::OsExited>()) {
+    if (exited->id == child_.id()) ended(*exited);
+  } else if (const auto* failed = message.get_if<launcher::OsStartFailed>()) {
+    if (failed->id != child_.id()) return;
+    const bool was_stopped = child_.is_stopping();
+    const TaskRef ref = *std::exchange(task_, std::nullopt);
+    child_.forget();
+    if (was_stopped) {
+      host_->handed_back(ref);
+    } else {
+      host_->failed(ref, {ErrorClass::transient,
+                          fmt::format("cannot start '{}': {}", options_->command[0], failed->why), std::nullopt});
+    }
+  }
+}
+
+void CommandExecutor::take_output(const launcher::OsOutput& output) {
+  child_.consumed(output.bytes.size());
+  if (is_too_much_) return;
+  if (output_.size() + output.bytes.size() > options_->output_bytes) {
+    is_too_much_ = true;
+    output_.clear();
+    child_.kill();
+    return;
+  }
+  output_ += output.bytes;
+}
+
+void CommandExecutor::ended(const launcher::OsExited& exited) {
+  const bool was_stopped = child_.is_stopping();
+  const TaskRef ref = *std::exchange(task_, std::nullopt);
+  child_.forget();
+  params_.reset();
+  if (is_too_much_) {
+    host_->failed(ref, {ErrorClass::permanent,
+                        fmt::format("it wrote more than the {} bytes its output may have", options_->output_bytes),
+                        std::nullopt});
+  } else if (was_stopped) {
+    // Also when it ended well at the last moment: whoever wanted it stopped has decided already.
+    host_->handed_back(ref);
+  } else if (exited.signalled && exited.code == SIGXCPU) {
+    host_->failed(
+        ref, {ErrorClass::resource, fmt::format("it used up its {} s of processor time", options_->limits.cpu_seconds),
+              std::nullopt});
+  } else if (exited.signalled || exited.launcher_died) {
+    host_->broken(fmt::format("'{}': {}", options_->command[0], how_it_ended(exited)));
+  } else if (exited.code == 0) {
+    succeeded(ref);
+  } else {
+    const bool is_for_good = exited.code == k_bad_usage || exited.code == k_bad_data;
+    host_->failed(ref,
+                  {is_for_good ? ErrorClass::permanent : ErrorClass::transient, how_it_ended(exited), std::nullopt});
+  }
+  output_.clear();
+  output_.shrink_to_fit();
+}
+
+void CommandExecutor::succeeded(TaskRef ref) {
+  if (options_->is_text_output) {
+    host_->complete(ref, ledger::body_of(quoted_json(output_)));
+    return;
+  }
+  const std::string_view result = without_space(output_);
+  if (result.empty()) {
+    host_->complete(ref, nullptr);
+    return;
+  }
+  if (const auto fault = check_json_text(result, options_->json_depth)) {
+    host_->failed(ref, {ErrorClass::permanent,
+                        fmt::format("exit code 0, but its output is no JSON ({} at byte {}): print one JSON value or "
+                                    "nothing, or set output = \"text\" for the executor",
+                                    fault->why, fault->at),
+                        std::nullopt});
+    return;
+  }
+  host_->complete(ref, ledger::body_of(result));
+}
+
+std::string CommandExecutor::describe() const {
+  if (!child_.is_there()) return fmt::format("command '{}'", options_->command[0]);
+  return fmt::format("command '{}', pid {}", options_->command[0], child_.pid());
+}
+
+}  // namespace skein::inline v0::agent

@@ -1,0 +1,104 @@
+#include "skein/agent/os_executor.hpp"
+
+#include <csignal>
+#include <cstring>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace skein::inline v0::agent {
+namespace {
+
+constexpr std::size_t k_tail_in_message = 1'024;
+
+}  // namespace
+
+std::vector<std::string> build_environment(
+    const std::vector<std::string>& allowed, const std::map<std::string, std::string>& set,
+    const std::function<std::optional<std::string>(const std::string&)>& lookup) {
+  const auto is_name = [](const std::string& name) { return !name.empty() && name.find('=') == std::string::npos; };
+  std::vector<std::string> environment;
+  for (const auto& name : allowed) {
+    if (!is_name(name) || set.contains(name)) continue;
+    if (const auto value = lookup(name)) environment.push_back(name + "=" + *value);
+  }
+  for (const auto& [name, value] : set) {
+    if (is_name(name)) environment.push_back(name + "=" + value);
+  }
+  return environment;
+}
+
+std::string shown_tail(std::string_view stderr_tail, std::size_t bytes_max) {
+  while (!stderr_tail.empty() && (stderr_tail.back() == '\n' || stderr_tail.back() == ' '))
+    stderr_tail.remove_suffix(1);
+  if (stderr_tail.size() > bytes_max) stderr_tail.remove_prefix(stderr_tail.size() - bytes_max);
+  std::string text(stderr_tail);
+  for (char& c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if ((byte < 0x20 && c != '\n' && c != '\t') || byte >= 0x7F) c = '?';
+  }
+  return text;
+}
+
+std::string how_it_ended(const launcher::OsExited& exited) {
+  std::string text;
+  if (exited.launcher_died) {
+    text = "it was killed together with its launcher";
+  } else if (exited.signalled) {
+    const char* name = sigabbrev_np(exited.code);
+    text = fmt::format("killed by SIG{} ({})", name == nullptr ? "?" : name, exited.code);
+  } else {
+    text = fmt::format("exit code {}", exited.code);
+  }
+  if (const std::string tail = shown_tail(exited.stderr_tail, k_tail_in_message); !tail.empty()) text += ": " + tail;
+  return text;
+}
+
+OsChild::OsChild(std::shared_ptr<launcher::OsProcesses> os, std::shared_ptr<const OsExecutorOptions> options)
+    : os_(std::move(os)), options_(std::move(options)) {}
+
+void OsChild::spawn(Self self, const std::vector<std::string>& more_environment) {
+  launcher::OsSpec spec;
+  spec.argv = options_->command;
+  spec.environment = options_->environment;
+  spec.environment.insert(spec.environment.end(), more_environment.begin(), more_environment.end());
+  spec.directory = options_->directory;
+  spec.limits = options_->limits;
+  spec.stdin_bytes_max = options_->stdin_bytes;
+  spec.stderr_ring = options_->stderr_bytes;
+  id_ = os_->spawn(self.pid(), std::move(spec));
+  pid_ = 0;
+  is_stopping_ = is_ending_ = false;
+}
+
+void OsChild::stop(Self self, Duration first) {
+  if (id_ == 0 || is_stopping_) return;
+  is_stopping_ = true;
+  self.send_after(first, self.pid(), Rung{id_, ++ladder_, false});
+}
+
+bool OsChild::handle(Self self, Message message) {
+  if (const auto* started = message.get_if<launcher::OsStarted>()) {
+    if (started->id == id_) pid_ = started->pid;
+    return false;
+  }
+  const auto* rung = message.get_if<Rung>();
+  if (rung == nullptr) return false;
+  if (rung->id != id_ || rung->ladder != ladder_ || !is_stopping_) return true;
+  if (rung->is_last) {
+    os_->kill(id_);
+  } else {
+    is_ending_ = true;
+    os_->signal(id_, SIGTERM);
+    self.send_after(options_->kill_after, self.pid(), Rung{id_, ladder_, true});
+  }
+  return true;
+}
+
+void OsChild::forget() {
+  id_ = 0;
+  pid_ = 0;
+  is_stopping_ = is_ending_ = false;
+}
+
+}  // namespace skein::inline v0::agent

@@ -1,0 +1,69 @@
+// The executor `stdio`: a long-lived OS process that speaks docs/executor-protocol.md, one line of JSON per message.
+//
+// 1. It begins with hello, both ways, within hello_timeout; only then is the agent ready.
+// 2. An OS process that ends by itself, breaks the protocol or falls silent takes its agent along: what it ran costs an
+//    attempt and goes to another agent at once. Who restarts the agent, with which delays, is its supervisor's affair.
+// 3. Told to stop: a cancel, SIGTERM after term_after, SIGKILL after kill_after more. One that had to be ended so is
+//    replaced, and the agent lives on.
+// 4. What it writes is taken up to output_per_beat and lines_per_beat; beyond that its pipe fills and it waits.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "skein/agent/os_executor.hpp"
+#include "skein/agent/stdio_protocol.hpp"
+
+namespace skein::inline v0::agent {
+
+class StdioExecutor final : public Executor {
+ public:
+  // Throws std::invalid_argument without a command.
+  StdioExecutor(std::shared_ptr<launcher::OsProcesses> os, std::shared_ptr<const OsExecutorOptions> options);
+
+  void start(ExecutorHost& host) override;
+  void run(const dispatch::Order& order) override;
+  void stop(dispatch::TaskRef ref, dispatch::StopReason why) override;
+  void handle(Message message) override;
+  void beat() override;
+  void shutdown() override;
+  [[nodiscard]] std::string describe() const override;
+
+ private:
+  struct HelloDue {
+    launcher::OsId id = 0;
+  };
+  struct Task {
+    dispatch::TaskRef ref;
+    ledger::TaskId id;
+    friend bool operator==(const Task&, const Task&) = default;
+  };
+
+  void spawn();
+  void take_output(const launcher::OsOutput& output);
+  [[nodiscard]] bool take_line(std::string_view line);
+  void take_hello(StdioHello& hello);
+  [[nodiscard]] bool is_current(const StdioTask& task);
+  // Its task has an answer.
+  [[nodiscard]] dispatch::TaskRef take_task();
+  void ended(const launcher::OsExited& exited);
+  // It cannot be trusted any more.
+  void give_up(std::string why);
+
+  std::shared_ptr<const OsExecutorOptions> options_;
+  OsChild child_;
+  ExecutorHost* host_ = nullptr;
+  LineSplitter lines_;
+  std::optional<Task> task_;
+  std::optional<Task> last_;  // the one before, of which something may still come
+  bool has_said_hello_ = false;
+  bool is_given_up_ = false;
+  Instant heard_at_{};
+  std::size_t bytes_this_beat_ = 0;
+  std::size_t lines_this_beat_ = 0;
+  std::size_t unconsumed_ = 0;
+};
+
+}  // namespace skein::inline v0::agent
