@@ -1,0 +1,240 @@
+#include "sim/chaos_host.hpp"
+
+#include <fmt/format.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <stdexcept>
+#include <thread>
+
+#include "skein/agent/command_executor.hpp"
+#include "skein/agent/stdio_executor.hpp"
+#include "skein/supervision/supervisor_api.hpp"
+#include "skein/supervision/trees.hpp"
+
+namespace skein::sim {
+namespace {
+
+using namespace std::chrono_literals;
+using operations::ask;
+
+constexpr std::uint32_t k_restarts = 1'000'000;  // nobody is to give up here
+
+// Works a little, and for some tasks dies at the first attempt instead of answering.
+constexpr const char* k_talker = R"(
+import json, os, random, sys, time
+def send(**message):
+    print(json.dumps(message), flush=True)
+send(type="hello", protocol=1)
+for line in sys.stdin:
+    message = json.loads(line)
+    if message["type"] == "shutdown":
+        break
+    if message["type"] != "task":
+        continue
+    n = message["params"]["n"]
+    time.sleep(random.random() * 0.03)
+    if n % 50 == 0 and message["attempt"] == 1:
+        os._exit(3)
+    send(type="result", task=message["task"], fence=message["fence"], result={"n": n})
+)";
+constexpr const char* k_command = "read line; sleep 0.02; echo \"$line\"";
+
+std::uint64_t random_number() {
+  std::random_device device;
+  return (std::uint64_t{device()} << 32U) | device();
+}
+
+std::string make_folder() {
+  std::string path = (std::filesystem::temp_directory_path() / "skein-chaos-XXXXXX").string();
+  if (mkdtemp(path.data()) == nullptr) throw std::runtime_error("cannot make a folder under " + path);
+  return path;
+}
+
+RuntimeOptions runtime_options() {
+  RuntimeOptions options;
+  options.workers = 2;
+  return options;
+}
+
+}  // namespace
+
+void Endings::take(const std::shared_ptr<const ledger::ChangeBatch>& batch) {
+  for (const auto& change : batch->changes) {
+    const auto* finished = std::get_if<ledger::TaskFinished>(&change);
+    if (finished == nullptr) continue;
+    const ledger::FinishedTask& task = *finished->finished;
+    const std::scoped_lock lock(mutex_);
+    Ending& ending = endings_[task.task.id];
+    if (ending.times++ == 0) ++count_;
+    ending.state = task.task.state;
+    ending.deliveries = task.task.deliveries;
+    ending.result = std::string(ledger::view_of(task.result));
+    ending.message = task.message;
+  }
+}
+
+std::map<ledger::TaskId, Endings::Ending> Endings::all() const {
+  const std::scoped_lock lock(mutex_);
+  return endings_;
+}
+
+ChaosHost::ChaosHost(std::uint32_t agents)
+    : folder_(make_folder()), mark_(fmt::format("SKEIN_CHAOS_MARK={:016x}", random_number())) {
+  agent::OsExecutorOptions options;
+  options.environment = {mark_, "PATH=/usr/bin:/bin"};
+  options.directory = folder_;
+  options.term_after = 200ms;
+  options.kill_after = 500ms;
+  options.heartbeat_timeout = 3s;
+  options.command = {"python3", "-S", "-E", "-c", k_talker};
+  talker_ = std::make_shared<const agent::OsExecutorOptions>(options);
+  options.command = {"/bin/sh", "-c", k_command};
+  command_ = std::make_shared<const agent::OsExecutorOptions>(options);
+
+  auto opened = journal::open_journal(folder_, ledger_);
+  if (!opened) throw std::runtime_error(opened.error().describe());
+  journal_ = std::move(*opened);
+  journal_->read(0, [this](const journal::ReadAnswer&) { ledger_.add_sink(endings_); });
+  operations_ = operations::Operations::start({*journal_, ledger_, nullptr, jobs_, jobs_, nullptr, random_number()});
+  runtime_ = std::make_unique<Runtime>(runtime_options());
+  registry_ = std::make_shared<RegistryTable>(*runtime_);
+  runtime_->spawn<Registry>(registry_);
+  os_ = std::make_shared<launcher::OsProcesses>(*runtime_, launcher::Launcher::fork_early());
+  start_tree();
+  make_swarm(k_talkers, agents);
+  make_swarm(k_commands, agents);
+}
+
+ChaosHost::~ChaosHost() {
+  operations_->stop();
+  runtime_->shutdown();
+  os_.reset();
+  journal_->close();
+  jobs_.stop();
+  std::error_code ignored;
+  std::filesystem::remove_all(folder_, ignored);
+}
+
+std::unique_ptr<dispatch::DispatcherSetup> ChaosHost::dispatcher_setup() {
+  auto setup = std::make_unique<dispatch::DispatcherSetup>();
+  setup->runtime = runtime_.get();
+  setup->journal = journal_.get();
+  setup->ledger = &ledger_;
+  setup->wall_clock = [this] { return jobs_.wall_now(); };
+  setup->entropy = random_number;
+  return setup;
+}
+
+void ChaosHost::start_tree() {
+  using namespace trees;
+  ChildSpec dispatcher;
+  dispatcher.id = "dispatcher";
+  dispatcher.start = [this](Self self, const std::any&) -> ChildStarting {
+    SpawnOptions options;
+    options.link = true;
+    options.init_here = true;
+    options.name = dispatch::k_dispatcher_name;
+    const auto starting = self.start<dispatch::Dispatcher>(options, dispatcher_setup());
+    if (starting.up) return ChildStart::ok(starting.up);
+    return detail::wait_for_start(starting);
+  };
+  const SupervisorSpec agents =
+      pool("agent_pool", {k_restarts, 60s},
+           pool_child<agent::Agent, agent::AgentMaker>("agent").with(Restart::temporary).with(Shutdown::after(2s)));
+  auto setup = std::make_shared<swarm::CoordinatorSetup>();
+  setup->registry = registry_;
+  setup->make_agent = [this](const swarm::AgentSeed& seed) { return make_agent(seed); };
+  const std::shared_ptr<const swarm::CoordinatorSetup> common = setup;
+  const SupervisorSpec swarms =
+      pool("swarms", {k_restarts, 60s},
+           pool_child<swarm::Coordinator, std::string>("swarm", common).with(Restart::transient));
+  const SupervisorSpec work = supervisor("work", one_for_one, {k_restarts, 60s}, {dispatcher});
+  if (!start_supervisor(*runtime_, work) || !start_supervisor(*runtime_, agents, swarm::k_agent_pool_name)) {
+    throw std::runtime_error("the tree could not be started");
+  }
+  const auto started = start_supervisor(*runtime_, swarms);
+  if (!started) throw std::runtime_error("the swarms could not be started: " + started.error().reason.text());
+  swarms_ = started->pid;
+}
+
+void ChaosHost::make_swarm(const char* name, std::uint32_t agents) {
+  operations::Fields fields;
+  fields["executor"] = name;
+  fields["capabilities"] = "work";
+  fields["agents_min"] = fields["agents_max"] = std::to_string(agents);
+  fields["breaker_crashes"] = std::to_string(k_restarts);  // it would stop the very thing that is tested
+  const auto made = ask<operations::Operations::Nothing>(
+      [&](auto reply) { operations_->swarm_create({name, fields}, std::move(reply)); });
+  if (!made) throw std::runtime_error(made.error().describe());
+  const auto started = start_pool_child(*runtime_, swarms_, pool_arguments(std::string(name)));
+  if (!started) throw std::runtime_error("no coordinator: " + started.error().text());
+}
+
+std::unique_ptr<agent::AgentSetup> ChaosHost::make_agent(const swarm::AgentSeed& seed) {
+  auto setup = std::make_unique<agent::AgentSetup>();
+  setup->id = seed.id;
+  setup->swarm = seed.swarm;
+  setup->capabilities = seed.capabilities;
+  setup->slots = seed.slots;
+  setup->registry = registry_;
+  if (seed.executor == k_talkers) {
+    setup->executor = std::make_unique<agent::StdioExecutor>(os_, talker_);
+  } else {
+    setup->executor = std::make_unique<agent::CommandExecutor>(os_, command_);
+  }
+  return setup;
+}
+
+std::vector<std::string> ChaosHost::agents() const {
+  return registry_->query_agents({"work"}).value_or(std::vector<std::string>{});
+}
+
+bool ChaosHost::wait_for_agents(std::size_t count, std::chrono::seconds limit) {
+  const auto until = std::chrono::steady_clock::now() + limit;
+  while (agents().size() < count) {
+    if (std::chrono::steady_clock::now() > until) return false;
+    std::this_thread::sleep_for(5ms);
+  }
+  return true;
+}
+
+bool ChaosHost::kill_agent(const std::string& name) {
+  const auto pid = registry_->find_agent(name);
+  if (pid) runtime_->exit(*pid, ExitReason::kill());
+  return pid.has_value();
+}
+
+bool ChaosHost::kill_coordinator(const std::string& swarm) {
+  const Pid pid = runtime_->whereis(swarm::coordinator_name(swarm));
+  if (pid) runtime_->exit(pid, ExitReason::kill());
+  return static_cast<bool>(pid);
+}
+
+bool ChaosHost::kill_dispatcher() {
+  const Pid pid = runtime_->whereis(dispatch::k_dispatcher_name);
+  if (pid) runtime_->exit(pid, ExitReason::kill());
+  return static_cast<bool>(pid);
+}
+
+bool ChaosHost::kill_launcher() {
+  const pid_t pid = os_->counts().launcher;
+  return pid > 0 && ::kill(pid, SIGKILL) == 0;
+}
+
+std::vector<pid_t> ChaosHost::os_processes() const {
+  std::vector<pid_t> found;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    const std::string name = entry.path().filename().string();
+    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+    std::ifstream file(entry.path() / "environ", std::ios::binary);
+    const std::string environment((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+    if (environment.find(mark_) != std::string::npos) found.push_back(std::stoi(name));
+  }
+  return found;
+}
+
+}  // namespace skein::sim
