@@ -393,8 +393,8 @@ TEST_F(BadAgents, a_running_command_that_is_cancelled_dies_with_its_children) {
 
 class ExampleAgents : public BadAgents {
  protected:
-  void start_example(const std::string& capability, const std::string& file, Kind kind = Kind::stdio) {
-    OsExecutorOptions options;
+  void start_example(const std::string& capability, const std::string& file, Kind kind = Kind::stdio,
+                     OsExecutorOptions options = {}) {
     options.command = {
         (test_fixture("").parent_path().parent_path().parent_path() / "examples/agents" / file).string()};
     host_->start_agent("example", kind, capability, std::move(options));
@@ -427,12 +427,15 @@ TEST_F(ExampleAgents, countdown_in_python_goes_on_where_an_earlier_attempt_stopp
 }
 
 TEST_F(ExampleAgents, countdown_in_python_stops_when_it_is_cancelled_and_lives_on) {
-  start_example("countdown", "countdown.py");
+  OsExecutorOptions options;
+  options.term_after = 500ms;
+  start_example("countdown", "countdown.py", Kind::stdio, options);
   const auto id = host_->submit("countdown", R"({"steps":1000})");
   ASSERT_TRUE(eventually([&] { return host_->status(id).task.state == State::executing; }));
   const auto before = host_->os_processes();
   host_->cancel(id);
-  EXPECT_EQ(result("countdown", R"({"steps":1})"), R"({"steps": 1, "resumed_at": 0})");
+  // Longer than term_after: the cancel of the task before must not reach this one.
+  EXPECT_EQ(result("countdown", R"({"steps":40})"), R"({"steps": 40, "resumed_at": 0})");
   EXPECT_EQ(host_->os_processes(), before) << "it was killed though it did as asked";
 }
 
