@@ -178,7 +178,7 @@ for task in tasks():
   ASSERT_TRUE(eventually([&] { return host_->status(id).task.state == State::executing; }));
   EXPECT_TRUE(host_->is_healthy()) << "while it floods";
   const auto status = host_->wait(id);
-  EXPECT_EQ(status.task.state, State::failed);
+  ASSERT_EQ(status.task.state, State::failed);
   EXPECT_EQ(status.task.history->front().error, ledger::ErrorClass::timeout);
 }
 
@@ -196,7 +196,7 @@ TEST_F(BadAgents, one_that_never_reads_stdin_times_out_and_is_replaced) {
   const Pid before = host_->agent("bad");
   const auto id = submit(300ms, 1);
   const auto status = host_->wait(id);
-  EXPECT_EQ(status.task.state, State::failed);
+  ASSERT_EQ(status.task.state, State::failed);
   EXPECT_EQ(status.task.history->front().error, ledger::ErrorClass::timeout);
   EXPECT_TRUE(eventually([&] { return is_idle("bad"); }));
   EXPECT_EQ(host_->agent("bad"), before) << "what was stopped on purpose is no crash of the agent";
@@ -333,7 +333,7 @@ TEST_F(BadAgents, a_command_fails_by_its_exit_code_and_says_why) {
   start_command("bad", "echo 'no such thing' >&2; exit 65");
   ASSERT_TRUE(host_->wait_connected("bad"));
   const auto status = host_->wait(submit());
-  EXPECT_EQ(status.task.state, State::failed);
+  ASSERT_EQ(status.task.state, State::failed);
   EXPECT_EQ(status.finished->ending, ledger::Ending::permanent_error);
   EXPECT_EQ(status.finished->message, "exit code 65: no such thing");
 }
@@ -342,13 +342,13 @@ TEST_F(BadAgents, a_command_whose_output_is_no_json_or_too_much_fails_for_good) 
   start_command("bad", "echo some text");
   ASSERT_TRUE(host_->wait_connected("bad"));
   auto status = host_->wait(submit());
-  EXPECT_EQ(status.task.state, State::failed);
+  ASSERT_EQ(status.task.state, State::failed);
   EXPECT_THAT(status.finished->message, HasSubstr("its output is no JSON"));
   host_->stop_agent("bad");
   start_command("worse", "yes");
   ASSERT_TRUE(host_->wait_connected("worse"));
   status = host_->wait(submit());
-  EXPECT_EQ(status.task.state, State::failed);
+  ASSERT_EQ(status.task.state, State::failed);
   EXPECT_THAT(status.finished->message, HasSubstr("more than the 1048576 bytes"));
 }
 
@@ -359,7 +359,7 @@ TEST_F(BadAgents, a_command_that_cannot_be_started_fails_and_says_why) {
   agents_.push_back("bad");
   ASSERT_TRUE(host_->wait_connected("bad"));
   const auto status = host_->wait(submit({}, 1));
-  EXPECT_EQ(status.task.state, State::failed);
+  ASSERT_EQ(status.task.state, State::failed);
   EXPECT_THAT(status.finished->message, HasSubstr("cannot start '/no/such/program'"));
 }
 
@@ -393,8 +393,8 @@ TEST_F(BadAgents, a_running_command_that_is_cancelled_dies_with_its_children) {
 
 class ExampleAgents : public BadAgents {
  protected:
-  void start_example(const std::string& capability, const std::string& file, Kind kind = Kind::stdio) {
-    OsExecutorOptions options;
+  void start_example(const std::string& capability, const std::string& file, Kind kind = Kind::stdio,
+                     OsExecutorOptions options = {}) {
     options.command = {
         (test_fixture("").parent_path().parent_path().parent_path() / "examples/agents" / file).string()};
     host_->start_agent("example", kind, capability, std::move(options));
@@ -427,12 +427,15 @@ TEST_F(ExampleAgents, countdown_in_python_goes_on_where_an_earlier_attempt_stopp
 }
 
 TEST_F(ExampleAgents, countdown_in_python_stops_when_it_is_cancelled_and_lives_on) {
-  start_example("countdown", "countdown.py");
+  OsExecutorOptions options;
+  options.term_after = 500ms;
+  start_example("countdown", "countdown.py", Kind::stdio, options);
   const auto id = host_->submit("countdown", R"({"steps":1000})");
   ASSERT_TRUE(eventually([&] { return host_->status(id).task.state == State::executing; }));
   const auto before = host_->os_processes();
   host_->cancel(id);
-  EXPECT_EQ(result("countdown", R"({"steps":1})"), R"({"steps": 1, "resumed_at": 0})");
+  // Longer than term_after: the cancel of the task before must not reach this one.
+  EXPECT_EQ(result("countdown", R"({"steps":40})"), R"({"steps": 40, "resumed_at": 0})");
   EXPECT_EQ(host_->os_processes(), before) << "it was killed though it did as asked";
 }
 

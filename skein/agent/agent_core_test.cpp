@@ -109,6 +109,16 @@ TEST_F(Core, keeps_an_outcome_until_it_is_settled_and_says_it_again_after_some_h
   EXPECT_TRUE(core_.held().empty());
 }
 
+TEST_F(Core, settling_what_has_not_ended_changes_nothing) {
+  give({1});
+  settle(1);
+  EXPECT_EQ(state().queue_length, 1U);
+  core_.begin(now_);
+  settle(1);
+  EXPECT_EQ(core_.held().size(), 1U);
+  EXPECT_TRUE(core_.complete(ref(1), nullptr, now_));
+}
+
 TEST_F(Core, a_waiting_task_that_is_stopped_is_handed_back_at_once_and_never_begun) {
   give({1, 2});
   stop(1, StopReason::cancelled);
