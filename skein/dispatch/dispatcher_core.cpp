@@ -79,8 +79,12 @@ DispatcherCore::DispatcherCore(DispatcherOptions options, std::uint64_t seed)
       options_.ages_at_once == 0) {
     throw std::invalid_argument("dispatcher: appends_in_flight must be at least 2, ops_per_command from 1 to 100000");
   }
+  if (const auto problem = options_.heartbeats.problem()) {
+    throw std::invalid_argument("dispatcher: heartbeats: " + *problem);
+  }
   for (const auto& [type, each] : options_.types) {
     if (each.retry) type_retry_.emplace(type, RetryPolicy(without_end(*each.retry)));
+    if (each.adaptive_timeout) type_timeout_.emplace(type, AdaptiveTimeout(*each.adaptive_timeout));
   }
   for (const auto& [name, limit] : options_.executors) {
     if (!router_.add_executor(name, limit)) {

@@ -11,6 +11,8 @@
 #include "skein/base/time.hpp"
 #include "skein/dispatch/balance.hpp"
 #include "skein/dispatch/router.hpp"
+#include "skein/resilience/adaptive_timeout.hpp"
+#include "skein/resilience/phi_detector.hpp"
 #include "skein/resilience/retry_policy.hpp"
 
 namespace skein::inline v0::dispatch {
@@ -18,16 +20,27 @@ namespace skein::inline v0::dispatch {
 // What is said of all tasks of one type.
 struct TypeOptions {
   std::optional<Duration> timeout;  // per attempt
+  // Instead of `timeout`: one that follows what attempts of this type take.
+  std::optional<AdaptiveTimeoutOptions> adaptive_timeout;
   std::optional<RetryOptions> retry;
 };
+
+// An agent that beats once a second is given up after 4.6 s of silence. The window is short, since there may be many
+// agents, and looking once per tick is no pause of ours.
+[[nodiscard]] inline PhiOptions judge_of_agents() {
+  PhiOptions options;
+  options.window = 64;
+  options.local_pause = std::chrono::seconds(3);
+  return options;
+}
 
 struct DispatcherOptions {
   std::string node = "node";
   Duration lease = std::chrono::seconds(30);
   Duration routing_timeout = std::chrono::seconds(5);  // with nobody free: said once, the task stays queued
-  Duration silent_after = std::chrono::seconds(5);     // an agent not heard for so long gets nothing new
+  PhiOptions heartbeats = judge_of_agents();           // one that is given up by them gets nothing new
 
-  // Per attempt: the task's own, else its type's, else one of these.
+  // Per attempt: the task's own, else its type's (the adaptive one first), else one of these.
   Duration function_timeout = std::chrono::seconds(5);
   Duration executor_timeout = std::chrono::minutes(10);
   Duration timeout_minimum = std::chrono::milliseconds(100);
