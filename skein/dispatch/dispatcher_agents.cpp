@@ -88,7 +88,7 @@ void DispatcherCore::on_ready(Pid from, AgentReady ready, const Moment& moment) 
   // It counts the orders afresh with each announcement.
   agent.sequence = 0;
   agent.heard_at = moment.now;
-  agent.heartbeats.emplace(options_.heartbeats);
+  agent.heartbeats.emplace(judge_);
   agent.heartbeats->heartbeat(moment.now);
   join(slot, ready, moment);
 }

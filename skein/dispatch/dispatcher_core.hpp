@@ -249,6 +249,7 @@ class DispatcherCore {
   using Named = std::unordered_map<std::string, SlotNumber, TextHash, std::equal_to<>>;
 
   DispatcherOptions options_;
+  PhiOptions judge_;  // of heartbeats
   Random random_;
   Router router_;
   AdaptiveRetry adaptive_;

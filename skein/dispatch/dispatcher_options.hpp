@@ -12,7 +12,6 @@
 #include "skein/dispatch/balance.hpp"
 #include "skein/dispatch/router.hpp"
 #include "skein/resilience/adaptive_timeout.hpp"
-#include "skein/resilience/phi_detector.hpp"
 #include "skein/resilience/retry_policy.hpp"
 
 namespace skein::inline v0::dispatch {
@@ -25,20 +24,13 @@ struct TypeOptions {
   std::optional<RetryOptions> retry;
 };
 
-// An agent that beats once a second is given up after 4.6 s of silence. The window is short, since there may be many
-// agents, and looking once per tick is no pause of ours.
-[[nodiscard]] inline PhiOptions judge_of_agents() {
-  PhiOptions options;
-  options.window = 64;
-  options.local_pause = std::chrono::seconds(3);
-  return options;
-}
-
 struct DispatcherOptions {
   std::string node = "node";
   Duration lease = std::chrono::seconds(30);
   Duration routing_timeout = std::chrono::seconds(5);  // with nobody free: said once, the task stays queued
-  PhiOptions heartbeats = judge_of_agents();           // one that is given up by them gets nothing new
+  // An agent that beats once a second is given up about so long after its last word and gets nothing new; one that is
+  // irregular is given more time.
+  Duration silent_after = std::chrono::seconds(5);
 
   // Per attempt: the task's own, else its type's (the adaptive one first), else one of these.
   Duration function_timeout = std::chrono::seconds(5);

@@ -150,7 +150,7 @@ void DispatcherCore::watch_agents(const Moment& moment) {
     if (!agent.pid || !agent.heartbeats) continue;
     agent.heartbeats->asked(moment.now);
     // Heartbeats are judged, but whoever says anything at all is there.
-    if (agent.is_silent || moment.now - agent.heard_at <= options_.heartbeats.first_interval) continue;
+    if (agent.is_silent || moment.now - agent.heard_at <= judge_.first_interval) continue;
     if (agent.heartbeats->is_available(moment.now)) continue;
     agent.is_silent = true;
     update_readiness(agent, moment);

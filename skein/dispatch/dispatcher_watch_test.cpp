@@ -154,7 +154,7 @@ TEST(Heartbeats, a_dispatcher_that_slept_blames_nobody_for_it) {
 
 TEST(Heartbeats, options_that_make_no_sense_are_refused) {
   DispatcherOptions options;
-  options.heartbeats.window = 0;
+  options.silent_after = Duration::zero();
   EXPECT_THROW(DispatcherCore(options, 1), std::invalid_argument);
 }
 
