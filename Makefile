@@ -37,7 +37,7 @@ format: ## lay out every source as .clang-format says
 bench: build ## run the benchmarks of GROUP (default: runtime)
 	@build/bin/skein-bench $(GROUP)
 
-bench-peers: build ## the same work on Erlang and CAF, side by side: GROUP, ROUNDS
+bench-peers: build ## the same work on Erlang, CAF, SQLite or BullMQ, side by side: GROUP, ROUNDS
 	@scripts/setup peers
 	@scripts/bench-peers $(GROUP) --rounds $(ROUNDS)
 

@@ -1,22 +1,17 @@
-// The journal's workloads: entries of 200 bytes on the real disk, synced before they are answered. The folder is
-// SKEIN_BENCH_DIR, or else a new one under the current directory, since /tmp is often memory.
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <algorithm>
+// The journal's workloads: entries of 200 bytes on the real disk, synced before they are answered.
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
-#include <cstdlib>
-#include <filesystem>
 #include <memory>
 #include <mutex>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
+#include "bench/bench_disk.hpp"
 #include "bench/workload.hpp"
 #include "skein/journal/embedded_core.hpp"
 #include "skein/journal/file_disk.hpp"
@@ -26,7 +21,6 @@
 namespace skein::bench {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using journal::Journal;
 
 constexpr std::size_t k_entry_bytes = 200;
@@ -35,38 +29,6 @@ constexpr std::uint64_t k_recovered_entries = 1'000'000;
 constexpr std::uint64_t k_snapshot_keys = 200'000;
 constexpr std::uint64_t k_snapshots = 30;
 constexpr std::size_t k_syncs = 500;
-
-double us_since(Clock::time_point begin) {
-  return std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
-}
-
-double percentile(std::vector<double>& samples, double p) {
-  if (samples.empty()) throw std::runtime_error("nothing was measured");
-  const auto at = static_cast<std::size_t>(p * static_cast<double>(samples.size() - 1));
-  std::ranges::nth_element(samples, samples.begin() + static_cast<std::ptrdiff_t>(at));
-  return samples[at];
-}
-
-// A folder that is gone when the workload is done.
-class BenchDir {
- public:
-  BenchDir() {
-    const char* set = std::getenv("SKEIN_BENCH_DIR");  // NOLINT(concurrency-mt-unsafe): before any thread
-    const std::filesystem::path above = set != nullptr ? set : ".";
-    path_ = above / ("journal-bench-" + std::to_string(::getpid()));
-    std::filesystem::create_directories(path_);
-  }
-  BenchDir(const BenchDir&) = delete;
-  BenchDir& operator=(const BenchDir&) = delete;
-  ~BenchDir() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  [[nodiscard]] std::string path() const { return path_.string(); }
-
- private:
-  std::filesystem::path path_;
-};
 
 // A machine that does next to nothing, so that the journal is what is measured.
 class CountMachine {
@@ -163,7 +125,7 @@ class Load {
 
 template <std::uint64_t InFlight>
 double append_durable() {
-  const BenchDir dir;
+  const BenchDir dir("journal");
   CountMachine machine;
   const auto journal = open_at(dir.path(), machine);
   return Load(*journal, InFlight).run_for(k_run_time);
@@ -171,34 +133,21 @@ double append_durable() {
 
 template <int Percent>
 double commit_latency() {
-  const BenchDir dir;
+  const BenchDir dir("journal");
   CountMachine machine;
   const auto journal = open_at(dir.path(), machine);
   Load load(*journal, 1);
   load.run_for(k_run_time);
   journal->close();
-  return percentile(load.latencies_us(), Percent / 100.0);
+  return percentile(std::move(load.latencies_us()), Percent / 100.0);
 }
 
-// What the disk itself takes for what the journal does: overwriting written blocks and syncing them.
+// What the disk itself takes for what the journal does.
 double fdatasync_p50() {
-  const BenchDir dir;
-  const std::string path = dir.path() + "/file";
-  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  if (fd < 0) throw std::runtime_error("can't make " + path);
-  const std::string zeros(4U << 20U, '\0');
-  bool good = ::pwrite(fd, zeros.data(), zeros.size(), 0) == static_cast<ssize_t>(zeros.size()) && ::fsync(fd) == 0;
-  const std::string block(4096, 'x');
+  const BenchDir dir("journal");
   std::vector<double> samples;
-  for (std::size_t i = 0; i < k_syncs && good; ++i) {
-    const auto begin = Clock::now();
-    const auto at = static_cast<off_t>(i * block.size() % zeros.size());
-    good = ::pwrite(fd, block.data(), block.size(), at) == static_cast<ssize_t>(block.size()) && ::fdatasync(fd) == 0;
-    samples.push_back(us_since(begin));
-  }
-  ::close(fd);
-  if (!good) throw std::runtime_error("can't write and sync " + path);
-  return percentile(samples, 0.5);
+  SyncProbe(dir.path() + "/file").run(k_syncs, samples);
+  return percentile(std::move(samples), 0.5);
 }
 
 double append_memory() {
@@ -209,7 +158,7 @@ double append_memory() {
 
 // How fast a start reads, checks and applies the log.
 double recovery() {
-  const BenchDir dir;
+  const BenchDir dir("journal");
   journal::JournalLimits limits;
   limits.snapshot_bytes = 1ULL << 40U;
   {
@@ -238,7 +187,7 @@ journal::Batch puts(std::uint64_t first_key, std::uint64_t id_space, std::uint64
 // while it is written, and taking in that it is done. The core's steps are called by hand, so that writing the
 // snapshot, which runs beside them in a node, is not counted.
 double snapshot_stall_p99() {
-  const BenchDir dir;
+  const BenchDir dir("journal");
   journal::KvMachine machine;
   auto& disk = journal::file_disk();
   auto core = journal::EmbeddedCore::open(disk, dir.path(), machine, {});
@@ -269,7 +218,7 @@ double snapshot_stall_p99() {
     stalls.push_back(stall);
     run_jobs();
   }
-  return percentile(stalls, 0.99);
+  return percentile(std::move(stalls), 0.99);
 }
 
 const Registrar k_append_1{{.group = "journal", .name = "append_1", .unit = "entries/s", .run = append_durable<1>}};

@@ -88,6 +88,8 @@ void DispatcherCore::on_ready(Pid from, AgentReady ready, const Moment& moment) 
   // It counts the orders afresh with each announcement.
   agent.sequence = 0;
   agent.heard_at = moment.now;
+  agent.heartbeats.emplace(judge_);
+  agent.heartbeats->heartbeat(moment.now);
   join(slot, ready, moment);
 }
 
@@ -171,7 +173,9 @@ void DispatcherCore::not_held(SlotNumber slot, TaskRef ref) {
 
 void DispatcherCore::on_heartbeat(Pid from, const AgentHeartbeat& heartbeat, const Moment& moment) {
   const SlotNumber slot = agent_of(from, moment);
-  if (slot == k_no_slot || !has_state_ || heartbeat.held.size() > k_held_max) return;
+  if (slot == k_no_slot) return;
+  if (agents_[slot].heartbeats) agents_[slot].heartbeats->heartbeat(moment.now);
+  if (!has_state_ || heartbeat.held.size() > k_held_max) return;
   if (!planted(Bug::lease_not_renewed)) {
     for (const TaskRef ref : heartbeat.held) {
       if (Run* run = claim(slot, ref)) {
@@ -255,10 +259,7 @@ void DispatcherCore::on_report(Pid from, AgentReport report, const Moment& momen
     if (index == k_no_slot || runs_[index].is_reported || ledger::view_of(each.mark).size() > k_message_bytes_max) {
       continue;
     }
-    Run& run = runs_[index];
-    run.lease_until = later(moment.now, options_.lease);
-    append_for(run.task, OpKind::other,
-               ledger::Progress{tasks_[run.task].id, run.ref.fence, moment.wall, std::move(each.mark)}, false);
+    mark_progress(index, std::move(each.mark), moment);
   }
   for (const auto& each : report.complete) {
     const SlotNumber task = by_number_.find(each.ref.number);
@@ -327,6 +328,7 @@ void DispatcherCore::on_down(Pid pid, bool in_order, const Moment& moment) {
   agent.unsettled = 0;
   agent.is_full = agent.is_paused = agent.has_paused = agent.is_silent = agent.was_announced = false;
   agent.held.clear();
+  agent.heartbeats.reset();
   if (agent.handle) router_.leave(*std::exchange(agent.handle, std::nullopt));
   crashed_runs(slot, in_order, moment);
   forget_if_idle(slot);

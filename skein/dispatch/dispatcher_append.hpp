@@ -19,7 +19,7 @@ void DispatcherCore::append_for(SlotNumber slot, OpKind kind, T&& op, bool is_co
   if constexpr (requires { op.mark; }) bytes += ledger::view_of(op.mark).size();
   const std::uint64_t batch =
       outgoing_.add({slot, kind, record.number}, ledger::Op(std::forward<T>(op)), is_completion, bytes);
-  if (kind != OpKind::other) record.batch = batch;
+  if (kind != OpKind::other && kind != OpKind::progress) record.batch = batch;
 }
 
 }  // namespace skein::inline v0::dispatch

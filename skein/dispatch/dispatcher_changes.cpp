@@ -290,6 +290,11 @@ void DispatcherCore::on(const ledger::KeysEvicted& change, const Moment&) { keys
 
 void DispatcherCore::on_applied(std::uint64_t append, std::span<const std::string> answers, const Moment& moment) {
   const std::vector<OpRef> refs = outgoing_.answered(append);
+  if (!is_deposed_) {
+    for (const OpRef& ref : refs) {
+      if (ref.kind == OpKind::progress) mark_applied(ref, moment);
+    }
+  }
   const auto is_left = [&](const OpRef& ref) {
     return ref.slot < tasks_.slots() && tasks_[ref.slot].number == ref.number && tasks_[ref.slot].batch == append;
   };

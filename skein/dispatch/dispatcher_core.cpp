@@ -20,6 +20,17 @@ RetryOptions without_end(RetryOptions options) {
   return options;
 }
 
+// A detector is sure a little more than an interval after the pause it accepts. The window is short, since there may be
+// many agents; looking once per tick is no pause of ours.
+PhiOptions judge_for(Duration silent_after, Duration tick) {
+  PhiOptions options;
+  options.first_interval = k_heartbeat_every;
+  options.acceptable_pause = std::max(silent_after - 2 * k_heartbeat_every, Duration::zero());
+  options.window = 64;
+  options.local_pause = 3 * tick;
+  return options;
+}
+
 }  // namespace
 
 std::string_view name_of(DispatchEvent::Kind kind) {
@@ -63,6 +74,7 @@ StateView StateView::of(const ledger::FrozenLedger& frozen) {
 
 DispatcherCore::DispatcherCore(DispatcherOptions options, std::uint64_t seed)
     : options_(std::move(options)),
+      judge_(judge_for(options_.silent_after, options_.tick)),
       random_(seed),
       router_(options_.router),
       retry_(without_end(options_.retry)),
@@ -79,8 +91,12 @@ DispatcherCore::DispatcherCore(DispatcherOptions options, std::uint64_t seed)
       options_.ages_at_once == 0) {
     throw std::invalid_argument("dispatcher: appends_in_flight must be at least 2, ops_per_command from 1 to 100000");
   }
+  if (options_.silent_after <= Duration::zero() || judge_.problem()) {
+    throw std::invalid_argument("dispatcher: silent_after must be longer than zero");
+  }
   for (const auto& [type, each] : options_.types) {
     if (each.retry) type_retry_.emplace(type, RetryPolicy(without_end(*each.retry)));
+    if (each.adaptive_timeout) type_timeout_.emplace(type, AdaptiveTimeout(*each.adaptive_timeout));
   }
   for (const auto& [name, limit] : options_.executors) {
     if (!router_.add_executor(name, limit)) {

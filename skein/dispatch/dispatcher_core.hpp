@@ -190,8 +190,10 @@ class DispatcherCore {
   // dispatcher_runs.cpp
   SlotNumber add_run(SlotNumber task, SlotNumber agent);
   void deliver(SlotNumber run, const Moment& moment);
-  [[nodiscard]] Order order_for(const Run& run) const;
-  [[nodiscard]] Duration timeout_of(const TaskRecord& task, const AgentRecord& agent) const;
+  [[nodiscard]] Order order_for(const Run& run);
+  [[nodiscard]] Duration timeout_of(const TaskRecord& task, const AgentRecord& agent);
+  // What an attempt took, for the timeouts of its type.
+  void learn_latency(const TaskRecord& task, Duration took);
   // The agent has it no longer.
   void end_run(SlotNumber run, const Moment& moment);
   // The task goes on without it.
@@ -201,6 +203,9 @@ class DispatcherCore {
   Run* claim(SlotNumber agent, TaskRef ref);
   void complete(SlotNumber run, TaskComplete done, const Moment& moment);
   void fail(SlotNumber run, TaskFailed failure, const Moment& moment);
+  void mark_progress(SlotNumber run, ledger::Body mark, const Moment& moment);
+  void append_mark(SlotNumber run, ledger::Body mark, const Moment& moment);
+  void mark_applied(const OpRef& ref, const Moment& moment);
   void fail_attempt(SlotNumber run, ledger::ErrorClass error, std::string message, std::optional<Duration> retry_after,
                     bool is_reported, const Moment& moment);
   void requeue(SlotNumber run, ledger::RequeueReason reason, const Moment& moment);
@@ -244,11 +249,13 @@ class DispatcherCore {
   using Named = std::unordered_map<std::string, SlotNumber, TextHash, std::equal_to<>>;
 
   DispatcherOptions options_;
+  PhiOptions judge_;  // of heartbeats
   Random random_;
   Router router_;
   AdaptiveRetry adaptive_;
   RetryPolicy retry_;
   std::unordered_map<std::string, RetryPolicy, TextHash, std::equal_to<>> type_retry_;
+  std::unordered_map<std::string, AdaptiveTimeout, TextHash, std::equal_to<>> type_timeout_;
 
   ledger::Epoch epoch_ = 0;
   ledger::Fence last_fence_ = 0;

@@ -11,6 +11,7 @@
 #include "skein/base/time.hpp"
 #include "skein/dispatch/balance.hpp"
 #include "skein/dispatch/router.hpp"
+#include "skein/resilience/adaptive_timeout.hpp"
 #include "skein/resilience/retry_policy.hpp"
 
 namespace skein::inline v0::dispatch {
@@ -18,6 +19,8 @@ namespace skein::inline v0::dispatch {
 // What is said of all tasks of one type.
 struct TypeOptions {
   std::optional<Duration> timeout;  // per attempt
+  // Instead of `timeout`: one that follows what attempts of this type take.
+  std::optional<AdaptiveTimeoutOptions> adaptive_timeout;
   std::optional<RetryOptions> retry;
 };
 
@@ -25,9 +28,11 @@ struct DispatcherOptions {
   std::string node = "node";
   Duration lease = std::chrono::seconds(30);
   Duration routing_timeout = std::chrono::seconds(5);  // with nobody free: said once, the task stays queued
-  Duration silent_after = std::chrono::seconds(5);     // an agent not heard for so long gets nothing new
+  // An agent that beats once a second is given up about so long after its last word and gets nothing new; one that is
+  // irregular is given more time.
+  Duration silent_after = std::chrono::seconds(5);
 
-  // Per attempt: the task's own, else its type's, else one of these.
+  // Per attempt: the task's own, else its type's (the adaptive one first), else one of these.
   Duration function_timeout = std::chrono::seconds(5);
   Duration executor_timeout = std::chrono::minutes(10);
   Duration timeout_minimum = std::chrono::milliseconds(100);

@@ -14,6 +14,7 @@
 #include "skein/dispatch/agent_protocol.hpp"
 #include "skein/dispatch/routed_agent.hpp"
 #include "skein/ledger/change.hpp"
+#include "skein/resilience/phi_detector.hpp"
 
 namespace skein::inline v0::dispatch {
 
@@ -110,8 +111,9 @@ struct Run {
   std::optional<Assignment> ticket;
   Instant lease_until = Instant::max();
   Instant timeout_at = Instant::max();
-  Instant since{};          // sent, or started
-  std::uint32_t place = 0;  // in its agent's runs
+  Instant since{};                        // sent, or started
+  std::optional<ledger::Body> next_mark;  // the last one told while another was under way
+  std::uint32_t place = 0;                // in its agent's runs
   bool is_sent = false;
   bool is_started = false;
   bool is_reported = false;   // the agent told its outcome
@@ -119,6 +121,7 @@ struct Run {
   bool is_told_to_stop = false;
   bool has_timed_out = false;
   bool is_asked_to_yield = false;
+  bool has_mark_under_way = false;
   bool is_probe = false;   // of a swarm whose breaker is half open
   bool is_listed = false;  // by the message at hand
 };
@@ -134,7 +137,8 @@ struct AgentRecord {
   std::uint64_t sequence = 0;
   Instant sent_at{};
   Instant heard_at{};
-  std::uint32_t unsettled = 0;  // outcomes told and not yet decided
+  std::optional<PhiDetector> heartbeats;  // from its announcement on
+  std::uint32_t unsettled = 0;            // outcomes told and not yet decided
   std::uint32_t outcome_room = k_outcome_room;
   Role role = Role::worker;
   bool is_function = false;

@@ -56,6 +56,8 @@ void DispatcherCore::task_due(SlotNumber slot, const Moment& moment) {
       const auto limit = std::chrono::duration_cast<std::chrono::milliseconds>(run.timeout_at - run.since);
       event(DispatchEvent::Kind::attempt_timed_out, agents_[run.agent].id, task.number);
       run.has_timed_out = true;
+      // It took at least so long. Without this a type that became slow would never get more time.
+      learn_latency(task, run.timeout_at - run.since);
       stop_run(run, StopReason::timed_out);
       fail_attempt(task.run, ledger::ErrorClass::timeout, fmt::format("no outcome within {} ms", limit.count()),
                    std::nullopt, false, moment);
@@ -145,7 +147,11 @@ void DispatcherCore::count_crash(SlotNumber slot, ledger::TaskNumber task, const
 void DispatcherCore::watch_agents(const Moment& moment) {
   for (SlotNumber i = 0; i < agents_.slots(); ++i) {
     AgentRecord& agent = agents_[i];
-    if (!agent.pid || agent.is_silent || moment.now - agent.heard_at <= options_.silent_after) continue;
+    if (!agent.pid || !agent.heartbeats) continue;
+    agent.heartbeats->asked(moment.now);
+    // Heartbeats are judged, but whoever says anything at all is there.
+    if (agent.is_silent || moment.now - agent.heard_at <= judge_.first_interval) continue;
+    if (agent.heartbeats->is_available(moment.now)) continue;
     agent.is_silent = true;
     update_readiness(agent, moment);
     event(DispatchEvent::Kind::agent_silent, agent.id);

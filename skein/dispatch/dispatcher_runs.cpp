@@ -48,17 +48,25 @@ SlotNumber DispatcherCore::add_run(SlotNumber task, SlotNumber agent) {
   return index;
 }
 
-Duration DispatcherCore::timeout_of(const TaskRecord& task, const AgentRecord& agent) const {
+Duration DispatcherCore::timeout_of(const TaskRecord& task, const AgentRecord& agent) {
   Duration timeout = agent.is_function ? options_.function_timeout : options_.executor_timeout;
   if (task.timeout_ms != 0) {
     timeout = std::chrono::milliseconds(std::min<std::uint64_t>(task.timeout_ms, k_wall_ms_max));
+  } else if (const auto learned = type_timeout_.find(task.shape->type); learned != type_timeout_.end()) {
+    timeout = learned->second.timeout();
   } else if (const auto type = options_.types.find(task.shape->type); type != options_.types.end()) {
     timeout = type->second.timeout.value_or(timeout);
   }
   return std::max(timeout, options_.timeout_minimum);
 }
 
-Order DispatcherCore::order_for(const Run& run) const {
+void DispatcherCore::learn_latency(const TaskRecord& task, Duration took) {
+  if (type_timeout_.empty()) return;
+  const auto type = type_timeout_.find(task.shape->type);
+  if (type != type_timeout_.end()) type->second.observe(took);
+}
+
+Order DispatcherCore::order_for(const Run& run) {
   const TaskRecord& task = tasks_[run.task];
   Order order;
   order.ref = run.ref;
@@ -166,6 +174,7 @@ void DispatcherCore::complete(SlotNumber index, TaskComplete done, const Moment&
   const bool is_decided = tasks_[run.task].phase == Phase::ending;
   run.is_reported = true;
   release(run, Outcome{.latency = moment.now - run.since}, moment);
+  learn_latency(tasks_[run.task], moment.now - run.since);
   AgentRecord& agent = agents_[run.agent];
   if (++agent.unsettled >= agent.outcome_room && !agent.is_full) {
     agent.is_full = true;
@@ -179,6 +188,35 @@ void DispatcherCore::complete(SlotNumber index, TaskComplete done, const Moment&
   if (planted(Bug::acknowledged_before_commit)) mail_to(run.agent).settled.push_back(run.ref);
   append_for(slot, OpKind::complete,
              ledger::Complete{tasks_[slot].id, done.ref.fence, moment.wall, std::move(done.result)}, true);
+}
+
+// One mark of a run is under way at a time and the last one told goes next: an agent that says many costs no more than
+// one that says few.
+void DispatcherCore::mark_progress(SlotNumber index, ledger::Body mark, const Moment& moment) {
+  Run& run = runs_[index];
+  run.lease_until = later(moment.now, options_.lease);
+  if (run.has_mark_under_way) {
+    run.next_mark = std::move(mark);
+  } else {
+    append_mark(index, std::move(mark), moment);
+  }
+}
+
+void DispatcherCore::append_mark(SlotNumber index, ledger::Body mark, const Moment& moment) {
+  Run& run = runs_[index];
+  run.has_mark_under_way = true;
+  run.next_mark.reset();
+  append_for(run.task, OpKind::progress,
+             ledger::Progress{tasks_[run.task].id, run.ref.fence, moment.wall, std::move(mark)}, false);
+}
+
+void DispatcherCore::mark_applied(const OpRef& ref, const Moment& moment) {
+  const SlotNumber slot = by_number_.find(ref.number);
+  if (slot == k_no_slot || tasks_[slot].run == k_no_slot) return;
+  Run& run = runs_[tasks_[slot].run];
+  // Of an earlier run of the task, if this one has told none.
+  if (!std::exchange(run.has_mark_under_way, false) || !run.next_mark || run.is_reported) return;
+  append_mark(tasks_[slot].run, *std::exchange(run.next_mark, std::nullopt), moment);
 }
 
 void DispatcherCore::fail(SlotNumber index, TaskFailed failure, const Moment& moment) {
@@ -205,6 +243,8 @@ void DispatcherCore::fail_attempt(SlotNumber index, ledger::ErrorClass error, st
   }
   if (message.size() > k_message_bytes_max) message.resize(k_message_bytes_max);
   const Duration delay = retry_delay(task, error, retry_after);
+  // The next attempt begins with it.
+  if (run.next_mark) append_mark(index, *std::exchange(run.next_mark, std::nullopt), moment);
   task.phase = Phase::ending;
   set_due(slot);
   append_for(slot, OpKind::fail,
@@ -243,7 +283,8 @@ void DispatcherCore::requeue(SlotNumber index, ledger::RequeueReason reason, con
   // The agent has it no longer: the next one may be chosen in the same append.
   if (run.is_sent && agents_[run.agent].pid) return;
   end_run(index, moment);
-  if (is_at_once) requeued_.push_back({slot, task.number});
+  // One that made room for somebody more urgent must not take the place itself.
+  if (is_at_once && reason != ledger::RequeueReason::preempted) requeued_.push_back({slot, task.number});
 }
 
 }  // namespace skein::inline v0::dispatch

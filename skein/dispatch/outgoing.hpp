@@ -1,6 +1,7 @@
 // Operations on their way to the journal: put together into commands, commands into appends, and remembered until the
 // append is answered. Bounded: so many appends may be under way, of which what is no completion gets half; what is
-// appended meanwhile gathers for the next one, at most one operation per open task. A value; one thread at a time.
+// appended meanwhile gathers for the next one, at most a start, a mark and an end per open task. A value; one thread at
+// a time.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,7 @@ struct Append {
   journal::Urgency urgency = journal::Urgency::ordinary;
 };
 
-enum class OpKind : std::uint8_t { assign, complete, fail, requeue, expire, other };
+enum class OpKind : std::uint8_t { assign, complete, fail, requeue, expire, progress, other };
 
 // An operation, and the task whose change shows that it was done.
 struct OpRef {

@@ -28,6 +28,7 @@ Operations::Operations(const Parts& parts, const OperationsLimits& limits)
       controls_(std::make_shared<Gate>(parts.journal, parts.timers, journal::Urgency::completion,
                                        space_of(parts.seed, 1), limits.gate)),
       waiters_(limits.waiters),
+      notices_(limits.notices),
       events_(limits.events) {}
 
 std::shared_ptr<Operations> Operations::start(const Parts& parts, const OperationsLimits& limits) {
@@ -52,6 +53,7 @@ void Operations::stop() {
   gone.get_future().wait();
   // Those who wait are answered with `stopped` as they are dropped.
   const auto dropped = waiters_.take_all();
+  const auto untold = notices_.take_all();
 }
 
 void Operations::take(const std::shared_ptr<const ledger::ChangeBatch>& batch) {
@@ -67,6 +69,7 @@ void Operations::take(const std::shared_ptr<const ledger::ChangeBatch>& batch) {
   cancelled_.fetch_add(ended[2], std::memory_order_relaxed);
   events_.publish(batch);
   waiters_.on_changes(*batch);
+  notices_.on_changes(*batch);
 }
 
 void Operations::control(const ledger::Op& op, std::string what, Reply<Nothing> reply) {
@@ -190,6 +193,7 @@ void Operations::status(Reply<NodeStatus> reply) {
       }
     }
     status.waiters = self->waiters_.size();
+    status.notices = self->promised_.load();
     status.events = events.published;
     status.events_missed = events.missed;
     status.subscribers = events.subscribers;

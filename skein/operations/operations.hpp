@@ -33,6 +33,7 @@
 #include "skein/operations/requests.hpp"
 #include "skein/operations/task_ids.hpp"
 #include "skein/operations/waiters.hpp"
+#include "skein/runtime/runtime.hpp"
 
 namespace skein::inline v0::operations {
 
@@ -41,6 +42,7 @@ struct OperationsLimits {
   EventLimits events;
   std::chrono::milliseconds wait_max{50'000};
   std::size_t waiters = 100'000;
+  std::size_t notices = 100'000;  // processes to be told of ends to come
   std::size_t params_depth = 32;
   std::size_t page_max = archive::k_page_max;  // tasks in one answer
 };
@@ -53,6 +55,7 @@ struct Parts {
   JobQueue& reads;
   const AgentDirectory* agents = nullptr;  // null: no agent runs here
   std::uint64_t seed = 0;                  // of task ids; random for a node
+  Runtime* runtime = nullptr;              // whose processes may be notified; null: nobody can be
 };
 
 class Operations final : public ledger::ChangeSink, public std::enable_shared_from_this<Operations> {
@@ -64,6 +67,7 @@ class Operations final : public ledger::ChangeSink, public std::enable_shared_fr
   // Answers all who wait with `stopped` and lets go of the ledger. Not from a callback.
   void stop();
 
+  // With `notify`, the process may be told of the end before the answer is there.
   void task_submit(SubmitRequest request, Reply<SubmitAnswer> reply);
   void task_wait(const WaitRequest& request, ProgressFn progress, Reply<WaitAnswer> reply);
   void task_status(const StatusRequest& request, Reply<TaskStatus> reply);
@@ -110,9 +114,15 @@ class Operations final : public ledger::ChangeSink, public std::enable_shared_fr
   void control(const ledger::Op& op, std::string what, Reply<Nothing> reply);
   void set_swarm_state(std::string name, ledger::SwarmState state, Reply<Nothing> reply);
 
+  void submit(SubmitRequest request, Reply<SubmitAnswer> reply);
   void submit(const std::shared_ptr<ledger::Submit>& op, Reply<SubmitAnswer> reply);
   void settle_dependency(const std::shared_ptr<ledger::Submit>& op, TaskId dependency, Reply<SubmitAnswer> reply);
   void retry_archived(const ledger::FinishedTask& old_task, Reply<RetryAnswer> reply);
+  // operations_notify.cpp
+  void submit_and_notify(Pid pid, SubmitRequest request, Reply<SubmitAnswer> reply);
+  void notify_at_end(Pid pid, TaskId id);
+  void notify(Pid pid, const ledger::FinishedTask& finished);
+
   void expire_waiters();
   void arm_timer();
 
@@ -122,6 +132,8 @@ class Operations final : public ledger::ChangeSink, public std::enable_shared_fr
   std::shared_ptr<Gate> submits_;
   std::shared_ptr<Gate> controls_;  // what ends or steers work may use the room that submits no longer get
   Waiters waiters_;
+  Waiters notices_;                       // without a time limit
+  std::atomic<std::size_t> promised_{0};  // notices, from the submit on
   EventStream events_;
   std::uint64_t subscription_ = 0;  // to the journal's events
   std::mutex timer_mutex_;

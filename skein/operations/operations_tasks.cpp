@@ -87,6 +87,11 @@ Result<SubmitAnswer> answer_of(TaskId id, const OpResult& result) {
 
 void Operations::task_submit(SubmitRequest request, Reply<SubmitAnswer> reply) {
   if (auto error = check(request, limits_)) return counted(std::move(reply)).fail(std::move(*error));
+  if (const Pid pid = request.notify) return submit_and_notify(pid, std::move(request), std::move(reply));
+  submit(std::move(request), std::move(reply));
+}
+
+void Operations::submit(SubmitRequest request, Reply<SubmitAnswer> reply) {
   const WallMs now = parts_.timers.wall_now();
   const TaskId id = ids_.next(now);
   ledger::Op op(ledger::Submit{id, now, spec_of(std::move(request), now)});

@@ -13,6 +13,7 @@
 #include "skein/ledger/ledger.hpp"
 #include "skein/operations/error.hpp"
 #include "skein/operations/gate.hpp"
+#include "skein/runtime/pid.hpp"
 
 namespace skein::inline v0::operations {
 
@@ -34,11 +35,25 @@ struct SubmitRequest {
   std::chrono::milliseconds delay{0};     // not before this has passed
   std::chrono::milliseconds deadline{0};  // from now, all attempts together; zero: none
   std::string trace{};                    // a W3C traceparent
+  Pid notify{};                           // a process that is told when it ends, see TaskComplete
 };
 struct SubmitAnswer {
   TaskId id;
   State state = State::queued;
   bool existing = false;  // the key had this task already
+};
+
+// What the process named in SubmitRequest::notify is sent when the task has ended, once, as long as this node runs: who
+// must know after a restart of the node asks for the status. It gets into a full mailbox too.
+struct TaskComplete {
+  TaskId id;
+  ledger::Body result;
+};
+struct TaskFailed {
+  TaskId id;
+  State state = State::failed;  // or cancelled
+  ledger::Ending ending = ledger::Ending::attempts_spent;
+  std::string message;
 };
 
 struct TaskStatus {
@@ -141,6 +156,7 @@ struct NodeStatus {
   std::uint64_t cancelled = 0;
   std::vector<std::pair<Code, std::uint64_t>> errors;  // those that occurred
   std::size_t waiters = 0;
+  std::size_t notices = 0;  // processes to be told of ends to come
   std::uint64_t events = 0;
   std::uint64_t events_missed = 0;  // by all subscribers together
   std::size_t subscribers = 0;
