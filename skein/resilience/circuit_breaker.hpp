@@ -55,7 +55,7 @@ class CircuitBreaker {
  public:
   // Calls that did not report, beyond which the oldest counts as timed out: it matters only when the clock stands
   // still.
-  static constexpr std::size_t k_under_way_max = 1'000'000;
+  static constexpr std::size_t k_under_way_max = 100'000;
 
   // Who may call; names the call when its outcome is told.
   struct Permit {

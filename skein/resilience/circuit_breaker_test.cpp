@@ -323,7 +323,7 @@ TEST(CircuitBreaker, behaves_as_the_whole_model_with_calls_under_way) {
     Random random(seed);
     BreakerOptions options;
     options.failure_threshold = static_cast<std::uint32_t>(random.below(6));
-    options.failure_rate = options.failure_threshold == 0 || random.chance(0.5) ? 0.3 + 0.1 * random.unit() : 0;
+    if (options.failure_threshold == 0 || random.chance(0.5)) options.failure_rate = random.chance(0.5) ? 0.5 : 0.25;
     options.rate_window = static_cast<std::uint32_t>(4 + random.below(8));
     options.rate_minimum = static_cast<std::uint32_t>(1 + random.below(options.rate_window));
     options.reset_timeout = milliseconds(50 + random.below(100));
