@@ -150,8 +150,10 @@ bool AgentHost::wait_connected(const std::string& id) {
 }
 
 void AgentHost::stop_agent(const std::string& id) {
-  static_cast<void>(terminate_child(*runtime_, supervisor_, id));
-  static_cast<void>(delete_child(*runtime_, supervisor_, id));
+  if (!terminate_child(*runtime_, supervisor_, id)) return;
+  if (const auto forgotten = delete_child(*runtime_, supervisor_, id); !forgotten) {
+    throw std::runtime_error(fmt::format("agent {}: {}", id, forgotten.error().text()));
+  }
 }
 
 ledger::TaskId AgentHost::submit(operations::SubmitRequest request) {

@@ -66,6 +66,15 @@ void Agent::register_name() {
   told_load_ = 0;
 }
 
+void Agent::register_again() {
+  if (!setup_->registry) return;
+  const auto freed = setup_->registry->unregister_agent(setup_->id);
+  if (!freed && freed.error().failure != RegistryFailure::not_found) {
+    throw std::runtime_error(fmt::format("agent '{}': {}", setup_->id, freed.error().text()));
+  }
+  register_name();
+}
+
 void Agent::handle_continue(Self self, Begin) {
   self.send_interval(setup_->options->heartbeat_every, self.pid(), Beat{});
   setup_->executor->start(*this);
@@ -78,10 +87,7 @@ void Agent::ready(std::vector<std::string> capabilities) {
     if (setup_->capabilities.empty()) {
       const bool has_own = !capabilities.empty();
       setup_->capabilities = has_own ? std::move(capabilities) : default_capabilities(setup_->role);
-      if (setup_->registry && has_own) {
-        static_cast<void>(setup_->registry->unregister_agent(setup_->id));
-        register_name();
-      }
+      if (has_own) register_again();
     }
     connect();
   }
@@ -203,7 +209,11 @@ void Agent::beat() {
   core_.beat(time());
   setup_->executor->beat();
   step();
-  if (setup_->registry) static_cast<void>(setup_->registry->update_heartbeat(setup_->id));
+  if (setup_->registry) {
+    // Fails only when somebody took the name from it; the dispatcher hears of it all the same.
+    const auto told = setup_->registry->update_heartbeat(setup_->id);
+    static_cast<void>(told);
+  }
   if (!dispatcher_) return;
   self_.send(dispatcher_, dispatch::AgentHeartbeat{seen_, core_.held()});
   const AgentStats& stats = core_.stats();
@@ -249,10 +259,7 @@ std::string Agent::update(const ledger::Fields& fields) {
   setup_->slots = slots;
   if (capabilities != setup_->capabilities) {
     setup_->capabilities = std::move(capabilities);
-    if (setup_->registry) {
-      static_cast<void>(setup_->registry->unregister_agent(setup_->id));
-      register_name();
-    }
+    register_again();
   }
   if (dispatcher_) announce();
   step();

@@ -99,6 +99,8 @@ class Agent final : private ExecutorHost {
   // Its capabilities, and that of its swarm.
   [[nodiscard]] std::vector<std::string> announced() const;
   void register_name();
+  // With other capabilities.
+  void register_again();
   void connect();
   void announce();
   void set_paused(bool paused);

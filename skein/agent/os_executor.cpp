@@ -20,10 +20,10 @@ std::vector<std::string> build_environment(
   std::vector<std::string> environment;
   for (const auto& name : allowed) {
     if (!is_name(name) || set.contains(name)) continue;
-    if (const auto value = lookup(name)) environment.push_back(name + "=" + *value);
+    if (const auto value = lookup(name)) environment.push_back(fmt::format("{}={}", name, *value));
   }
   for (const auto& [name, value] : set) {
-    if (is_name(name)) environment.push_back(name + "=" + value);
+    if (is_name(name)) environment.push_back(fmt::format("{}={}", name, value));
   }
   return environment;
 }
