@@ -282,7 +282,7 @@ class Waits {
   }
 
   Of of_;
-  BenchDir dir_;
+  BenchDir dir_{"journal"};
   journal::KvMachine machine_;
   std::unique_ptr<Journal> journal_;
   std::uint64_t asked_ = 0;
