@@ -92,7 +92,8 @@ struct Late {
 Task<std::string> keep_nothing(Self self, Pid late, Pid doubler) {
   for (int i = 0; i < 10; ++i) {
     auto asking = self.call<Late>(late, Doubler::Twice{i}, milliseconds(1));
-    if (co_await asking) co_return "it was not late";
+    const auto answer = co_await asking;
+    if (answer) co_return "it was not late";
   }
   // One that was asked for before the late ones come is still found.
   auto early = self.call<Doubler>(doubler, Doubler::Twice{21});
