@@ -265,37 +265,38 @@ void LogWorld::take_job() {
 // Jobs run beside the log, so what they do may come any time later, and their results later still.
 void LogWorld::run_job() {
   if (jobs_.empty()) return take_job();
+  run_front_job();
+}
+
+void LogWorld::run_front_job() {
   const auto job = std::move(jobs_.front());
   jobs_.pop_front();
-  const bool before = std::exchange(working_meanwhile_, true);  // a job's own slow sync lets no other job in
-  results_.push_back(run_aside(disk_, job));
-  working_meanwhile_ = before;
+  working_meanwhile_ = true;  // a job's own slow sync lets no other job in
+  const bool dropped_before = disk_.dropped_names();
+  auto result = run_aside(disk_, job);
+  results_.push_back({std::move(result), disk_.dropped_names() && !dropped_before});
+  working_meanwhile_ = false;
 }
 
 // A sync takes its time, and work beside the log goes on, in the middle of whatever the log does.
 void LogWorld::work_meanwhile() {
   if (jobs_.empty() || working_meanwhile_) return;
   note("    meanwhile, beside the log:");
-  working_meanwhile_ = true;
   ++result_.tally["job beside the log during a slow sync"];
-  const auto job = std::move(jobs_.front());
-  jobs_.pop_front();
-  results_.push_back(run_aside(disk_, job));
-  working_meanwhile_ = false;
+  run_front_job();
 }
 
 void LogWorld::deliver_result() {
   if (results_.empty()) return run_job();
-  const auto result = std::move(results_.front());
+  const auto [result, lost_names] = std::move(results_.front());
   results_.pop_front();
   core_->job_done(result);
   // Want of room harms nothing, unless names were lost with it.
-  const bool harmful = std::visit(
-      [this](const auto& one) {
-        return !one && (one.error().kind != StoreError::Kind::no_space || disk_.dropped_names());
-      },
-      result);
-  if (harmful && !core_->stopped()) oracle_.violated("the journal goes on although the disk failed beside it");
+  const bool failed =
+      std::visit([](const auto& one) { return !one && one.error().kind != StoreError::Kind::no_space; }, result);
+  if ((failed || lost_names) && !core_->stopped()) {
+    oracle_.violated("the journal goes on although the disk failed beside it");
+  }
 }
 
 void LogWorld::change_capacity() {

@@ -55,6 +55,10 @@ class LogWorld {
 
     friend bool operator==(const Found&, const Found&) = default;
   };
+  struct JobResult {
+    journal::AsideResult result;
+    bool lost_names = false;  // by a failed sync of the folder, in this job
+  };
   enum class Ending { close, kill, power_cut, cut_at_point, disk_failure };
 
   void live_once();
@@ -73,6 +77,7 @@ class LogWorld {
   void take_job();
   void run_job();
   void work_meanwhile();
+  void run_front_job();
   void deliver_result();
   void change_capacity();
   void ask_to_read();
@@ -98,7 +103,7 @@ class LogWorld {
   std::uint64_t life_ = 0;
   std::vector<Client> clients_;
   std::deque<journal::AsideJob> jobs_;
-  std::deque<journal::AsideResult> results_;
+  std::deque<JobResult> results_;
   std::size_t command_bytes_ = 0;  // 0: each of its own size
   bool healed_ = false;
   bool working_meanwhile_ = false;
