@@ -155,16 +155,16 @@ int events(const Arguments& args) {
   json::array kinds;
   for (const std::string& each : args.kinds) kinds.emplace_back(each);
   if (!kinds.empty()) params["kinds"] = std::move(kinds);
-  const auto answer = client->ask("events", std::move(params), args.follow ? k_follow : args.session.timeout(),
-                                  [&](const json::value& part) {
-                                    if (args.session.json) {
-                                      print_json(part);
-                                    } else {
-                                      show_event(part);
-                                      std::fflush(stdout);
-                                    }
-                                    return true;
-                                  });
+  const auto answer =
+      client->ask("events", params, args.follow ? k_follow : args.session.timeout(), [&](const json::value& part) {
+        if (args.session.json) {
+          print_json(part);
+        } else {
+          show_event(part);
+          std::fflush(stdout);
+        }
+        return true;
+      });
   return answer ? static_cast<int>(k_exit_ok) : complain(answer.error());
 }
 

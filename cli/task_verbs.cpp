@@ -257,7 +257,7 @@ int list(const ListArguments& args) {
     set("type", args.type);
     set("text", args.text);
     set("cursor", cursor);
-    const auto page = client->ask("task_list", std::move(params), args.session.timeout());
+    const auto page = client->ask("task_list", params, args.session.timeout());
     if (!page) return complain(page.error());
     cursor = text_of(*page, "cursor");
     if (args.session.json && args.all) {

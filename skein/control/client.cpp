@@ -8,6 +8,7 @@
 #include <boost/json/serialize.hpp>
 #include <cerrno>
 #include <cstring>
+#include <thread>
 
 #include "skein/base/version.hpp"
 #include "skein/control/limits.hpp"
@@ -21,6 +22,9 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t k_read_bytes = 256ULL << 10U;
 constexpr std::size_t k_out_bytes = 64ULL << 10U;
+// The engine restarts in a moment; a node that goes down asks for more patience than this and is not waited for.
+constexpr std::chrono::milliseconds k_away_limit{10'000};
+constexpr std::uint64_t k_away_pause_ms = 200;
 
 ClientError unreachable(std::string message, std::string advice) {
   return {ClientError::Kind::unreachable, {}, std::move(message), std::move(advice), 0};
@@ -151,8 +155,19 @@ ClientResult<Client::Line> Client::read_line(Clock::time_point until) {
   return line;
 }
 
-ClientResult<json::value> Client::ask(std::string_view op, json::object params, std::chrono::milliseconds timeout,
-                                      const PartFn& on_part) {
+ClientResult<json::value> Client::ask(std::string_view op, const json::object& params,
+                                      std::chrono::milliseconds timeout, const PartFn& on_part) {
+  const auto until = Clock::now() + std::min(timeout, k_away_limit);
+  while (true) {
+    auto answer = ask_once(op, params, timeout, on_part);
+    const bool is_away = !answer && answer.error().code == "stopped" && answer.error().retry_after_ms > 0;
+    if (!is_away || answer.error().retry_after_ms > k_away_pause_ms || Clock::now() >= until) return answer;
+    std::this_thread::sleep_for(std::chrono::milliseconds(answer.error().retry_after_ms));
+  }
+}
+
+ClientResult<json::value> Client::ask_once(std::string_view op, const json::object& params,
+                                           std::chrono::milliseconds timeout, const PartFn& on_part) {
   auto id = send(op, params);
   if (!id) return std::unexpected(std::move(id.error()));
   if (auto ok = flush(); !ok) return std::unexpected(std::move(ok.error()));

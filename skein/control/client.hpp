@@ -36,9 +36,10 @@ class Client {
   // Connects to the socket in this data folder and says hello.
   [[nodiscard]] static ClientResult<Client> connect(const std::string& data);
 
-  // Asks and waits for the answer; parts on the way go to `on_part`, which ends it by returning false.
+  // Asks and waits for the answer, again while the node's engine is away for a moment; parts on the way go to
+  // `on_part`, which ends it by returning false.
   using PartFn = std::function<bool(const boost::json::value& part)>;
-  [[nodiscard]] ClientResult<boost::json::value> ask(std::string_view op, boost::json::object params,
+  [[nodiscard]] ClientResult<boost::json::value> ask(std::string_view op, const boost::json::object& params,
                                                      std::chrono::milliseconds timeout = k_timeout,
                                                      const PartFn& on_part = {});
 
@@ -55,6 +56,8 @@ class Client {
   [[nodiscard]] const boost::json::object& node() const { return node_; }
 
  private:
+  [[nodiscard]] ClientResult<boost::json::value> ask_once(std::string_view op, const boost::json::object& params,
+                                                          std::chrono::milliseconds timeout, const PartFn& on_part);
   explicit Client(Fd fd) : fd_(std::move(fd)) {}
   struct Line {
     std::uint64_t id = 0;

@@ -24,14 +24,17 @@ kind = "command"
 command = ["wc", "-c"]
 timeout = "1min"
 
-# A long-lived OS process, one JSON message per line. This one answers every task with its params.
+# A long-lived OS process, one JSON message per line. This one always gives the same answer.
 [executors.lines]
 kind = "stdio"
 command = ["/bin/sh", "-c", '''
-echo '{"type":"hello"}'
+echo '{"type":"hello","protocol":1}'
 while read -r line; do
-  id=${line#*\"id\":\"}; id=${id%%\"*}
-  case $line in *'"type":"task"'*) printf '{"type":"result","id":"%s","result":{"answer":42}}\n' "$id" ;; esac
+  id=${line#*\"task\":\"}; id=${id%%\"*}
+  fence=${line#*\"fence\":}; fence=${fence%%,*}
+  case $line in *'"type":"task"'*)
+    printf '{"type":"result","task":"%s","fence":%s,"result":{"answer":42}}\n' "$id" "$fence" ;;
+  esac
 done
 ''']
 

@@ -64,8 +64,8 @@ class NodeTest : public testing::Test {
     EXPECT_TRUE(made) << made.error().message;
     return std::move(*made);
   }
-  json::value asked(Client& client, std::string_view op, json::object params = {}) {
-    auto answer = client.ask(op, std::move(params), 20s);
+  json::value asked(Client& client, std::string_view op, const json::object& params = {}) {
+    auto answer = client.ask(op, params, 20s);
     EXPECT_TRUE(answer) << op << ": " << answer.error().message;
     return answer ? *answer : json::value();
   }
@@ -204,7 +204,9 @@ TEST_F(NodeTest, observer_can_die_fifty_times_without_touching_anybody) {
   Client to_node = client();
   for (int i = 0; i < 50; ++i) {
     (void)to_node.ask("chaos_kill", {{"target", "observer_sup/health"}}, 5s);
-    if (i % 10 == 0) EXPECT_EQ(run_task(to_node, "echo", "1").at("state"), "completed");
+    if (i % 10 == 0) {
+      EXPECT_EQ(run_task(to_node, "echo", "1").at("state"), "completed");
+    }
   }
   EXPECT_EQ(run_task(to_node, "echo", "1").at("state"), "completed");
   EXPECT_TRUE(runtime_->is_alive(root_));
