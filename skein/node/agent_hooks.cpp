@@ -121,7 +121,8 @@ Task<void> look_at(Self self, ContextPtr context, std::string id, operations::Re
 }
 
 Task<void> set_paused(Self self, ContextPtr context, std::string id, bool is_paused, operations::Reply<Nothing> reply) {
-  if (!context->registry->find_agent(id)) {
+  const Pid pid = context->registry->find_agent(id).value_or(Pid{});
+  if (!pid) {
     reply.fail(no_agent(id));
     co_return;
   }
@@ -134,6 +135,12 @@ Task<void> set_paused(Self self, ContextPtr context, std::string id, bool is_pau
   } else if (!*done) {
     reply.fail(no_agent(id));
   } else {
+    // The dispatcher gives it nothing more; what it holds already it is told itself.
+    if (is_paused) {
+      self.send(pid, dispatch::PauseAgent{});
+    } else {
+      self.send(pid, dispatch::ResumeAgent{});
+    }
     reply(Nothing{});
   }
 }
