@@ -195,7 +195,8 @@ int top(const Arguments& args) {
     last_completed = completed;
     Table table({"AGENT", "STATUS", "SWARM", "LOAD", "DONE", "FAILED", "RUNS"});
     std::size_t shown = 0;
-    for (const json::value& each : list_of(agents ? *agents : json::value(), "agents")) {
+    const json::value listed = agents ? *agents : json::value();
+    for (const json::value& each : list_of(listed, "agents")) {
       if (++shown > args.limit) break;
       const std::string state = text_of(each, "status");
       table.row({text_of(each, "id"), coloured(state, colour_of(state)), text_of(each, "swarm"), text_of(each, "load"),
