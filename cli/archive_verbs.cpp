@@ -1,8 +1,9 @@
 // skein archive rebuild: a new archive from what is left, with no node running.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
+
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -14,6 +15,7 @@
 #include "skein/journal/journal.hpp"
 #include "skein/journal/log_tools.hpp"
 #include "skein/ledger/ledger.hpp"
+#include "skein/node/data_lock.hpp"
 
 namespace skein::cli {
 namespace {
@@ -21,16 +23,6 @@ namespace {
 [[noreturn]] void fail(const std::string& why) {
   fmt::print(stderr, "skein: {}\n", why);
   throw CLI::RuntimeError(1);
-}
-
-// Where a node keeps its data when nobody says otherwise.
-std::string default_data() {
-  if (const char* given = std::getenv("SKEIN_DATA"); given != nullptr && *given != '\0') return given;
-  if (const char* state = std::getenv("XDG_STATE_HOME"); state != nullptr && *state != '\0') {
-    return std::string(state) + "/skein";
-  }
-  const char* home = std::getenv("HOME");
-  return std::string(home != nullptr ? home : ".") + "/.local/state/skein";
 }
 
 // The journal is in a folder of its own, or the data folder is the journal's.
@@ -58,7 +50,7 @@ void rebuild(const std::string& data) {
 void add_archive(CLI::App& app) {
   CLI::App& archive_app = *app.add_subcommand("archive", "The archive of finished tasks");
   archive_app.require_subcommand(1);
-  const auto data = std::make_shared<std::string>(default_data());
+  const auto data = std::make_shared<std::string>(node::default_data_folder());
   CLI::App& rebuild_app = *archive_app.add_subcommand(
       "rebuild", "Make a new archive from what can be read of the old one and from the journal");
   rebuild_app.add_option("--data", *data, "Data folder of the node, which must not be running")->capture_default_str();

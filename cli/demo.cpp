@@ -1,6 +1,8 @@
 // `skein demo`: a few processes, a crash, and who was told. Everything printed happened.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
+
 #include <cstdio>
 #include <stdexcept>
 #include <string>

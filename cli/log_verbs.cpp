@@ -2,6 +2,8 @@
 // needed.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
+
 #include <cstdint>
 #include <cstdio>
 #include <iostream>

@@ -1,14 +1,24 @@
 #include "cli/verbs.hpp"
 
+#include <CLI/CLI.hpp>
+
 namespace skein::cli {
 
 void add_verbs(CLI::App& app) {
   app.require_subcommand(0, 1);
+  Verb root(app);
+  add_config(root);
+  add_up(root);
   add_demo(app);
+  add_tasks(root);
+  add_swarms(root);
+  add_node(root);
+  add_chaos(root);
   add_log(app);
   add_backup(app);
   add_restore(app);
   add_archive(app);
+  add_completion(root);
 }
 
 }  // namespace skein::cli

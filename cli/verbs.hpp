@@ -1,15 +1,22 @@
-// The verbs of the skein program. Each lives in a file of its own, cli/<verb>.cpp, and adds itself to the program with
-// one function. A verb that fails throws CLI::RuntimeError with its exit code after saying why on stderr. Called once,
-// from main, before any thread exists.
+// The verbs of the skein program. Each family lives in a file of its own, cli/<family>_verbs.cpp, and adds itself to
+// the program with one function. A verb says what is wrong on stderr and answers its exit code (arguments.hpp). Called
+// once, from main, before any thread exists.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include "cli/arguments.hpp"
 
 namespace skein::cli {
 
-// Adds every verb, in the order --help shows them. New verbs: declare add_<verb> here, call it in verbs.cpp.
+// Adds every verb, in the order --help shows them. New verbs: declare add_<family> here, call it in verbs.cpp.
 void add_verbs(CLI::App& app);
 
+void add_config(Verb& root);
+void add_up(Verb& root);
+void add_tasks(Verb& root);
+void add_swarms(Verb& root);
+void add_node(Verb& root);
+void add_chaos(Verb& root);
+void add_completion(Verb& root);
 void add_demo(CLI::App& app);
 void add_log(CLI::App& app);
 void add_backup(CLI::App& app);

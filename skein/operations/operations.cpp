@@ -95,6 +95,12 @@ void Operations::swarm_create(SwarmRequest request, Reply<Nothing> reply) {
   });
 }
 
+void Operations::swarm_declare(SwarmRequest request, Reply<Nothing> reply) {
+  const auto what = swarm_text(request.name);
+  control(ledger::SwarmPut{std::move(request.name), ledger::Origin::config, std::move(request.fields)}, what,
+          std::move(reply));
+}
+
 void Operations::swarm_list(Reply<std::vector<ledger::Swarm>> reply) {
   on_ledger(counted(std::move(reply)), [self = shared_from_this()](Reply<std::vector<ledger::Swarm>> answer) {
     answer(self->parts_.ledger.swarms());

@@ -77,6 +77,8 @@ class Operations final : public ledger::ChangeSink, public std::enable_shared_fr
   void task_retry(TaskId id, Reply<RetryAnswer> reply);
 
   void swarm_create(SwarmRequest request, Reply<Nothing> reply);
+  // Of the config: made or changed, and stays when it is the same.
+  void swarm_declare(SwarmRequest request, Reply<Nothing> reply);
   void swarm_list(Reply<std::vector<ledger::Swarm>> reply);
   void swarm_status(std::string name, Reply<ledger::Swarm> reply);
   void swarm_override(SwarmRequest request, Reply<Nothing> reply);

@@ -310,4 +310,36 @@ std::expected<SupervisorSpec, std::string> tree_from_toml(std::string_view text,
   }
 }
 
+std::expected<std::vector<SupervisorSpec>, std::vector<TreeFault>> trees_from_toml(std::string_view text,
+                                                                                   std::string_view key,
+                                                                                   const WorkerTypes& types) {
+  std::vector<TreeFault> faults;
+  std::vector<SupervisorSpec> trees;
+  const toml::parse_result parsed = toml::parse(text);
+  if (!parsed) {
+    faults.push_back({parsed.error().source().begin.line, std::string(parsed.error().description())});
+    return std::unexpected(std::move(faults));
+  }
+  const toml::node* list = parsed.table().get(key);
+  if (list == nullptr) return trees;
+  const toml::array* array = list->as_array();
+  if (array == nullptr) {
+    faults.push_back({list->source().begin.line, fmt::format("{} must be an array of tables: [[{}]]", key, key)});
+    return std::unexpected(std::move(faults));
+  }
+  for (const toml::node& each : *array) {
+    try {
+      SupervisorSpec tree = Reader(types).supervisor(table_of(each, key), "", 0);
+      if (tree.name.empty()) fail(each, fmt::format("[[{}]] needs a name", key));
+      const auto same = [&](const SupervisorSpec& other) { return other.name == tree.name; };
+      if (std::ranges::any_of(trees, same)) fail(each, fmt::format("the name '{}' is used twice", tree.name));
+      trees.push_back(std::move(tree));
+    } catch (const Fault& fault) {
+      faults.push_back({fault.line, fault.message});
+    }
+  }
+  if (!faults.empty()) return std::unexpected(std::move(faults));
+  return trees;
+}
+
 }  // namespace skein::inline v0

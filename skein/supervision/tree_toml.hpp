@@ -20,11 +20,13 @@
 //   budget = { intensity = 5, period = "60s", park = "10s" }
 #pragma once
 
+#include <cstdint>
 #include <expected>
 #include <functional>
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "skein/supervision/supervisor_flags.hpp"
 
@@ -42,5 +44,14 @@ inline constexpr int k_toml_depth = 32;               // of supervisors in super
 // The error is complete, for people: "tree.toml:12: unknown key 'intensty' (did you mean 'intensity'?)".
 [[nodiscard]] std::expected<SupervisorSpec, std::string> tree_from_toml(std::string_view text, std::string_view file,
                                                                         const WorkerTypes& types);
+
+struct TreeFault {
+  std::uint32_t line = 0;
+  std::string message;
+};
+// All trees under `[[key]]` of a document that has other things too; every tree needs a name of its own. The error has
+// the first fault of each tree.
+[[nodiscard]] std::expected<std::vector<SupervisorSpec>, std::vector<TreeFault>> trees_from_toml(
+    std::string_view text, std::string_view key, const WorkerTypes& types);
 
 }  // namespace skein::inline v0

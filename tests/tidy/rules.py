@@ -24,7 +24,7 @@ LAYERS = [
     {"swarm"},
     {"workflow"},
     {"operations"},
-    {"mcp", "observe", "net"},
+    {"mcp", "observe", "net", "control"},
     {"node"},
 ]
 RANK = {layer: rank for rank, row in enumerate(LAYERS) for layer in row}

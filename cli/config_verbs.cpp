@@ -1,0 +1,118 @@
+// skein init, config check, config limits.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+
+#include "cli/session.hpp"
+#include "cli/terminal.hpp"
+#include "cli/verbs.hpp"
+#include "skein/node/config.hpp"
+#include "skein/node/config_keys.hpp"
+
+namespace skein::cli {
+namespace {
+
+struct Arguments {
+  std::string file{node::k_config_file};
+  std::vector<std::string> settings;
+  bool json = false;
+  bool markdown = false;
+};
+
+int init(const Arguments& args) {
+  // O_EXCL: what somebody wrote is never written over.
+  const int fd = ::open(args.file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  if (fd < 0) {
+    const bool is_there = std::filesystem::exists(args.file);
+    return complain(k_exit_failed, is_there ? fmt::format("{} is there already and was left as it is", args.file)
+                                            : fmt::format("{} cannot be written here", args.file));
+  }
+  const auto text = node::config_template();
+  const bool is_whole = ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  ::close(fd);
+  if (!is_whole)
+    return complain(k_exit_failed, fmt::format("{} could not be written whole; is the disk full?", args.file));
+  if (args.json) {
+    print_json(json::object{{"file", args.file}});
+  } else {
+    fmt::print("{}\n", args.file);
+    fmt::print(stderr, "wrote {}; 'skein up' runs it\n", args.file);
+  }
+  return k_exit_ok;
+}
+
+int check(const Arguments& args) {
+  const auto config = node::load_config(args.file, args.settings);
+  if (args.json) {
+    json::array faults;
+    if (!config) {
+      for (const node::ConfigFault& each : config.error().faults) {
+        faults.push_back({{"file", config.error().file}, {"line", each.line}, {"message", each.message}});
+      }
+    }
+    print_json(json::object{{"ok", config.has_value()}, {"faults", std::move(faults)}});
+    return config ? k_exit_ok : k_exit_failed;
+  }
+  if (!config) {
+    fmt::print(stderr, "{}", config.error().describe());
+    return k_exit_failed;
+  }
+  fmt::print("{}: {} executors, {} swarms, {} named agents\n", args.file, config->executors.size(),
+             config->swarms.size(), config->agents.size());
+  return k_exit_ok;
+}
+
+int limits(const Arguments& args) {
+  if (args.markdown) {
+    fmt::print("{}", node::limits_page());
+    return k_exit_ok;
+  }
+  const std::string file = std::filesystem::exists(args.file) ? args.file : "";
+  const auto config = node::load_config(file);
+  if (!config) {
+    fmt::print(stderr, "{}", config.error().describe());
+    return k_exit_config;
+  }
+  Table table({"SECTION", "KEY", "VALUE", "RANGE", "WHAT HAPPENS THERE"});
+  for (const node::KeyInfo& each : node::all_keys(*config)) {
+    if (args.json) {
+      print_json(json::object{{"section", each.section},
+                              {"key", each.key},
+                              {"value", each.value},
+                              {"range", each.range},
+                              {"at_limit", each.at_limit}});
+    } else if (!each.at_limit.empty()) {
+      table.row({each.section, each.key, each.value, each.range, each.at_limit});
+    }
+  }
+  if (!args.json) table.print();
+  return k_exit_ok;
+}
+
+}  // namespace
+
+void add_config(Verb& root) {
+  const auto args = std::make_shared<Arguments>();
+  Verb init_verb = root.verb("init", "Write a commented skein.toml that works as it is");
+  init_verb.optional_place("FILE", args->file, "Where to (default: skein.toml)");
+  init_verb.flag("--json", args->json, "Print JSON");
+  init_verb.run([args] { return init(*args); });
+
+  Verb config = root.verb("config", "Check a config file, list limits");
+  config.needs_verb();
+  Verb check_verb = config.verb("check", "Print everything that is wrong with a config file");
+  check_verb.optional_place("FILE", args->file, "Which one (default: skein.toml)");
+  check_verb.option("--set", args->settings, "section.key=value over what the file says; may be given often");
+  check_verb.flag("--json", args->json, "Print JSON");
+  check_verb.run([args] { return check(*args); });
+  Verb limits_verb = config.verb("limits", "Every limit, its value, its range and what happens there");
+  limits_verb.optional_place("FILE", args->file, "Of this config");
+  limits_verb.flag("--json", args->json, "A line of JSON each, other keys too");
+  limits_verb.flag("--markdown", args->markdown, "docs/limits.md");
+  limits_verb.run([args] { return limits(*args); });
+}
+
+}  // namespace skein::cli

@@ -1,0 +1,55 @@
+// What most verbs have in common: which node, how to print, what an error means for the exit code.
+//
+// Data goes to standard output, everything else to standard error. With --json an answer is one line of JSON, and what
+// is followed or watched is a line each.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <boost/json/object.hpp>
+#include <boost/json/value.hpp>
+
+#include "cli/arguments.hpp"
+#include "skein/control/client.hpp"
+
+namespace skein::cli {
+
+namespace json = boost::json;
+
+// --data and --json, of every verb that talks to a node. Kept alive by the verb's call.
+struct Session {
+  std::string data;  // empty: SKEIN_DATA, or ./skein.toml's, or the default
+  bool json = false;
+  std::uint64_t timeout_ms = 60'000;
+
+  // Adds the options.
+  void add_to(Verb& verb);
+  [[nodiscard]] std::string data_folder() const;
+  [[nodiscard]] std::chrono::milliseconds timeout() const { return std::chrono::milliseconds(timeout_ms); }
+};
+using SessionPtr = std::shared_ptr<Session>;
+
+// Says what went wrong on standard error; the exit code for it.
+int complain(const control::ClientError& error);
+int complain(int code, std::string_view message);
+
+// Connects, asks and hands the answer to `show`. With --json the answer is printed as it is instead.
+int ask_and_show(const Session& session, std::string_view op, const json::object& params,
+                 const std::function<void(const json::value&)>& show);
+void print_json(const json::value& value);
+
+// Parts of an answer, with defaults for what is not there.
+[[nodiscard]] std::string text_of(const json::value& object, std::string_view key);
+[[nodiscard]] std::uint64_t count_of(const json::value& object, std::string_view key);
+[[nodiscard]] double number_of(const json::value& object, std::string_view key);
+[[nodiscard]] bool flag_of(const json::value& object, std::string_view key);
+[[nodiscard]] const json::array& list_of(const json::value& object, std::string_view key);
+[[nodiscard]] const json::value& part_of(const json::value& object, std::string_view key);
+
+}  // namespace skein::cli

@@ -1,0 +1,136 @@
+#include "cli/terminal.hpp"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+
+namespace skein::cli {
+namespace {
+
+constexpr std::size_t k_default_width = 100;
+constexpr std::size_t k_gap = 2;
+
+// Columns on the screen: colours take none, and UTF-8 continues in bytes that begin with 10.
+std::size_t width_of(std::string_view text) {
+  std::size_t width = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\033') {
+      i = std::min(text.find('m', i), text.size() - 1);
+    } else if ((static_cast<unsigned char>(text[i]) & 0xC0U) != 0x80U) {
+      ++width;
+    }
+  }
+  return width;
+}
+
+}  // namespace
+
+bool is_terminal(std::FILE* file) { return ::isatty(::fileno(file)) != 0; }
+
+std::size_t terminal_width() {
+  winsize size{};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20) return size.ws_col;
+  if (const char* columns = std::getenv("COLUMNS"); columns != nullptr) {
+    if (const long given = std::strtol(columns, nullptr, 10); given > 20) return static_cast<std::size_t>(given);
+  }
+  return k_default_width;
+}
+
+bool uses_colour() {
+  const char* no = std::getenv("NO_COLOR");
+  return is_terminal(stdout) && (no == nullptr || *no == '\0');
+}
+
+std::string coloured(std::string_view text, Colour colour) {
+  if (colour == Colour::plain || !uses_colour()) return std::string(text);
+  static constexpr const char* k_codes[] = {"0", "32", "31", "33", "34", "2", "1"};
+  return fmt::format("\033[{}m{}\033[0m", k_codes[static_cast<std::size_t>(colour)], text);
+}
+
+Colour colour_of(std::string_view state) {
+  if (state == "completed" || state == "running" || state == "active" || state == "idle") return Colour::green;
+  if (state == "failed" || state == "stuck" || state == "unreachable" || state == "parked") return Colour::red;
+  if (state == "executing" || state == "assigned" || state == "restarting") return Colour::blue;
+  if (state == "cancelled" || state == "paused" || state == "draining" || state == "blocked") return Colour::yellow;
+  return Colour::plain;
+}
+
+std::string Table::text() const {
+  std::vector<std::size_t> widths;
+  for (const std::string& each : head_) widths.push_back(width_of(each));
+  for (const auto& row : rows_) {
+    for (std::size_t i = 0; i < row.size() && i < widths.size(); ++i) widths[i] = std::max(widths[i], width_of(row[i]));
+  }
+  const std::size_t room = is_terminal(stdout) ? terminal_width() : SIZE_MAX;
+  std::string out;
+  const auto add = [&](const std::vector<std::string>& cells, bool is_head) {
+    std::size_t used = 0;
+    for (std::size_t i = 0; i < cells.size() && i < widths.size(); ++i) {
+      const bool is_last = i + 1 == cells.size();
+      std::string cell = cells[i];
+      if (is_last && room != SIZE_MAX && used + width_of(cell) > room && room > used + 1) {
+        cell = cell.substr(0, room - used - 1) + "…";
+      }
+      out += is_head ? coloured(cell, Colour::dim) : cell;
+      if (!is_last) out += std::string(widths[i] - std::min(width_of(cell), widths[i]) + k_gap, ' ');
+      used += widths[i] + k_gap;
+    }
+    out += '\n';
+  };
+  add(head_, true);
+  for (const auto& row : rows_) add(row, false);
+  return out;
+}
+
+void Table::print() const {
+  const std::string all = text();
+  std::fwrite(all.data(), 1, all.size(), stdout);
+}
+
+void Progress::show(std::uint64_t done, std::uint64_t all) {
+  if (!is_shown_ || all == 0) return;
+  const auto percent = static_cast<unsigned>(std::min<std::uint64_t>(100, done * 100 / all));
+  if (percent == last_) return;
+  last_ = percent;
+  constexpr unsigned k_bar = 30;
+  const unsigned full = percent * k_bar / 100;
+  fmt::print(stderr, "\r[{}{}] {:3}% {}", std::string(full, '#'), std::string(k_bar - full, '-'), percent, what_);
+  std::fflush(stderr);
+  is_drawn_ = true;
+}
+
+Progress::~Progress() {
+  if (is_drawn_) fmt::print(stderr, "\r\033[K");
+}
+
+std::string how_long(std::uint64_t milliseconds) {
+  if (milliseconds < 1000) return fmt::format("{} ms", milliseconds);
+  const std::uint64_t seconds = milliseconds / 1000;
+  if (seconds < 60) return fmt::format("{:.1f} s", static_cast<double>(milliseconds) / 1000);
+  if (seconds < 3600) return fmt::format("{} min {} s", seconds / 60, seconds % 60);
+  if (seconds < 86400) return fmt::format("{} h {} min", seconds / 3600, seconds / 60 % 60);
+  return fmt::format("{} d {} h", seconds / 86400, seconds / 3600 % 24);
+}
+
+std::string how_many_bytes(std::uint64_t bytes) {
+  const auto scaled = static_cast<double>(bytes);
+  if (bytes >= 1ULL << 30U) return fmt::format("{:.1f} GiB", scaled / (1ULL << 30U));
+  if (bytes >= 1ULL << 20U) return fmt::format("{:.1f} MiB", scaled / (1ULL << 20U));
+  if (bytes >= 1ULL << 10U) return fmt::format("{:.1f} KiB", scaled / (1ULL << 10U));
+  return fmt::format("{} B", bytes);
+}
+
+std::string how_long_ago(std::uint64_t wall_ms) {
+  if (wall_ms == 0) return "";
+  const auto now =
+      std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch())
+          .count();
+  const auto then = static_cast<std::int64_t>(wall_ms);
+  return now <= then ? "now" : how_long(static_cast<std::uint64_t>(now - then));
+}
+
+}  // namespace skein::cli

@@ -1,0 +1,56 @@
+// Tables, colours and progress for people. Colours only on a terminal and without NO_COLOR. One thread.
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace skein::cli {
+
+[[nodiscard]] bool is_terminal(std::FILE* file);
+[[nodiscard]] std::size_t terminal_width();
+[[nodiscard]] bool uses_colour();
+
+enum class Colour { plain, green, red, yellow, blue, dim, bold };
+[[nodiscard]] std::string coloured(std::string_view text, Colour colour);
+// What a state of a task, agent or child means at a glance.
+[[nodiscard]] Colour colour_of(std::string_view state);
+
+// Columns as wide as their longest cell; the last one is cut to fit a terminal. Prints nothing but the head when empty.
+class Table {
+ public:
+  explicit Table(std::vector<std::string> head) : head_(std::move(head)) {}
+  void row(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+  void print() const;
+  [[nodiscard]] std::string text() const;
+
+ private:
+  std::vector<std::string> head_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+// On standard error, when that is a terminal: [#####-----] 50% what.
+class Progress {
+ public:
+  explicit Progress(std::string what) : what_(std::move(what)), is_shown_(is_terminal(stderr)) {}
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+  void show(std::uint64_t done, std::uint64_t all);
+
+ private:
+  std::string what_;
+  bool is_shown_;
+  bool is_drawn_ = false;
+  unsigned last_ = 101;
+};
+
+// "3.2 s", "250 ms", "2 h 5 min".
+[[nodiscard]] std::string how_long(std::uint64_t milliseconds);
+[[nodiscard]] std::string how_many_bytes(std::uint64_t bytes);
+// Since then, on the wall clock; empty for 0.
+[[nodiscard]] std::string how_long_ago(std::uint64_t wall_ms);
+
+}  // namespace skein::cli

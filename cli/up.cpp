@@ -1,0 +1,257 @@
+// skein up: runs a node in the foreground until it is told to end.
+//
+// SIGTERM and SIGINT drain and stop, a second one stops at once; SIGHUP reloads. This thread does nothing but wait for
+// them; the node lives on the runtime's.
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <mutex>
+#include <thread>
+
+#include "cli/session.hpp"
+#include "cli/verbs.hpp"
+#include "skein/base/version.hpp"
+#include "skein/control/fd.hpp"
+#include "skein/launcher/launcher.hpp"
+#include "skein/node/config_values.hpp"
+#include "skein/node/node.hpp"
+#include "skein/node/sd_notify.hpp"
+#include "skein/supervision/stop_tree.hpp"
+#include "skein/supervision/supervisor_api.hpp"
+
+namespace skein::cli {
+namespace {
+
+struct Arguments {
+  std::string file;
+  std::string data;
+  std::string http;
+  std::string tcp;
+  std::string auth = "token";
+  std::vector<std::string> settings;
+};
+
+constexpr Duration k_stop_limit = std::chrono::seconds(20);     // of the tree, after draining
+constexpr Duration k_hurry_limit = std::chrono::seconds(3);     // the same when told a second time
+constexpr Duration k_shutdown_limit = std::chrono::seconds(5);  // of the runtime
+
+// What the main thread is woken for.
+class Wakes {
+ public:
+  Wakes() : wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    sigset_t set{};
+    sigemptyset(&set);
+    for (const int each : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&set, each);
+    // Before any thread exists, so that all inherit it and only signals_ hears them.
+    ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
+    signals_ = control::Fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+    std::signal(SIGPIPE, SIG_IGN);
+  }
+  // Any thread.
+  void wake() const {
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const auto written = ::write(wake_.get(), &one, sizeof(one));
+  }
+  // A signal, or 0 after wake() or when the time is up.
+  int wait(int timeout_ms) const {
+    pollfd both[2] = {{signals_.get(), POLLIN, 0}, {wake_.get(), POLLIN, 0}};
+    ::poll(both, 2, timeout_ms);
+    std::uint64_t count = 0;
+    [[maybe_unused]] const auto drained = ::read(wake_.get(), &count, sizeof(count));
+    signalfd_siginfo info{};
+    if (::read(signals_.get(), &info, sizeof(info)) == sizeof(info)) return static_cast<int>(info.ssi_signo);
+    return 0;
+  }
+
+ private:
+  control::Fd signals_;
+  control::Fd wake_;
+};
+
+// What other threads found out.
+struct News {
+  std::atomic<bool> is_stop_asked{false};
+  std::atomic<bool> is_tree_gone{false};
+  std::mutex mutex;
+  std::string fatal;  // guarded by mutex
+};
+
+std::vector<std::string> all_settings(const Arguments& args) {
+  std::vector<std::string> all = args.settings;
+  const auto listen = [&](const char* section, const std::string& given) {
+    if (given.empty()) return;
+    all.push_back(fmt::format("{}.enabled={}", section, given == "off" ? "false" : "true"));
+    if (given != "off") all.push_back(fmt::format("{}.listen=\"{}\"", section, given));
+  };
+  listen("http", args.http);
+  listen("tcp", args.tcp);
+  return all;
+}
+
+RuntimeOptions runtime_options(const node::Config& config) {
+  RuntimeOptions options;
+  options.workers = config.node.workers;
+  options.max_processes = config.node.processes_max;
+  options.blocking_threads = config.node.blocking_threads;
+  options.stuck_limit = config.node.stuck_limit;
+  options.on_stuck = config.node.on_stuck == "abort" ? OnStuck::abort : OnStuck::wait;
+  options.dump_file = config.node.data + "/dump-fatal.txt";
+  return options;
+}
+
+class Up {
+ public:
+  Up(Wakes& wakes, std::shared_ptr<node::Node> node, Runtime& runtime, std::shared_ptr<News> news)
+      : wakes_(wakes), node_(std::move(node)), runtime_(runtime), news_(std::move(news)) {}
+
+  int run() {
+    const StartResult started = start_supervisor(runtime_, node_->tree());
+    if (!started) {
+      node_->context().log.error("the node could not be started: " + started.error().reason.text());
+      return complain(k_exit_failed, "the node could not be started: " + started.error().reason.text());
+    }
+    root_ = started->pid;
+    node_->is_up(root_);
+    const auto config = node_->context().config();
+    node_->context().log.info(
+        fmt::format("skein {} is up: node '{}', data in {}", skein::version(), config->node.name, config->node.data));
+    node::sd_notify(fmt::format("READY=1\nSTATUS=running\nMAINPID={}", ::getpid()));
+    std::thread watcher([this] {
+      runtime_.wait_for_end(root_);
+      news_->is_tree_gone = true;
+      wakes_.wake();
+    });
+    const int code = loop();
+    watcher.join();
+    return code;
+  }
+
+ private:
+  int loop() {
+    while (true) {
+      const int signal = wakes_.wait(-1);
+      {
+        const std::scoped_lock lock(news_->mutex);
+        if (!news_->fatal.empty()) return fatal();
+      }
+      if (news_->is_tree_gone) return collapsed();
+      if (signal == SIGHUP) {
+        reload();
+      } else if (signal != 0 || news_->is_stop_asked) {
+        return stop();
+      }
+    }
+  }
+
+  void reload() {
+    node::sd_notify("RELOADING=1");
+    node_->context().log.info("SIGHUP: reading the config again");
+    const auto answer =
+        operations::ask<operations::ReloadAnswer>([&](auto reply) { node_->hooks().reload(std::move(reply)); });
+    if (answer && answer->changed.empty()) node_->context().log.info("reload: nothing has changed");
+    if (!answer) node_->context().log.error(answer.error().describe());
+    node::sd_notify("READY=1");
+  }
+
+  int stop() {
+    const Duration limit = node_->context().config()->node.drain;
+    node::sd_notify("STOPPING=1\nSTATUS=finishing what runs");
+    node_->context().log.info(fmt::format("stopping: what runs has {} to finish", node::time_text(limit)));
+    bool is_hurried = false;
+    const bool is_idle = node_->drain(limit, [&] {
+      const int signal = wakes_.wait(0);
+      is_hurried = is_hurried || signal == SIGTERM || signal == SIGINT;
+      return is_hurried || news_->is_tree_gone;
+    });
+    if (is_hurried) node_->context().log.warning("told to stop a second time: stopping at once");
+    if (!is_idle && !is_hurried) node_->context().log.warning("the time is up: what still runs is handed back");
+    node_->context().state = node::NodeState::stopping;
+    const StopReport report = stop_tree(runtime_, root_, is_hurried ? k_hurry_limit : k_stop_limit);
+    node_->context().log.info(report.clean ? "stopped" : "stopped: " + report.text());
+    return report.stuck.empty() ? k_exit_ok : k_exit_failed;
+  }
+
+  int collapsed() {
+    node_->context().log.error("the supervision tree gave up: too many failures in too short a time");
+    return k_exit_collapsed;
+  }
+
+  int fatal() {
+    node_->context().log.error("the journal's disk failed, so the node ends: " + news_->fatal);
+    runtime_.exit(root_, ExitReason::kill());
+    return k_exit_disk;
+  }
+
+  Wakes& wakes_;
+  std::shared_ptr<node::Node> node_;
+  Runtime& runtime_;
+  std::shared_ptr<News> news_;
+  Pid root_;
+};
+
+int up(const Arguments& args) {
+  std::string file = args.file;
+  if (file.empty() && std::filesystem::exists(node::k_config_file)) file = node::k_config_file;
+  auto config = node::load_config(file, all_settings(args));
+  if (!config) {
+    fmt::print(stderr, "{}", config.error().describe());
+    return k_exit_config;
+  }
+  const char* data = std::getenv("SKEIN_DATA");
+  if (!args.data.empty()) {
+    config->node.data = args.data;
+  } else if (data != nullptr && *data != '\0') {
+    config->node.data = data;
+  } else if (config->node.data.empty()) {
+    config->node.data = node::default_data_folder();
+  }
+  config->node.data = std::filesystem::absolute(config->node.data).lexically_normal().string();
+  launcher::Launcher::fork_early();  // before any thread exists
+  Wakes wakes;
+  const auto news = std::make_shared<News>();
+  Runtime runtime(runtime_options(*config));
+  int code = k_exit_failed;
+  {
+    node::NodeSetup setup;
+    setup.config = std::move(*config);
+    setup.on_fatal = [&wakes, news](const std::string& why) {
+      const std::scoped_lock lock(news->mutex);
+      news->fatal = why.empty() ? "no reason was given" : why;
+      wakes.wake();
+    };
+    setup.on_stop_asked = [&wakes, news] {
+      news->is_stop_asked = true;
+      wakes.wake();
+    };
+    auto node = node::Node::prepare(runtime, std::move(setup));
+    if (!node) return complain(k_exit_in_use, node.error());
+    code = Up(wakes, *node, runtime, news).run();
+    // Before the node goes: its processes refer to it.
+    const ShutdownReport report = runtime.shutdown(k_shutdown_limit);
+    if (!report.clean) fmt::print(stderr, "skein: {}\n", report.text());
+  }
+  return code;
+}
+
+}  // namespace
+
+void add_up(Verb& root) {
+  const auto args = std::make_shared<Arguments>();
+  Verb verb = root.verb("up", "Run a node in the foreground");
+  verb.optional_place("CONFIG", args->file, "Config file (default: skein.toml if it is there)");
+  verb.option("--data", args->data, "Data folder");
+  verb.option("--http", args->http, "HOST:PORT or off");
+  verb.option("--tcp", args->tcp, "HOST:PORT or off");
+  verb.option("--auth", args->auth, "token or none");
+  verb.option("--set", args->settings, "section.key=value over what the file says; may be given often");
+  verb.run([args] { return up(*args); });
+}
+
+}  // namespace skein::cli

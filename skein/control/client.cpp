@@ -1,0 +1,194 @@
+#include "skein/control/client.hpp"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <cerrno>
+#include <cstring>
+#include <thread>
+
+#include "skein/base/version.hpp"
+#include "skein/control/limits.hpp"
+#include "skein/control/unix_socket.hpp"
+
+namespace skein::inline v0::control {
+namespace {
+
+namespace json = boost::json;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t k_read_bytes = 256ULL << 10U;
+constexpr std::size_t k_out_bytes = 64ULL << 10U;
+// The engine restarts in a moment; a node that goes down asks for more patience than this and is not waited for.
+constexpr std::chrono::milliseconds k_away_limit{10'000};
+constexpr std::uint64_t k_away_pause_ms = 200;
+
+ClientError unreachable(std::string message, std::string advice) {
+  return {ClientError::Kind::unreachable, {}, std::move(message), std::move(advice), 0};
+}
+ClientError lost() {
+  return unreachable("the node closed the connection", "look at its log; 'skein status' tells whether it runs");
+}
+
+ClientError refused(const json::value& error) {
+  ClientError made{ClientError::Kind::refused, "internal", "the node gave an error that cannot be read", {}, 0};
+  const json::object* object = error.if_object();
+  if (object == nullptr) return made;
+  const auto text = [&](const char* key) {
+    const json::value* value = object->if_contains(key);
+    return value != nullptr && value->is_string() ? std::string(value->get_string()) : std::string();
+  };
+  made.code = text("code");
+  made.message = text("message");
+  made.advice = text("advice");
+  if (const json::value* after = object->if_contains("retry_after_ms")) {
+    made.retry_after_ms = after->to_number<std::uint64_t>();
+  }
+  return made;
+}
+
+}  // namespace
+
+ClientResult<Client> Client::connect(const std::string& data) {
+  auto fd = connect_to(data + "/" + k_socket_file);
+  if (!fd) {
+    if (fd.error().failure == ConnectFailure::other) {
+      return std::unexpected(unreachable(fd.error().message, "run skein as the user who runs the node"));
+    }
+    return std::unexpected(unreachable(fmt::format("no node is running in {}", data),
+                                       "start one with 'skein up', or name its data folder with --data"));
+  }
+  Client client(std::move(*fd));
+  constexpr std::chrono::seconds k_hello_timeout{10};
+  auto hello =
+      client.ask("hello", {{"version", k_protocol_version}, {"client", "skein " + std::string(skein::version())}},
+                 k_hello_timeout);
+  if (!hello) return std::unexpected(std::move(hello.error()));
+  if (hello->is_object()) client.node_ = hello->get_object();
+  return client;
+}
+
+ClientResult<std::uint64_t> Client::send(std::string_view op, const json::object& params) {
+  const std::uint64_t id = ++last_id_;
+  out_ += fmt::format("{{\"id\":{},\"op\":\"{}\",\"params\":{}}}\n", id, op, json::serialize(params));
+  if (out_.size() >= k_out_bytes) {
+    if (auto ok = flush(); !ok) return std::unexpected(std::move(ok.error()));
+  }
+  return id;
+}
+
+ClientResult<void> Client::flush() {
+  std::size_t at = 0;
+  while (at < out_.size()) {
+    // Taking in answers meanwhile: neither side may wait for the other for ever.
+    pollfd poll{fd_.get(), POLLIN | POLLOUT, 0};
+    if (::poll(&poll, 1, -1) < 0 && errno != EINTR) return std::unexpected(lost());
+    if ((poll.revents & POLLIN) != 0) {
+      if (auto ok = fill(Clock::now()); !ok) return ok;
+    }
+    if ((poll.revents & POLLOUT) == 0) continue;
+    const auto sent = ::send(fd_.get(), out_.data() + at, out_.size() - at, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    if (sent <= 0) return std::unexpected(lost());
+    at += static_cast<std::size_t>(sent);
+  }
+  out_.clear();
+  return {};
+}
+
+ClientResult<void> Client::fill(Clock::time_point until) {
+  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - Clock::now());
+  pollfd poll{fd_.get(), POLLIN, 0};
+  const int ready =
+      ::poll(&poll, 1, left.count() > 0 ? static_cast<int>(std::min<std::int64_t>(left.count() + 1, 1 << 30)) : 0);
+  if (ready < 0) return errno == EINTR ? ClientResult<void>() : std::unexpected(lost());
+  if (ready == 0) {
+    return std::unexpected(ClientError{
+        ClientError::Kind::timeout, {}, "the node did not answer in time", "try again, or with a longer --timeout", 0});
+  }
+  if (in_at_ > 0 && in_at_ == in_.size()) {
+    in_.clear();
+    in_at_ = 0;
+  }
+  const std::size_t before = in_.size();
+  in_.resize(before + k_read_bytes);
+  const auto got = ::recv(fd_.get(), in_.data() + before, k_read_bytes, MSG_DONTWAIT);
+  in_.resize(before + (got > 0 ? static_cast<std::size_t>(got) : 0));
+  if (got < 0 && (errno == EINTR || errno == EAGAIN)) return {};
+  if (got <= 0) return std::unexpected(lost());
+  return {};
+}
+
+ClientResult<Client::Line> Client::read_line(Clock::time_point until) {
+  std::size_t end = in_.find('\n', in_at_);
+  while (end == std::string::npos) {
+    const std::size_t seen = in_.size() - in_at_;
+    if (auto ok = fill(until); !ok) return std::unexpected(std::move(ok.error()));
+    end = in_.find('\n', in_at_ + (in_at_ + seen <= in_.size() ? seen : 0));
+  }
+  json::error_code error;
+  json::parse_options options;
+  options.max_depth = 1024;
+  const json::value value = json::parse(std::string_view(in_).substr(in_at_, end - in_at_), error, {}, options);
+  in_at_ = end + 1;
+  constexpr std::size_t k_compact = 1ULL << 20U;
+  if (in_at_ > k_compact) {
+    in_.erase(0, in_at_);
+    in_at_ = 0;
+  }
+  const json::object* object = error ? nullptr : value.if_object();
+  const json::value* id = object != nullptr ? object->if_contains("id") : nullptr;
+  if (id == nullptr)
+    return std::unexpected(unreachable("the node sent something that cannot be read", "are both of one release?"));
+  Line line{id->to_number<std::uint64_t>(), false, json::value()};
+  if (const json::value* ok = object->if_contains("ok")) {
+    line.result = *ok;
+  } else if (const json::value* part = object->if_contains("part")) {
+    line.is_part = true;
+    line.result = *part;
+  } else {
+    line.result = std::unexpected(refused(object->contains("error") ? object->at("error") : json::value()));
+  }
+  return line;
+}
+
+ClientResult<json::value> Client::ask(std::string_view op, const json::object& params,
+                                      std::chrono::milliseconds timeout, const PartFn& on_part) {
+  const auto until = Clock::now() + std::min(timeout, k_away_limit);
+  while (true) {
+    auto answer = ask_once(op, params, timeout, on_part);
+    const bool is_away = !answer && answer.error().code == "stopped" && answer.error().retry_after_ms > 0;
+    if (!is_away || answer.error().retry_after_ms > k_away_pause_ms || Clock::now() >= until) return answer;
+    std::this_thread::sleep_for(std::chrono::milliseconds(answer.error().retry_after_ms));
+  }
+}
+
+ClientResult<json::value> Client::ask_once(std::string_view op, const json::object& params,
+                                           std::chrono::milliseconds timeout, const PartFn& on_part) {
+  auto id = send(op, params);
+  if (!id) return std::unexpected(std::move(id.error()));
+  if (auto ok = flush(); !ok) return std::unexpected(std::move(ok.error()));
+  const auto until = Clock::now() + timeout;
+  while (true) {
+    auto line = read_line(until);
+    if (!line) return std::unexpected(std::move(line.error()));
+    if (line->id != *id && line->id != 0) continue;
+    if (!line->is_part) return std::move(line->result);
+    if (on_part && !on_part(*line->result)) return json::value();
+  }
+}
+
+ClientResult<Client::Answered> Client::next(std::chrono::milliseconds timeout) {
+  if (auto ok = flush(); !ok) return std::unexpected(std::move(ok.error()));
+  const auto until = Clock::now() + timeout;
+  while (true) {
+    auto line = read_line(until);
+    if (!line) return std::unexpected(std::move(line.error()));
+    if (!line->is_part) return Answered{line->id, std::move(line->result)};
+  }
+}
+
+}  // namespace skein::inline v0::control

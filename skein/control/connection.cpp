@@ -1,0 +1,322 @@
+#include "skein/control/connection.hpp"
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+
+#include <boost/json/parse.hpp>
+#include <cerrno>
+#include <utility>
+
+#include "skein/base/version.hpp"
+
+namespace skein::inline v0::control {
+namespace {
+
+using operations::invalid;
+
+constexpr std::size_t k_read_bytes = 64ULL << 10U;
+constexpr std::size_t k_reads_at_once = 8;           // then others get their turn
+constexpr std::size_t k_streams_max = 16;            // of one connection
+constexpr std::size_t k_events_at_once = 256;        // taken from the stream in one go
+constexpr std::size_t k_stream_bytes = 1ULL << 20U;  // unsent, beyond which streams wait for the client
+constexpr std::chrono::milliseconds k_tree_min{100};
+constexpr std::chrono::milliseconds k_tree_default{1000};
+
+}  // namespace
+
+Connection::Connection(Self self, std::shared_ptr<const ConnectionSetup> setup, std::shared_ptr<Fd> fd)
+    : setup_(std::move(setup)), fd_(std::move(fd)), active_at_(self.now()) {
+  self.send_after(setup_->limits.idle, self.pid(), IdleCheck{});
+  rearm(self);
+}
+
+Connection::~Connection() {
+  setup_->poller->forget(fd_->get());
+  fd_->reset();
+  setup_->open->fetch_sub(1);
+}
+
+std::string Connection::describe() const {
+  return fmt::format("{} under way, {} streams, {} bytes unsent", under_way_, streams_.size(), unsent());
+}
+
+bool Connection::may_read() const {
+  return !is_closed_by_client_ && !is_ending_ && under_way_ < setup_->limits.requests &&
+         unsent() < setup_->limits.output_bytes / 2;
+}
+
+void Connection::rearm(Self self) { setup_->poller->arm(fd_->get(), self.pid(), may_read(), unsent() > 0); }
+
+void Connection::handle_info(Self self, Message message) {
+  if (auto* answer = message.get_if<Answer>()) {
+    on_answer(self, *answer);
+  } else if (const auto* ready = message.get_if<FdReady>()) {
+    on_ready(self, *ready);
+  } else if (const auto* events = message.get_if<EventsReady>()) {
+    pump_events(self, events->id);
+  } else if (const auto* tick = message.get_if<TreeTick>()) {
+    send_tree(self, tick->id);
+  } else if (message.is<operations::OperationsGone>()) {
+    end_streams(engine_is_away());
+  } else if (message.is<IdleCheck>()) {
+    const Duration quiet = between(active_at_, self.now());
+    if (quiet >= setup_->limits.idle && under_way_ == 0 && streams_.empty()) return self.stop();
+    self.send_after(setup_->limits.idle, self.pid(), IdleCheck{});
+    return;
+  }
+  write_some(self);
+  const bool is_done = is_closed_by_client_ && under_way_ == 0 && streams_.empty();
+  if ((is_ending_ || is_done) && unsent() == 0) return self.stop();
+  rearm(self);
+}
+
+void Connection::on_ready(Self self, const FdReady& ready) {
+  if (ready.is_readable && may_read()) {
+    read_some(self);
+  } else if (ready.is_broken) {
+    // Nobody is left to write to.
+    streams_.clear();
+    is_ending_ = true;
+    out_.clear();
+    out_at_ = 0;
+  }
+  if (ready.is_writable) {
+    write_some(self);
+    for (const auto& [id, stream] : streams_) {
+      if (stream.events) self.send(self.pid(), EventsReady{id});
+    }
+    take_lines(self);
+  }
+}
+
+void Connection::read_some(Self self) {
+  for (std::size_t i = 0; i < k_reads_at_once && may_read(); ++i) {
+    const std::size_t before = in_.size();
+    in_.resize(before + k_read_bytes);
+    const auto got = ::recv(fd_->get(), in_.data() + before, k_read_bytes, MSG_DONTWAIT);
+    in_.resize(before + (got > 0 ? static_cast<std::size_t>(got) : 0));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && errno == EAGAIN) break;
+    if (got <= 0) {
+      is_closed_by_client_ = true;
+      streams_.clear();  // whoever follows has gone
+      break;
+    }
+    active_at_ = self.now();
+    take_lines(self);
+  }
+}
+
+void Connection::take_lines(Self self) {
+  std::size_t at = 0;
+  while (!is_ending_ && under_way_ < setup_->limits.requests) {
+    const std::size_t end = in_.find('\n', at);
+    if (end == std::string::npos) break;
+    if (end > at && end - at <= setup_->limits.line_bytes) on_line(self, std::string_view(in_).substr(at, end - at));
+    if (end - at > setup_->limits.line_bytes) break;
+    at = end + 1;
+  }
+  in_.erase(0, at);
+  if (in_.capacity() > 4 * k_read_bytes && in_.size() < k_read_bytes) in_.shrink_to_fit();
+  const std::size_t end = in_.find('\n');
+  if (!is_ending_ && (end == std::string::npos ? in_.size() : end) > setup_->limits.line_bytes) {
+    put(0, "error",
+        operations::to_json(operations::Error{operations::Code::too_large,
+                                              fmt::format("a line is longer than {} bytes", setup_->limits.line_bytes),
+                                              "send less, or raise [socket] line_bytes",
+                                              {}}));
+    is_ending_ = true;
+  }
+}
+
+void Connection::on_line(Self self, std::string_view line) {
+  json::error_code error;
+  json::parse_options options;
+  options.max_depth = setup_->limits.depth;
+  const json::value value = json::parse(line, error, {}, options);
+  if (error)
+    return put(0, "error",
+               operations::to_json(operations::Error{operations::Code::invalid_json,
+                                                     "the line is no JSON: " + error.message(),
+                                                     "send one object per line",
+                                                     {}}));
+  const json::object* object = value.if_object();
+  const json::value* id = object != nullptr ? object->if_contains("id") : nullptr;
+  const json::value* op = object != nullptr ? object->if_contains("op") : nullptr;
+  json::error_code no_number;
+  const std::uint64_t number = id != nullptr ? id->to_number<std::uint64_t>(no_number) : 0;
+  if (number == 0 || no_number || op == nullptr || !op->is_string()) {
+    return put(0, "error", operations::to_json(invalid("a request is an object with an id above 0 and an op")));
+  }
+  static const json::object k_none;
+  const json::value* params = object->if_contains("params");
+  if (params != nullptr && !params->is_object()) {
+    return put(number, "error", operations::to_json(invalid("params must be an object")));
+  }
+  on_request(self, number, op->get_string(), params != nullptr ? params->get_object() : k_none);
+}
+
+void Connection::on_request(Self self, std::uint64_t id, std::string_view op, const json::object& params) {
+  ++under_way_;
+  operations::JsonReader in(params);
+  const Responder respond(*setup_->runtime, self.pid(), id);
+  if (!said_hello_ && op != "hello") return respond.fail(invalid("the first request must be hello"));
+  if (!is_for_connection(op)) return carry_out(op, Request{*setup_->hooks, in, respond});
+  if (op == "hello") return hello(self, respond, in);
+  if (op == "cancel") return cancel(respond, in);
+  if (streams_.contains(id) || streams_.size() >= k_streams_max) {
+    return respond.fail(operations::overloaded("too many streams on one connection"));
+  }
+  if (op == "events") return begin_events(self, respond, in);
+  begin_tree(self, respond, in);
+}
+
+void Connection::hello(Self, const Responder& respond, operations::JsonReader& in) {
+  const auto version = in.count("version", 0, UINT32_MAX);
+  (void)in.text("client");
+  if (auto error = in.error()) return respond.fail(std::move(*error));
+  if (version != k_protocol_version) {
+    return respond.fail(
+        invalid(fmt::format("this node speaks version {} of the protocol, not {}", k_protocol_version, version),
+                "use the skein program of the node's release"));
+  }
+  said_hello_ = true;
+  respond.send(Answer::Kind::ok, [hooks = setup_->hooks]() -> json::value {
+    json::object out = operations::to_json(hooks->info()).as_object();
+    out["protocol"] = k_protocol_version;
+    return out;
+  });
+}
+
+void Connection::begin_events(Self self, const Responder& respond, operations::JsonReader& in) {
+  operations::EventFilter filter;
+  filter.task = in.task_id("task", false);
+  const bool follow = in.flag("follow");
+  const auto after = in.count("after", UINT64_MAX, UINT64_MAX);
+  for (const std::string& name : in.texts("kinds")) {
+    for (std::size_t i = 0; i < operations::k_event_kinds; ++i) {
+      const auto kind = static_cast<operations::Event::Kind>(i);
+      if (operations::name_of(kind) == name) filter.kinds.insert(kind);
+    }
+  }
+  if (auto error = in.error()) return respond.fail(std::move(*error));
+  Stream stream;
+  stream.ops = setup_->hooks->operations();
+  if (stream.ops == nullptr) return respond.fail(engine_is_away());
+  setup_->hooks->watch_operations(self.pid());
+  stream.follows = follow;
+  // Without an `after` a reader who does not follow gets what is kept.
+  std::optional<std::uint64_t> from;
+  if (after != UINT64_MAX) from = after;
+  if (!follow && !from) from = 0;
+  auto made = stream.ops->events().subscribe(
+      std::move(filter), [respond] { respond.runtime().notify(respond.connection(), EventsReady{respond.id()}); },
+      from);
+  if (!made) return respond.fail(std::move(made.error()));
+  stream.events = std::move(*made);
+  streams_.emplace(respond.id(), std::move(stream));
+  self.send(self.pid(), EventsReady{respond.id()});
+}
+
+void Connection::pump_events(Self self, std::uint64_t id) {
+  const auto found = streams_.find(id);
+  if (found == streams_.end() || !found->second.events) return;
+  Stream& stream = found->second;
+  while (unsent() < k_stream_bytes) {
+    const operations::EventBatch batch = stream.events->take(k_events_at_once);
+    if (batch.missed > 0) put(id, "part", {{"missed", batch.missed}});
+    for (const operations::Event& each : batch.events) put(id, "part", operations::to_json(each));
+    if (batch.more) continue;
+    if (stream.follows) return;
+    streams_.erase(found);
+    const Responder respond(*setup_->runtime, self.pid(), id);
+    return respond.answer<std::monostate>(std::monostate{});
+  }
+}
+
+void Connection::begin_tree(Self self, const Responder& respond, operations::JsonReader& in) {
+  const auto every = in.milliseconds("every_ms", k_tree_default);
+  if (auto error = in.error()) return respond.fail(std::move(*error));
+  Stream stream;
+  stream.tree_every = std::max(every, k_tree_min);
+  streams_.emplace(respond.id(), std::move(stream));
+  send_tree(self, respond.id());
+}
+
+void Connection::send_tree(Self self, std::uint64_t id) {
+  const auto found = streams_.find(id);
+  if (found == streams_.end() || found->second.events) return;
+  Stream& stream = found->second;
+  const auto tree = setup_->hooks->tree();
+  std::string text = tree ? tree_json(*tree) : "null";
+  if (text != stream.last_tree && unsent() < k_stream_bytes) {
+    stream.last_tree = std::move(text);
+    put(id, "part", json::parse(stream.last_tree));
+  }
+  self.send_after(stream.tree_every, self.pid(), TreeTick{id});
+}
+
+void Connection::cancel(const Responder& respond, operations::JsonReader& in) {
+  const auto id = in.count("id", 0, UINT64_MAX);
+  if (auto error = in.error()) return respond.fail(std::move(*error));
+  if (streams_.erase(id) != 0) {
+    Responder(respond.runtime(), respond.connection(), id).answer<std::monostate>(std::monostate{});
+  }
+  respond.answer<std::monostate>(std::monostate{});
+}
+
+void Connection::end_streams(const operations::Error& why) {
+  std::erase_if(streams_, [&](const auto& each) {
+    if (!each.second.events) return false;
+    put(each.first, "error", operations::to_json(why));
+    --under_way_;
+    return true;
+  });
+}
+
+void Connection::on_answer(Self self, Answer& answer) {
+  const json::value value = (*answer.make)();
+  if (answer.kind != Answer::Kind::part) --under_way_;
+  put(answer.id, answer.kind == Answer::Kind::ok ? "ok" : answer.kind == Answer::Kind::part ? "part" : "error", value);
+  active_at_ = self.now();
+  // Requests that had to wait.
+  if (!in_.empty()) take_lines(self);
+}
+
+void Connection::put(std::uint64_t id, std::string_view kind, const json::value& value) {
+  if (unsent() > setup_->limits.output_bytes) {
+    is_ending_ = true;
+    out_.clear();
+    out_at_ = 0;
+    return;
+  }
+  out_ += fmt::format(R"({{"id":{},"{}":)", id, kind);
+  out_ += operations::json_text(value);
+  out_ += "}\n";
+}
+
+void Connection::write_some(Self) {
+  while (unsent() > 0) {
+    const auto sent = ::send(fd_->get(), out_.data() + out_at_, unsent(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0 && errno == EAGAIN) break;
+    if (sent <= 0) {
+      is_closed_by_client_ = true;
+      is_ending_ = true;
+      streams_.clear();
+      out_.clear();
+      out_at_ = 0;
+      return;
+    }
+    out_at_ += static_cast<std::size_t>(sent);
+  }
+  if (out_at_ == out_.size()) {
+    out_.clear();
+    out_at_ = 0;
+  } else if (out_at_ > k_stream_bytes) {
+    out_.erase(0, out_at_);
+    out_at_ = 0;
+  }
+}
+
+}  // namespace skein::inline v0::control

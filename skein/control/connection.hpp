@@ -1,0 +1,96 @@
+// One client of the Unix socket: a process that reads requests, hands them on and writes the answers.
+//
+// The protocol: one JSON object per line, in both directions. The first request is hello.
+//   {"id":1,"op":"hello","params":{"version":1}}      {"id":1,"ok":{"version":1,...}}
+//   {"id":2,"op":"task_status","params":{"id":"..."}} {"id":2,"error":{"code":"task_not_found","message":"..."}}
+//   {"id":3,"op":"events","params":{"follow":true}}   {"id":3,"part":{...}} ... until {"op":"cancel","params":{"id":3}}
+// Ids are the client's, and answers come in any order. What is no JSON object with an id is answered with id 0, and
+// the connection goes on; a line that is too long ends it.
+//
+// 1. Nothing blocks, and nothing grows past SocketLimits: a client that sends much is read later, one that does not
+//    read is closed.
+// 2. A client that closed its side still gets its answers.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "skein/control/fd_poller.hpp"
+#include "skein/control/limits.hpp"
+#include "skein/control/methods.hpp"
+
+namespace skein::inline v0::control {
+
+// What all connections of a node share.
+struct ConnectionSetup {
+  Runtime* runtime = nullptr;
+  std::shared_ptr<FdPoller> poller;
+  std::shared_ptr<operations::NodeHooks> hooks;
+  SocketLimits limits;
+  std::shared_ptr<std::atomic<std::uint32_t>> open;  // connections now
+};
+
+class Connection {
+ public:
+  Connection(Self self, std::shared_ptr<const ConnectionSetup> setup, std::shared_ptr<Fd> fd);
+  ~Connection();
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  void handle_info(Self self, Message message);
+  [[nodiscard]] std::string describe() const;
+
+ private:
+  using Subscription = operations::EventStream::Subscription;
+  // A request that is answered in parts until it is cancelled.
+  struct Stream {
+    std::shared_ptr<operations::Operations> ops;  // keeps the event stream alive
+    std::unique_ptr<Subscription> events;
+    bool follows = false;
+    std::chrono::milliseconds tree_every{0};
+    std::string last_tree{};
+  };
+  struct EventsReady {
+    std::uint64_t id = 0;
+  };
+  struct TreeTick {
+    std::uint64_t id = 0;
+  };
+  struct IdleCheck {};
+
+  void on_ready(Self self, const FdReady& ready);
+  void read_some(Self self);
+  void take_lines(Self self);
+  void on_line(Self self, std::string_view line);
+  void on_request(Self self, std::uint64_t id, std::string_view op, const json::object& params);
+  void hello(Self self, const Responder& respond, operations::JsonReader& in);
+  void begin_events(Self self, const Responder& respond, operations::JsonReader& in);
+  void begin_tree(Self self, const Responder& respond, operations::JsonReader& in);
+  void cancel(const Responder& respond, operations::JsonReader& in);
+  void pump_events(Self self, std::uint64_t id);
+  void send_tree(Self self, std::uint64_t id);
+  void end_streams(const operations::Error& why);
+  void on_answer(Self self, Answer& answer);
+  void put(std::uint64_t id, std::string_view kind, const json::value& value);
+  void write_some(Self self);
+  void rearm(Self self);
+  [[nodiscard]] bool may_read() const;
+  [[nodiscard]] std::size_t unsent() const { return out_.size() - out_at_; }
+
+  std::shared_ptr<const ConnectionSetup> setup_;
+  std::shared_ptr<Fd> fd_;
+  std::string in_;
+  std::string out_;
+  std::size_t out_at_ = 0;
+  std::uint32_t under_way_ = 0;
+  std::map<std::uint64_t, Stream> streams_;
+  Instant active_at_{};
+  bool said_hello_ = false;
+  bool is_closed_by_client_ = false;
+  bool is_ending_ = false;  // when everything is written
+};
+
+}  // namespace skein::inline v0::control

@@ -1,0 +1,48 @@
+// Tells processes when their sockets can be read or written: one thread with epoll. A process arms a descriptor for one
+// event at a time and is sent FdReady; reading and writing it does itself, without blocking.
+//
+// Any thread. forget() before the descriptor is closed: afterwards its number may be another's.
+#pragma once
+
+#include <atomic>
+#include <mutex>
+#include <thread>
+#include <unordered_map>
+
+#include "skein/control/fd.hpp"
+#include "skein/runtime/runtime.hpp"
+
+namespace skein::inline v0::control {
+
+struct FdReady {
+  int fd = -1;
+  bool is_readable = false;
+  bool is_writable = false;
+  bool is_broken = false;
+};
+
+class FdPoller {
+ public:
+  // Throws std::system_error when the system gives no epoll. The runtime must outlive it.
+  explicit FdPoller(Runtime& runtime);
+  ~FdPoller();
+  FdPoller(const FdPoller&) = delete;
+  FdPoller& operator=(const FdPoller&) = delete;
+
+  // The next time it can be read or written, as asked, `to` is told, once. Replaces what was armed before.
+  void arm(int fd, Pid to, bool read, bool write);
+  void forget(int fd);
+
+ private:
+  void run();
+
+  Runtime& runtime_;
+  Fd epoll_;
+  Fd wake_;
+  std::atomic<bool> is_stopping_{false};
+  std::mutex mutex_;
+  std::unordered_map<int, Pid> watchers_;
+  std::thread thread_;
+};
+
+}  // namespace skein::inline v0::control

@@ -1,0 +1,76 @@
+// What can be asked over the socket, by name, and who answers it: the operations and the node's hooks. Nothing here
+// knows a socket: answers go to a Responder.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "skein/operations/json_forms.hpp"
+#include "skein/operations/node_hooks.hpp"
+#include "skein/runtime/runtime.hpp"
+
+namespace skein::inline v0::control {
+
+namespace json = boost::json;
+
+// An answer on its way to the connection that asked. Its JSON is made there.
+struct Answer {
+  enum class Kind : std::uint8_t { ok, part, error };
+  std::uint64_t id = 0;
+  Kind kind = Kind::ok;
+  std::unique_ptr<std::move_only_function<json::value()>> make;
+};
+
+// Where the answers of one request go. Any thread; copies go to the same place.
+class Responder {
+ public:
+  Responder(Runtime& runtime, Pid connection, std::uint64_t id) : runtime_(&runtime), to_(connection), id_(id) {}
+
+  void send(Answer::Kind kind, std::move_only_function<json::value()> make) const {
+    runtime_->notify(to_, Answer{id_, kind, std::make_unique<std::move_only_function<json::value()>>(std::move(make))});
+  }
+  void fail(operations::Error error) const {
+    send(Answer::Kind::error, [error = std::move(error)] { return operations::to_json(error); });
+  }
+  // By reference throughout: GCC 12 warns of an uninitialised value when an expected is moved by value.
+  template <class T>
+  void answer(operations::Result<T>&& result) const {
+    if (!result) return fail(std::move(result.error()));
+    send(Answer::Kind::ok, [value = std::make_unique<T>(std::move(result.value()))]() -> json::value {
+      return operations::to_json(*value);
+    });
+  }
+  template <class T>
+  [[nodiscard]] operations::Reply<T> reply() const {
+    return operations::Reply<T>([to = *this](operations::Result<T>&& result) { to.answer<T>(std::move(result)); });
+  }
+  [[nodiscard]] Runtime& runtime() const { return *runtime_; }
+  [[nodiscard]] Pid connection() const { return to_; }
+  [[nodiscard]] std::uint64_t id() const { return id_; }
+
+ private:
+  Runtime* runtime_;
+  Pid to_;
+  std::uint64_t id_;
+};
+
+struct Request {
+  operations::NodeHooks& hooks;
+  operations::JsonReader& in;
+  Responder respond;
+};
+
+// Carries out a request; every one is answered exactly once, perhaps much later, also a name that is unknown.
+void carry_out(std::string_view name, const Request& request);
+// What the connection itself does: hello, events, tree_watch, cancel.
+[[nodiscard]] bool is_for_connection(std::string_view name);
+[[nodiscard]] std::vector<std::string_view> method_names();
+
+[[nodiscard]] operations::Error engine_is_away();
+
+}  // namespace skein::inline v0::control

@@ -1,0 +1,33 @@
+// Unix sockets: listening in a folder of one's own, connecting, and who is at the other end. Any thread.
+#pragma once
+
+#include <sys/types.h>
+
+#include <expected>
+#include <optional>
+#include <string>
+
+#include "skein/control/fd.hpp"
+
+namespace skein::inline v0::control {
+
+// Errors are complete, for people.
+// Listens at `path`, which only its owner may use. A socket file that nobody listens at any more is removed first; one
+// that somebody listens at is an error.
+[[nodiscard]] std::expected<Fd, std::string> listen_at(const std::string& path, int backlog);
+
+enum class ConnectFailure { nobody, refused, other };
+struct ConnectError {
+  ConnectFailure failure = ConnectFailure::other;
+  std::string message;
+};
+[[nodiscard]] std::expected<Fd, ConnectError> connect_to(const std::string& path);
+
+struct Peer {
+  uid_t uid = 0;
+  pid_t pid = 0;
+};
+// Who opened the other end, as the kernel knows.
+[[nodiscard]] std::optional<Peer> peer_of(int fd);
+
+}  // namespace skein::inline v0::control

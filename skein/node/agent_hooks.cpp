@@ -1,0 +1,213 @@
+#include "skein/node/agent_hooks.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <random>
+#include <utility>
+
+#include "skein/dispatch/dispatcher.hpp"
+#include "skein/node/asker.hpp"
+#include "skein/node/keepers.hpp"
+#include "skein/supervision/supervisor_api.hpp"
+#include "skein/swarm/coordinator.hpp"
+
+namespace skein::inline v0::node {
+namespace {
+
+using operations::AgentDetail;
+using operations::AgentStatusAnswer;
+using operations::Code;
+using operations::Error;
+using Nothing = operations::Operations::Nothing;
+
+constexpr Duration k_state_wait = std::chrono::milliseconds(500);
+constexpr std::size_t k_agents_shown = 10'000;
+constexpr std::string_view k_swarm_prefix = "swarm=";
+
+Error no_agent(const std::string& id) {
+  return {Code::agent_not_found, fmt::format("there is no agent '{}'", id), "'skein agents' lists them",
+          std::chrono::milliseconds(0)};
+}
+
+double milliseconds(Duration time) { return std::chrono::duration<double, std::milli>(time).count(); }
+
+bool is_named(const Config& config, const std::string& id) {
+  return std::ranges::find(config.agents, id, &AgentConfig::id) != config.agents.end();
+}
+
+// What is known without asking it.
+AgentDetail known_of(NodeContext& context, const std::string& id, Pid pid) {
+  AgentDetail detail;
+  detail.id = id;
+  detail.pid = pid;
+  detail.status = "unreachable";
+  for (std::string& each : context.registry->capabilities_of(id).value_or(std::vector<std::string>{})) {
+    if (each.starts_with(k_swarm_prefix)) {
+      detail.swarm = each.substr(k_swarm_prefix.size());
+    } else {
+      detail.capabilities.push_back(std::move(each));
+    }
+  }
+  std::ranges::sort(detail.capabilities);
+  detail.load = context.registry->get_load(id).value_or(0);
+  if (const auto heartbeat = context.registry->get_last_heartbeat(id)) {
+    detail.heartbeat_age_ms = static_cast<std::uint64_t>(milliseconds(heartbeat->ago));
+  }
+  detail.is_named = is_named(*context.config(), id);
+  return detail;
+}
+
+void add_state(AgentDetail& detail, const agent::AgentState& state) {
+  detail.role = dispatch::name_of(state.role);
+  detail.status = agent::name_of(state.status);
+  detail.executor = state.executor;
+  detail.slots = state.slots;
+  detail.queue_length = state.queue_length;
+  detail.executing_task = state.executing_task;
+  detail.completed = state.stats.tasks_completed;
+  detail.failed = state.stats.tasks_failed;
+  detail.handed_back = state.stats.tasks_handed_back;
+}
+
+Task<void> gather(Self self, ContextPtr context, operations::Reply<std::vector<AgentDetail>> reply) {
+  auto ids = context->registry->query_agents({}).value_or(std::vector<std::string>{});
+  std::ranges::sort(ids);
+  if (ids.size() > k_agents_shown) ids.resize(k_agents_shown);
+  // All are asked before the first is waited for.
+  using Asked = decltype(self.call<agent::Agent>(Pid{}, agent::GetAgentState{}, k_state_wait));
+  std::vector<AgentDetail> all;
+  std::vector<Asked> asked;
+  for (const std::string& id : ids) {
+    const Pid pid = context->registry->find_agent(id).value_or(Pid{});
+    if (!pid) continue;
+    all.push_back(known_of(*context, id, pid));
+    asked.push_back(self.call<agent::Agent>(pid, agent::GetAgentState{}, k_state_wait));
+  }
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const auto state = co_await asked[i];
+    if (state) add_state(all[i], *state);
+  }
+  reply(std::move(all));
+}
+
+Task<void> look_at(Self self, ContextPtr context, std::string id, operations::Reply<AgentStatusAnswer> reply) {
+  const Pid pid = context->registry->find_agent(id).value_or(Pid{});
+  if (!pid) {
+    reply.fail(no_agent(id));
+    co_return;
+  }
+  AgentStatusAnswer answer;
+  answer.agent = known_of(*context, id, pid);
+  auto asking = self.call<agent::Agent>(pid, agent::GetAgentState{}, k_state_wait);
+  const auto state = co_await asking;
+  if (state) add_state(answer.agent, *state);
+  auto measuring = self.call<agent::Agent>(pid, agent::GetAgentMetrics{}, k_state_wait);
+  const auto figures = co_await measuring;
+  if (figures) {
+    answer.success_rate = figures->success_rate;
+    answer.avg_latency_ms = figures->avg_latency_ms;
+  }
+  auto listing = self.call<agent::Agent>(pid, agent::GetAgentTasks{}, k_state_wait);
+  const auto past = co_await listing;
+  if (past) {
+    for (const agent::PastTask& each : *past) {
+      answer.past.push_back({each.id, each.shape ? each.shape->type : "",
+                             each.end == agent::TaskEnd::completed ? "completed" : "failed", each.attempt,
+                             milliseconds(between(each.began, each.ended))});
+    }
+  }
+  reply(std::move(answer));
+}
+
+Task<void> set_paused(Self self, ContextPtr context, std::string id, bool is_paused, operations::Reply<Nothing> reply) {
+  const Pid pid = context->registry->find_agent(id).value_or(Pid{});
+  if (!pid) {
+    reply.fail(no_agent(id));
+    co_return;
+  }
+  const Pid dispatcher = self.whereis(dispatch::k_dispatcher_name);
+  auto asking = self.call<dispatch::Dispatcher>(dispatcher, dispatch::SetAgentPaused{id, is_paused});
+  const auto done = co_await asking;
+  if (!done) {
+    reply.fail(
+        {Code::stopped, "the dispatcher is not there at the moment", "try again", std::chrono::milliseconds(100)});
+  } else if (!*done) {
+    reply.fail(no_agent(id));
+  } else {
+    // The dispatcher gives it nothing more; what it holds already it is told itself.
+    if (is_paused) {
+      self.send(pid, dispatch::PauseAgent{});
+    } else {
+      self.send(pid, dispatch::ResumeAgent{});
+    }
+    reply(Nothing{});
+  }
+}
+
+Task<void> end_agent(Self self, ContextPtr context, std::string id, operations::Reply<Nothing> reply) {
+  const Pid pid = context->registry->find_agent(id).value_or(Pid{});
+  if (!pid) {
+    reply.fail(no_agent(id));
+    co_return;
+  }
+  const bool named = is_named(*context->config(), id);
+  if (named) {
+    // By its supervisor, or it would be started again.
+    auto ending = terminate_child(self, self.whereis(k_named_agents_name), id, k_call_timeout);
+    const auto ended = co_await ending;
+    if (!ended) {
+      reply.fail({Code::internal, fmt::format("agent '{}' could not be stopped", id), "look at 'skein tree'", {}});
+      co_return;
+    }
+  } else {
+    auto ending = terminate_child(self, self.whereis(swarm::k_agent_pool_name), pid, k_call_timeout);
+    const auto ended = co_await ending;
+    if (!ended) self.exit(pid, ExitReason::shutdown());
+  }
+  reply(Nothing{});
+}
+
+Task<void> begin_agent(Self self, ContextPtr context, operations::SpawnAgentRequest request,
+                       operations::Reply<std::string> reply) {
+  if (!context->executors->has(request.executor)) {
+    reply.fail(operations::invalid(fmt::format("there is no executor '{}' in the config", request.executor),
+                                   "executors are defined in skein.toml only"));
+    co_return;
+  }
+  if (request.id.empty()) request.id = fmt::format("agent-{:08x}", std::random_device{}());
+  const AgentConfig config{request.id,           request.executor, request.role,
+                           request.capabilities, request.swarm,    request.prefetch};
+  agent::AgentMaker maker = [executors = context->executors, seed = seed_of(config)] { return executors->make(seed); };
+  std::any arguments = pool_arguments(std::move(maker));
+  auto starting = start_pool_child(self, self.whereis(swarm::k_agent_pool_name), std::move(arguments), k_call_timeout);
+  const auto started = co_await starting;
+  if (!started) {
+    reply.fail(operations::invalid(
+        fmt::format("agent '{}' could not be started: {}", request.id, started.error().reason.text()),
+        "is the name taken? 'skein agents' lists them"));
+    co_return;
+  }
+  reply(request.id);
+}
+
+}  // namespace
+
+void ask_agents(const ContextPtr& context, operations::Reply<std::vector<AgentDetail>> reply) {
+  ask_in_process(context->runtime, &gather, context, std::move(reply));
+}
+void ask_agent(const ContextPtr& context, std::string id, operations::Reply<AgentStatusAnswer> reply) {
+  ask_in_process(context->runtime, &look_at, context, std::move(id), std::move(reply));
+}
+void pause_agent(const ContextPtr& context, std::string id, bool is_paused, operations::Reply<Nothing> reply) {
+  ask_in_process(context->runtime, &set_paused, context, std::move(id), is_paused, std::move(reply));
+}
+void stop_agent(const ContextPtr& context, std::string id, operations::Reply<Nothing> reply) {
+  ask_in_process(context->runtime, &end_agent, context, std::move(id), std::move(reply));
+}
+void spawn_agent(const ContextPtr& context, operations::SpawnAgentRequest request,
+                 operations::Reply<std::string> reply) {
+  ask_in_process(context->runtime, &begin_agent, context, std::move(request), std::move(reply));
+}
+
+}  // namespace skein::inline v0::node

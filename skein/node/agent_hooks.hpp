@@ -1,0 +1,19 @@
+// What can be asked of agents, by name. Any thread; answers come from processes of their own.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "skein/node/node_context.hpp"
+#include "skein/operations/node_hooks.hpp"
+
+namespace skein::inline v0::node {
+
+void ask_agents(const ContextPtr& context, operations::Reply<std::vector<operations::AgentDetail>> reply);
+void ask_agent(const ContextPtr& context, std::string id, operations::Reply<operations::AgentStatusAnswer> reply);
+void pause_agent(const ContextPtr& context, std::string id, bool is_paused, operations::Reply<std::monostate> reply);
+void stop_agent(const ContextPtr& context, std::string id, operations::Reply<std::monostate> reply);
+void spawn_agent(const ContextPtr& context, operations::SpawnAgentRequest request,
+                 operations::Reply<std::string> reply);
+
+}  // namespace skein::inline v0::node

@@ -1,0 +1,508 @@
+#include "skein/node/config.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <set>
+#include <sstream>
+#include <utility>
+
+#define TOML_EXCEPTIONS 0
+#include <toml++/toml.h>
+
+#include "skein/agent/function_executor.hpp"
+#include "skein/node/config_keys.hpp"
+#include "skein/node/config_values.hpp"
+#include "skein/node/declared_supervisors.hpp"
+#include "skein/supervision/tree_toml.hpp"
+
+namespace skein::inline v0::node {
+namespace {
+
+constexpr std::uint32_t k_no_line = 0;
+
+// Puts one value where it belongs. Returns what is wrong with it, or nothing.
+struct Assign {
+  const toml::node& node;
+  const Rule& rule;
+
+  using Fault = std::optional<std::string>;
+
+  Fault operator()(std::string* place) const {
+    const auto value = node.value_exact<std::string>();
+    if (!value) return "must be a string";
+    if (!rule.words.empty() && std::ranges::find(rule.words, *value) == rule.words.end()) {
+      return fmt::format("unknown '{}'{}", *value, suggestion(*value, {rule.words.begin(), rule.words.end()}));
+    }
+    *place = *value;
+    return std::nullopt;
+  }
+  Fault operator()(bool* place) const {
+    const auto value = node.value_exact<bool>();
+    if (!value) return "must be true or false";
+    *place = *value;
+    return std::nullopt;
+  }
+  Fault operator()(double* place) const {
+    const auto value = node.value<double>();
+    if (!value) return "must be a number";
+    *place = *value;
+    return std::nullopt;
+  }
+  Fault operator()(std::vector<std::string>* place) const {
+    const toml::array* array = node.as_array();
+    if (array == nullptr) return "must be an array of strings";
+    std::vector<std::string> values;
+    for (const toml::node& each : *array) {
+      const auto value = each.value_exact<std::string>();
+      if (!value) return "must be an array of strings";
+      values.push_back(*value);
+    }
+    *place = std::move(values);
+    return std::nullopt;
+  }
+  template <class Count>
+  Fault operator()(Count* place) const {
+    if constexpr (std::is_integral_v<Count>) {
+      return number(*place);
+    } else {
+      return time(*place);
+    }
+  }
+
+ private:
+  template <class Count>
+  Fault number(Count& place) const {
+    std::optional<std::uint64_t> given;
+    if (const auto whole = node.value_exact<std::int64_t>(); whole && *whole >= 0)
+      given = static_cast<std::uint64_t>(*whole);
+    if (const auto text = node.value_exact<std::string>(); text && rule.is_bytes) given = parse_bytes(*text);
+    if (!given && rule.is_bytes) return R"(must be a size such as 65536, "256KiB" or "64MiB")";
+    if (!given) return "must be a whole number";
+    if (*given < rule.min || *given > rule.max) {
+      if (rule.is_bytes) return fmt::format("must be from {} to {}", bytes_text(rule.min), bytes_text(rule.max));
+      return fmt::format("must be from {} to {}", rule.min, rule.max);
+    }
+    place = static_cast<Count>(*given);
+    return std::nullopt;
+  }
+  template <class Time>
+  Fault time(Time& place) const {
+    const auto text = node.value_exact<std::string>();
+    const auto given = text ? parse_time(*text) : std::nullopt;
+    if (!given) return R"(must be a time such as "500ms", "5s", "2min" or "1h")";
+    const std::chrono::milliseconds min(rule.min);
+    const std::chrono::milliseconds max(rule.max);
+    if (*given < min || *given > max) return fmt::format("must be from {} to {}", time_text(min), time_text(max));
+    place = std::chrono::duration_cast<Time>(*given);
+    return std::nullopt;
+  }
+};
+
+class Reader {
+ public:
+  explicit Reader(Config& config) : config_(config) {}
+
+  void document(const toml::table& table);
+  [[nodiscard]] std::vector<ConfigFault> take_faults() {
+    std::ranges::stable_sort(faults_, {}, &ConfigFault::line);
+    return std::move(faults_);
+  }
+
+ private:
+  void fault(std::uint32_t line, std::string message) { faults_.push_back({line, std::move(message)}); }
+  void fault(const toml::node& at, std::string message) { fault(at.source().begin.line, std::move(message)); }
+
+  const toml::table* table_of(const toml::node& node, std::string_view title) {
+    if (const toml::table* table = node.as_table()) return table;
+    fault(node, fmt::format("{} must be a table", title));
+    return nullptr;
+  }
+
+  // Reads the keys that `values` has; `others` are read by the caller.
+  template <class S>
+  void keys(const toml::table& table, std::string_view title, S& values,
+            const std::vector<std::string_view>& others = {}) {
+    for (const auto& [name, node] : table) {
+      const auto all = keys_of<S>();
+      const auto key = std::ranges::find(all, name.str(), &Key<S>::name);
+      if (key != all.end()) {
+        if (const auto wrong = std::visit(Assign{node, key->rule}, key->place(values))) {
+          fault(node, fmt::format("{} {}: {}", title, name.str(), *wrong));
+        }
+        continue;
+      }
+      if (std::ranges::find(others, name.str()) != others.end()) continue;
+      std::vector<std::string_view> known(others);
+      for (const Key<S>& each : all) known.push_back(each.name);
+      fault(node, fmt::format("unknown key '{}'{}", name.str(), suggestion(name.str(), known)));
+    }
+  }
+
+  template <class S>
+  void section(const toml::table& document, std::string_view name, S& values) {
+    const toml::node* node = document.get(name);
+    if (node == nullptr) return;
+    const std::string title = fmt::format("[{}]", name);
+    if (const toml::table* table = table_of(*node, title)) keys(*table, title, values);
+  }
+
+  void listen(const toml::table& document, std::string_view name, ListenSection& values);
+  void dispatch(const toml::table& document);
+  void retry(const toml::node& node, const std::string& title, RetryOptions& options);
+  void executors(const toml::table& document);
+  void executor(const toml::table& table, const std::string& name);
+  void needs_command(const toml::table& table, const std::string& title, const ExecutorConfig& made);
+  void set_env(const toml::node& node, const std::string& title, ExecutorConfig& made);
+  void swarms(const toml::table& document);
+  void agents(const toml::table& document);
+  void known_executor(const toml::table& table, const std::string& title, const std::string& executor);
+  void name_fits(const toml::node& at, std::string_view what, std::string_view name);
+
+  Config& config_;
+  std::vector<ConfigFault> faults_;
+};
+
+void Reader::name_fits(const toml::node& at, std::string_view what, std::string_view name) {
+  const bool plain = std::ranges::all_of(name, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
+           c == '.';
+  });
+  if (name.empty() || name.size() > config_.limits.name_bytes || !plain) {
+    fault(at, fmt::format("{} '{}': a name has letters, digits, '-', '_' and '.', at most {} of them", what, name,
+                          config_.limits.name_bytes));
+  }
+}
+
+void Reader::listen(const toml::table& document, std::string_view name, ListenSection& values) {
+  section(document, name, values);
+  if (const auto at = parse_host_port(values.listen); !at) {
+    const toml::node* node = document.get(name);
+    fault(*node,
+          fmt::format("[{}] listen: must be HOST:PORT such as \"127.0.0.1:7433\", not \"{}\"", name, values.listen));
+  }
+}
+
+void Reader::retry(const toml::node& node, const std::string& title, RetryOptions& options) {
+  const toml::table* table = table_of(node, title);
+  if (table == nullptr) return;
+  static constexpr std::array<std::string_view, 4> k_growths{"none", "fixed", "linear", "exponential"};
+  for (const auto& [name, each] : *table) {
+    std::optional<std::string> wrong;
+    if (name == "growth") {
+      std::string word;
+      wrong = Assign{each, Rule{0, 0, false, k_growths}}(&word);
+      if (!wrong) {
+        options.growth = static_cast<Growth>(std::ranges::find(k_growths, word) - k_growths.begin());
+      }
+    } else if (name == "first" || name == "longest") {
+      constexpr std::uint64_t k_day_ms = 86'400'000;
+      wrong = Assign{each, Rule{0, k_day_ms, false, {}}}(name == "first" ? &options.first : &options.longest);
+    } else if (name == "factor" || name == "jitter") {
+      wrong = Assign{each, Rule{}}(name == "factor" ? &options.factor : &options.jitter);
+    } else {
+      fault(each, fmt::format("unknown key '{}'{}", name.str(),
+                              suggestion(name.str(), {"growth", "first", "longest", "factor", "jitter"})));
+    }
+    if (wrong) fault(each, fmt::format("{} {}: {}", title, name.str(), *wrong));
+  }
+  if (const auto problem = options.problem()) fault(*table, fmt::format("{}: {}", title, *problem));
+}
+
+void Reader::dispatch(const toml::table& document) {
+  const toml::node* node = document.get("dispatch");
+  if (node == nullptr) return;
+  const toml::table* table = table_of(*node, "[dispatch]");
+  if (table == nullptr) return;
+  auto& options = config_.dispatch;
+  keys(*table, "[dispatch]", options, {"strategy", "retry", "types"});
+  if (const toml::node* given = table->get("strategy")) {
+    const auto name = given->value_exact<std::string>();
+    const auto strategy = name ? balance_named(*name) : std::nullopt;
+    std::vector<std::string_view> known;
+    for (std::size_t i = 0; i < k_balances; ++i) known.push_back(balance_name(static_cast<Balance>(i)));
+    if (strategy) {
+      options.strategy = *strategy;
+    } else {
+      fault(*given, fmt::format("[dispatch] strategy: unknown '{}'{}", name.value_or(""),
+                                suggestion(name.value_or(""), known)));
+    }
+  }
+  if (const toml::node* given = table->get("retry")) retry(*given, "[dispatch.retry]", options.retry);
+  const toml::node* types = table->get("types");
+  const toml::table* each_type = types != nullptr ? table_of(*types, "[dispatch.types]") : nullptr;
+  if (each_type == nullptr) return;
+  for (const auto& [name, each] : *each_type) {
+    const std::string title = fmt::format("[dispatch.types.{}]", name.str());
+    const toml::table* values = table_of(each, title);
+    if (values == nullptr) continue;
+    dispatch::TypeOptions made;
+    for (const auto& [key, value] : *values) {
+      if (key == "timeout") {
+        Duration timeout{};
+        constexpr std::uint64_t k_max_ms = 3'600'000'000;
+        const auto wrong = Assign{value, Rule{100, k_max_ms, false, {}}}(&timeout);
+        if (wrong) fault(value, fmt::format("{} timeout: {}", title, *wrong));
+        made.timeout = timeout;
+      } else if (key == "retry") {
+        made.retry = options.retry;
+        retry(value, title + " retry", *made.retry);
+      } else {
+        fault(value, fmt::format("unknown key '{}'{}", key.str(), suggestion(key.str(), {"timeout", "retry"})));
+      }
+    }
+    options.types.insert_or_assign(std::string(name.str()), made);
+  }
+}
+
+void Reader::set_env(const toml::node& node, const std::string& title, ExecutorConfig& made) {
+  const toml::table* table = table_of(node, title + " set_env");
+  if (table == nullptr) return;
+  for (const auto& [name, each] : *table) {
+    const auto value = each.value_exact<std::string>();
+    if (!value) {
+      fault(each, fmt::format("{} set_env {}: must be a string", title, name.str()));
+    } else {
+      made.set_env.insert_or_assign(std::string(name.str()), *value);
+    }
+  }
+}
+
+void Reader::needs_command(const toml::table& table, const std::string& title, const ExecutorConfig& made) {
+  if (!made.command.empty() && !made.command.front().empty()) return;
+  fault(table, fmt::format("{} needs a command: command = [\"program\", \"argument\"]", title));
+}
+
+void Reader::executor(const toml::table& table, const std::string& name) {
+  const std::string title = fmt::format("[executors.{}]", name);
+  ExecutorConfig made;
+  keys(table, title, made, {"set_env"});
+  if (const toml::node* given = table.get("set_env")) set_env(*given, title, made);
+  const toml::node* kind = table.get("kind");
+  if (kind == nullptr) {
+    fault(table, fmt::format("{} needs a kind: function, command or stdio", title));
+  } else if (made.kind == "command" || made.kind == "stdio") {
+    needs_command(table, title, made);
+  } else if (made.kind == "function") {
+    const auto built_in = agent::built_in_types();
+    if (made.functions.empty()) made.functions = built_in;
+    for (const std::string_view key : {"command", "directory", "env", "set_env"}) {
+      if (const toml::node* odd = table.get(key)) fault(*odd, fmt::format("{}: a function has no {}", title, key));
+    }
+  } else if (made.kind == "mcp" || made.kind == "http" || made.kind == "llm") {
+    fault(*kind,
+          fmt::format("{} kind: '{}' executors are not there yet; use function, command or stdio", title, made.kind));
+  }
+  const auto folder = std::filesystem::path(config_.file).parent_path();
+  if (!made.directory.empty() && !folder.empty()) made.directory = (folder / made.directory).string();
+  config_.executors.insert_or_assign(name, std::move(made));
+}
+
+void Reader::executors(const toml::table& document) {
+  const toml::node* node = document.get("executors");
+  const toml::table* each_executor = node != nullptr ? table_of(*node, "[executors]") : nullptr;
+  if (each_executor == nullptr) return;
+  for (const auto& [name, each] : *each_executor) {
+    name_fits(each, "executor", name.str());
+    const toml::table* table = table_of(each, fmt::format("[executors.{}]", name.str()));
+    if (table != nullptr) executor(*table, std::string(name.str()));
+  }
+}
+
+void Reader::known_executor(const toml::table& table, const std::string& title, const std::string& executor) {
+  if (config_.executors.contains(executor)) return;
+  std::vector<std::string_view> known;
+  for (const auto& [name, each] : config_.executors) known.push_back(name);
+  const toml::node* at = table.get("executor");
+  fault(at != nullptr ? *at : static_cast<const toml::node&>(table),
+        fmt::format("{} executor: there is no executor '{}'{}", title, executor, suggestion(executor, known)));
+}
+
+void Reader::swarms(const toml::table& document) {
+  const toml::node* node = document.get("swarms");
+  if (node == nullptr) return;
+  const toml::table* each_swarm = table_of(*node, "[swarms]");
+  if (each_swarm == nullptr) return;
+  config_.swarms.clear();
+  for (const auto& [name, each] : *each_swarm) {
+    const std::string title = fmt::format("[swarms.{}]", name.str());
+    name_fits(each, "swarm", name.str());
+    const toml::table* table = table_of(each, title);
+    if (table == nullptr) continue;
+    SwarmConfig made;
+    keys(*table, title, made);
+    known_executor(*table, title, made.executor);
+    if (made.min > made.max) {
+      fault(*table, fmt::format("{}: min is {} and max is {}; min must not be greater", title, made.min, made.max));
+    }
+    config_.swarms.insert_or_assign(std::string(name.str()), std::move(made));
+  }
+}
+
+void Reader::agents(const toml::table& document) {
+  const toml::node* node = document.get("agents");
+  if (node == nullptr) return;
+  const toml::array* array = node->as_array();
+  if (array == nullptr) return fault(*node, "agents must be an array of tables: [[agents]]");
+  std::set<std::string> ids;
+  for (const toml::node& each : *array) {
+    const toml::table* table = table_of(each, "[[agents]]");
+    if (table == nullptr) continue;
+    AgentConfig made;
+    keys(*table, "[[agents]]", made);
+    if (made.id.empty()) {
+      fault(*table, "[[agents]] needs an id");
+      continue;
+    }
+    name_fits(*table, "agent", made.id);
+    if (!ids.insert(made.id).second) fault(*table, fmt::format("the agent '{}' is there twice", made.id));
+    known_executor(*table, fmt::format("agent '{}'", made.id), made.executor);
+    config_.agents.push_back(std::move(made));
+  }
+}
+
+void Reader::document(const toml::table& table) {
+  static const std::vector<std::string_view> k_sections{"node",      "http",    "tcp",        "socket",   "limits",
+                                                        "journal",   "archive", "operations", "dispatch", "agents",
+                                                        "executors", "swarms",  "supervisors"};
+  for (const auto& [name, node] : table) {
+    if (std::ranges::find(k_sections, name.str()) != k_sections.end()) continue;
+    fault(node, fmt::format("unknown section '{}'{}", name.str(), suggestion(name.str(), k_sections)));
+  }
+  section(table, "limits", config_.limits);
+  section(table, "node", config_.node);
+  listen(table, "http", config_.http);
+  listen(table, "tcp", config_.tcp);
+  section(table, "socket", config_.socket);
+  section(table, "journal", config_.journal);
+  section(table, "archive", config_.archive);
+  section(table, "operations", config_.operations);
+  dispatch(table);
+  executors(table);
+  swarms(table);
+  agents(table);
+  if (const toml::node* given = table.get("node"); given != nullptr && config_.node.name.empty()) {
+    fault(*given, "[node] name: must not be empty");
+  }
+  const auto folder = std::filesystem::path(config_.file).parent_path();
+  if (!config_.node.data.empty() && !folder.empty()) config_.node.data = (folder / config_.node.data).string();
+  config_.dispatch.node = config_.node.name;
+}
+
+// Overrides, deep: tables are merged, everything else is replaced.
+void merge(toml::table& into, toml::table&& from) {
+  for (auto&& [name, node] : from) {
+    toml::node* there = into.get(name);
+    if (there != nullptr && there->is_table() && node.is_table()) {
+      merge(*there->as_table(), std::move(*node.as_table()));
+    } else {
+      into.insert_or_assign(name, std::move(node));
+    }
+  }
+}
+
+std::optional<std::string> apply_setting(toml::table& document, const std::string& setting) {
+  const std::size_t equals = setting.find('=');
+  if (equals == std::string::npos || equals == 0) return fmt::format("--set {}: write section.key=value", setting);
+  const std::string key = setting.substr(0, equals);
+  const std::string value = setting.substr(equals + 1);
+  toml::parse_result parsed = toml::parse(fmt::format("{} = {}", key, value));
+  if (!parsed && value.find_first_of("'\n") == std::string::npos) {
+    parsed = toml::parse(fmt::format("{} = '{}'", key, value));
+  }
+  if (!parsed) return fmt::format("--set {}: {}", setting, parsed.error().description());
+  merge(document, std::move(parsed).table());
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string ConfigFaults::describe() const {
+  std::string text;
+  for (const ConfigFault& each : faults) {
+    text += each.line == k_no_line ? fmt::format("{}: {}\n", file, each.message)
+                                   : fmt::format("{}:{}: {}\n", file, each.line, each.message);
+  }
+  return text;
+}
+
+Config default_config() {
+  Config config;
+  ExecutorConfig function;
+  function.kind = "function";
+  function.functions = agent::built_in_types();
+  config.executors.emplace(k_function_executor, std::move(function));
+  config.swarms.emplace(k_default_swarm, SwarmConfig{});
+  config.dispatch.node = config.node.name;
+  return config;
+}
+
+ConfigResult parse_config(std::string_view text, std::string_view file, const std::vector<std::string>& settings) {
+  ConfigFaults faults{std::string(file), {}};
+  if (text.size() > k_toml_bytes) {
+    faults.faults.push_back({k_no_line, fmt::format("longer than {} bytes", k_toml_bytes)});
+    return std::unexpected(std::move(faults));
+  }
+  toml::parse_result parsed = toml::parse(text);
+  if (!parsed) {
+    faults.faults.push_back({parsed.error().source().begin.line, std::string(parsed.error().description())});
+    return std::unexpected(std::move(faults));
+  }
+  Config config = default_config();
+  config.file = file;
+  config.text = text;
+  Reader reader(config);
+  reader.document(parsed.table());
+  faults.faults = reader.take_faults();
+  if (faults.faults.empty()) {
+    for (ConfigFault& each : check_declared_supervisors(config)) faults.faults.push_back(std::move(each));
+  }
+  if (!faults.faults.empty()) return std::unexpected(std::move(faults));
+  if (settings.empty()) return config;
+
+  // The file is right by itself, so whatever is wrong now is wrong with the settings.
+  faults.file = "--set";
+  for (const std::string& each : settings) {
+    if (const auto wrong = apply_setting(parsed.table(), each)) faults.faults.push_back({k_no_line, *wrong});
+  }
+  Config changed = default_config();
+  changed.file = file;
+  changed.text = text;
+  Reader again(changed);
+  again.document(parsed.table());
+  for (ConfigFault& each : again.take_faults()) faults.faults.push_back({k_no_line, std::move(each.message)});
+  if (!faults.faults.empty()) return std::unexpected(std::move(faults));
+  return changed;
+}
+
+ConfigResult load_config(const std::string& path, const std::vector<std::string>& settings) {
+  if (path.empty()) return parse_config("", "defaults", settings);
+  std::error_code error;
+  const auto bytes = std::filesystem::file_size(path, error);
+  std::ifstream in(path, std::ios::binary);
+  if (error || !in) {
+    return std::unexpected(
+        ConfigFaults{path, {{k_no_line, "cannot be read; 'skein init' writes one, 'skein up' runs without"}}});
+  }
+  if (bytes > k_toml_bytes) {
+    return std::unexpected(ConfigFaults{path, {{k_no_line, fmt::format("longer than {} bytes", k_toml_bytes)}}});
+  }
+  std::stringstream text;
+  text << in.rdbuf();
+  return parse_config(text.str(), path, settings);
+}
+
+std::vector<std::string> capabilities_of(const std::vector<std::string>& given, std::string_view role,
+                                         const ExecutorConfig& executor) {
+  if (!given.empty()) return given;
+  std::vector<std::string> all{"execute", "monitor", "report"};
+  if (role == "specialist") all = {"analyze", "optimize", "refactor"};
+  if (role == "coordinator") all = {"orchestrate", "schedule", "route"};
+  if (executor.kind == "function") all.insert(all.end(), executor.functions.begin(), executor.functions.end());
+  return all;
+}
+
+}  // namespace skein::inline v0::node

@@ -1,0 +1,144 @@
+// A node's config: skein.toml as a typed value. Plain values; any thread.
+//
+// parse_config() finds every error of a file at once, each as "file:line: what is wrong (what was meant?)". A Config
+// that it gives is consistent: executors that are named exist, ranges hold, ids are unique. Sections that other layers
+// have options for are those options, so that a default is written in one place.
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "skein/archive/archiver.hpp"
+#include "skein/base/time.hpp"
+#include "skein/control/limits.hpp"
+#include "skein/dispatch/dispatcher_options.hpp"
+#include "skein/journal/journal.hpp"
+#include "skein/ledger/limits.hpp"
+#include "skein/operations/operations.hpp"
+
+namespace skein::inline v0::node {
+
+inline constexpr std::string_view k_config_file = "skein.toml";
+inline constexpr std::string_view k_function_executor = "function";  // always there
+inline constexpr std::string_view k_default_swarm = "default";       // when none is declared
+
+struct NodeSection {
+  std::string name = "node";
+  std::string data{};  // empty: whoever starts the node decides
+  Duration drain = std::chrono::seconds(30);
+  Duration stuck_limit = std::chrono::seconds(30);
+  std::string on_stuck = "abort";
+  std::string log_level = "info";
+  std::uint32_t workers = 0;
+  std::uint32_t processes_max = 1'000'000;
+  std::uint32_t blocking_threads = 16;
+};
+
+struct ListenSection {
+  bool enabled = false;
+  std::string listen{};
+};
+
+struct ArchiveSection {
+  bool enabled = true;
+  archive::ArchiverLimits limits;
+};
+
+struct ExecutorConfig {
+  std::string kind{};
+  std::vector<std::string> functions{};
+  std::vector<std::string> command{};
+  std::string directory{};
+  std::vector<std::string> env{"PATH", "HOME", "LANG", "TZ"};
+  std::map<std::string, std::string> set_env{};
+  Duration timeout{};  // zero: by kind
+  std::uint32_t concurrency = 0;
+  std::uint64_t memory_max = 0;
+  Duration cpu_max{};
+  std::uint32_t files_max = 256;
+  std::uint64_t output_bytes = 1ULL << 20U;
+  std::uint64_t line_bytes = 1ULL << 20U;
+  std::uint64_t stderr_bytes = 64ULL << 10U;
+  Duration kill_after = std::chrono::seconds(2);
+  Duration hello_timeout = std::chrono::seconds(10);
+  Duration heartbeat_timeout{};
+};
+
+struct AgentConfig {
+  std::string id{};
+  std::string executor{k_function_executor};
+  std::string role = "worker";
+  std::vector<std::string> capabilities{};  // empty: capabilities_of() says
+  std::string swarm{k_default_swarm};
+  std::uint32_t prefetch = 1;
+};
+
+struct SwarmConfig {
+  std::string executor{k_function_executor};
+  std::string role = "worker";
+  std::vector<std::string> capabilities{};
+  std::uint32_t min = 5;
+  std::uint32_t max = 100;
+  std::uint32_t prefetch = 1;
+  Duration idle_shrink = std::chrono::seconds(30);
+  std::string topology = "star";
+  std::uint64_t open_tasks = 10'000;
+  std::uint64_t open_bytes = 1ULL << 30U;
+  std::string strategy{};  // empty: the dispatcher's
+  std::uint32_t breaker_crashes = 5;
+  Duration breaker_open = std::chrono::seconds(60);
+};
+
+struct Config {
+  std::string file{};  // where it was read; empty: defaults
+  NodeSection node;
+  ListenSection http{false, "127.0.0.1:7433"};
+  ListenSection tcp{false, "127.0.0.1:7434"};
+  control::SocketLimits socket;
+  operations::OperationsLimits operations;
+  ledger::Limits limits;
+  journal::JournalLimits journal;
+  ArchiveSection archive;
+  dispatch::DispatcherOptions dispatch;
+  std::map<std::string, ExecutorConfig> executors;
+  std::vector<AgentConfig> agents;
+  std::map<std::string, SwarmConfig> swarms;
+  std::string text{};  // of the file: its [[supervisors]] are built from it, see declared_supervisors.hpp
+};
+
+struct ConfigFault {
+  std::uint32_t line = 0;  // 0: of the file as a whole
+  std::string message;
+};
+
+// All that is wrong with a file, in the order of its lines.
+struct ConfigFaults {
+  std::string file;
+  std::vector<ConfigFault> faults;
+  // A line each, "file:line: message".
+  [[nodiscard]] std::string describe() const;
+};
+
+using ConfigResult = std::expected<Config, ConfigFaults>;
+
+// What a node runs on when there is no file.
+[[nodiscard]] Config default_config();
+// `file` is for messages, and what relative paths in it are relative to. Each of `settings` is "section.key=value" over
+// what the file says, as --set gives them; a value that is not TOML is taken as a string.
+[[nodiscard]] ConfigResult parse_config(std::string_view text, std::string_view file,
+                                        const std::vector<std::string>& settings = {});
+// Reads a file; with an empty path, the defaults.
+[[nodiscard]] ConfigResult load_config(const std::string& path, const std::vector<std::string>& settings = {});
+
+// What agents can do: as given, or those of the role, and the functions of a function executor.
+[[nodiscard]] std::vector<std::string> capabilities_of(const std::vector<std::string>& given, std::string_view role,
+                                                       const ExecutorConfig& executor);
+
+// A commented file that works as it is.
+[[nodiscard]] std::string_view config_template();
+
+}  // namespace skein::inline v0::node

@@ -1,0 +1,127 @@
+#include "skein/node/config_values.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <limits>
+
+namespace skein::inline v0::node {
+namespace {
+
+template <class Value>
+struct Unit {
+  std::string_view name;
+  Value one;
+};
+constexpr std::array<Unit<Duration>, 4> k_times{{{"h", std::chrono::hours(1)},
+                                                 {"min", std::chrono::minutes(1)},
+                                                 {"s", std::chrono::seconds(1)},
+                                                 {"ms", std::chrono::milliseconds(1)}}};
+constexpr std::array<Unit<std::uint64_t>, 4> k_sizes{
+    {{"GiB", 1ULL << 30U}, {"MiB", 1ULL << 20U}, {"KiB", 1ULL << 10U}, {"", 1}}};
+constexpr std::size_t k_known_shown = 12;
+
+struct NumberAndUnit {
+  std::uint64_t number = 0;
+  std::string_view unit;
+};
+
+std::optional<NumberAndUnit> split(std::string_view text) {
+  NumberAndUnit parts;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, parts.number);
+  if (error != std::errc()) return std::nullopt;
+  parts.unit = std::string_view(rest, static_cast<std::size_t>(end - rest));
+  return parts;
+}
+
+std::size_t distance(std::string_view left, std::string_view right) {
+  std::vector<std::size_t> row(right.size() + 1);
+  for (std::size_t n = 0; n < row.size(); ++n) row[n] = n;
+  for (std::size_t l = 0; l < left.size(); ++l) {
+    std::size_t diagonal = row[0];
+    row[0] = l + 1;
+    for (std::size_t r = 0; r < right.size(); ++r) {
+      const std::size_t above = row[r + 1];
+      row[r + 1] = std::min({above + 1, row[r] + 1, diagonal + (left[l] == right[r] ? 0U : 1U)});
+      diagonal = above;
+    }
+  }
+  return row.back();
+}
+
+}  // namespace
+
+std::optional<Duration> parse_time(std::string_view text) {
+  constexpr std::uint64_t k_number_max = 10'000'000;
+  const auto parts = split(text);
+  if (!parts || parts->number > k_number_max) return std::nullopt;
+  const auto unit = std::ranges::find(k_times, parts->unit, &Unit<Duration>::name);
+  if (unit == k_times.end()) return std::nullopt;
+  const auto number = static_cast<std::int64_t>(parts->number);
+  if (number > std::numeric_limits<std::int64_t>::max() / unit->one.count()) return std::nullopt;
+  return unit->one * number;
+}
+
+std::string time_text(Duration time) {
+  if (time == Duration::zero()) return "0s";
+  for (const auto& unit : k_times) {
+    // "120s" reads better as "2min", "90s" must stay.
+    if (time >= unit.one && time % unit.one == Duration::zero()) return fmt::format("{}{}", time / unit.one, unit.name);
+  }
+  return fmt::format("{}ms", std::chrono::duration_cast<std::chrono::milliseconds>(time).count());
+}
+
+std::optional<std::uint64_t> parse_bytes(std::string_view text) {
+  const auto parts = split(text);
+  if (!parts) return std::nullopt;
+  const auto unit = std::ranges::find(k_sizes, parts->unit, &Unit<std::uint64_t>::name);
+  if (unit == k_sizes.end()) return std::nullopt;
+  std::uint64_t bytes = 0;
+  if (__builtin_mul_overflow(parts->number, unit->one, &bytes)) return std::nullopt;
+  return bytes;
+}
+
+std::string bytes_text(std::uint64_t bytes) {
+  for (const auto& unit : k_sizes) {
+    if (bytes >= unit.one && bytes % unit.one == 0) return fmt::format("{}{}", bytes / unit.one, unit.name);
+  }
+  return fmt::format("{}", bytes);
+}
+
+std::string suggestion(std::string_view given, const std::vector<std::string_view>& known) {
+  if (known.empty()) return "";
+  // Farther than this nobody meant it; and comparing very long words is a waste.
+  constexpr std::size_t k_word_max = 64;
+  if (given.size() <= k_word_max) {
+    const auto nearest = std::ranges::min_element(known, {}, [&](auto each) { return distance(given, each); });
+    const std::size_t far = distance(given, *nearest);
+    if (far <= 2 || far <= given.size() / 3) return fmt::format(" (did you mean '{}'?)", *nearest);
+  }
+  const bool all = known.size() <= k_known_shown;
+  const std::vector<std::string_view> shown(known.begin(), all ? known.end() : known.begin() + k_known_shown);
+  return fmt::format(" (known: {}{})", fmt::join(shown, ", "), all ? "" : ", ...");
+}
+
+std::optional<HostPort> parse_host_port(std::string_view text) {
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string_view::npos || colon == 0) return std::nullopt;
+  std::string_view host = text.substr(0, colon);
+  const std::string_view digits = text.substr(colon + 1);
+  HostPort parts;
+  const auto [rest, error] = std::from_chars(digits.data(), digits.data() + digits.size(), parts.port);
+  if (error != std::errc() || rest != digits.data() + digits.size()) return std::nullopt;
+  if (host.front() == '[') {
+    if (host.back() != ']' || host.size() < 3) return std::nullopt;
+    host = host.substr(1, host.size() - 2);
+  } else if (host.find(':') != std::string_view::npos) {
+    return std::nullopt;
+  }
+  parts.host = host;
+  return parts;
+}
+
+}  // namespace skein::inline v0::node

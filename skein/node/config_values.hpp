@@ -1,0 +1,31 @@
+// Times and sizes as the config file writes them, and what somebody may have meant. Pure functions.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "skein/base/time.hpp"
+
+namespace skein::inline v0::node {
+
+// "500ms", "5s", "2min", "1h"; nothing for any other text.
+[[nodiscard]] std::optional<Duration> parse_time(std::string_view text);
+[[nodiscard]] std::string time_text(Duration time);
+// "512", "256KiB", "64MiB", "4GiB".
+[[nodiscard]] std::optional<std::uint64_t> parse_bytes(std::string_view text);
+[[nodiscard]] std::string bytes_text(std::uint64_t bytes);
+
+// " (did you mean 'executor'?)", or " (known: a, b)", or nothing when there is nothing to suggest.
+[[nodiscard]] std::string suggestion(std::string_view given, const std::vector<std::string_view>& known);
+
+struct HostPort {
+  std::string host;
+  std::uint16_t port = 0;
+};
+// "127.0.0.1:7433", "[::1]:7433".
+[[nodiscard]] std::optional<HostPort> parse_host_port(std::string_view text);
+
+}  // namespace skein::inline v0::node

@@ -1,0 +1,66 @@
+#include "skein/node/data_lock.hpp"
+
+#include <fcntl.h>
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <filesystem>
+
+namespace skein::inline v0::node {
+namespace {
+
+constexpr const char* k_lock_file = "node.lock";
+
+std::string holder(int fd) {
+  std::array<char, 256> text{};
+  const auto got = ::pread(fd, text.data(), text.size() - 1, 0);
+  std::string said(text.data(), got > 0 ? static_cast<std::size_t>(got) : 0);
+  while (!said.empty() && said.back() == '\n') said.pop_back();
+  return said.empty() ? "somebody who did not say who" : said;
+}
+
+}  // namespace
+
+std::expected<DataLock, std::string> DataLock::take(const std::string& folder) {
+  std::error_code error;
+  const bool is_new = std::filesystem::create_directories(folder, error);
+  if (error) return std::unexpected(fmt::format("{}: the data folder cannot be made: {}", folder, error.message()));
+  if (is_new) ::chmod(folder.c_str(), S_IRWXU);
+
+  const std::string path = folder + "/" + k_lock_file;
+  control::Fd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR));
+  if (!fd) {
+    return std::unexpected(fmt::format("{}: {}; may this user write to the folder?", path, std::strerror(errno)));
+  }
+  if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) return std::unexpected(fmt::format("{}: {}", path, std::strerror(errno)));
+    return std::unexpected(fmt::format(
+        "{} is in use by {}: stop that node, or give this one another folder with --data", folder, holder(fd.get())));
+  }
+  const std::string who =
+      fmt::format("pid {}, since {:%Y-%m-%d %H:%M:%S} UTC\n", ::getpid(), fmt::gmtime(std::time(nullptr)));
+  if (::ftruncate(fd.get(), 0) != 0 || ::pwrite(fd.get(), who.data(), who.size(), 0) < 0) {
+    return std::unexpected(fmt::format("{}: {}", path, std::strerror(errno)));
+  }
+  return DataLock(std::move(fd));
+}
+
+std::string default_data_folder() {
+  const auto given = [](const char* name) {
+    const char* value = std::getenv(name);
+    return value != nullptr ? std::string(value) : std::string();
+  };
+  if (const std::string data = given("SKEIN_DATA"); !data.empty()) return data;
+  if (const std::string state = given("XDG_STATE_HOME"); !state.empty()) return state + "/skein";
+  const std::string home = given("HOME");
+  return (home.empty() ? "." : home) + "/.local/state/skein";
+}
+
+}  // namespace skein::inline v0::node

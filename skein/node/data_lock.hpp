@@ -1,0 +1,24 @@
+// Whose data folder it is: a file with a lock that ends with the program, however that ends. Any thread.
+#pragma once
+
+#include <expected>
+#include <string>
+
+#include "skein/control/fd.hpp"
+
+namespace skein::inline v0::node {
+
+class DataLock {
+ public:
+  // Makes the folder (0700) when it is not there. The error is complete, for people, and says who holds it.
+  [[nodiscard]] static std::expected<DataLock, std::string> take(const std::string& folder);
+
+ private:
+  explicit DataLock(control::Fd fd) : fd_(std::move(fd)) {}
+  control::Fd fd_;
+};
+
+// $SKEIN_DATA, else $XDG_STATE_HOME/skein, else ~/.local/state/skein.
+[[nodiscard]] std::string default_data_folder();
+
+}  // namespace skein::inline v0::node

@@ -1,0 +1,125 @@
+#include "skein/node/engine.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <utility>
+
+#include "skein/node/node_context.hpp"
+
+namespace skein::inline v0::node {
+namespace {
+
+using journal::JournalEvent;
+
+constexpr Duration k_look_every = std::chrono::seconds(5);
+constexpr Duration k_let_go_limit = std::chrono::seconds(10);  // for users of the engine before
+constexpr Duration k_open_again = std::chrono::milliseconds(5);
+
+std::string journal_folder(const NodeContext& context) { return context.config()->node.data + "/journal"; }
+
+}  // namespace
+
+LogStore::LogStore(Self, std::shared_ptr<NodeContext> context)
+    : context_(std::move(context)), folder_(journal_folder(*context_)) {}
+
+Task<Init> LogStore::init(Self self) {
+  auto error = std::make_shared<std::error_code>();
+  auto making = self.blocking([folder = folder_, error] { std::filesystem::create_directories(folder, *error); });
+  co_await making;
+  if (*error) co_return Init::stop(ExitReason::custom(fmt::format("{}: {}", folder_, error->message())));
+  look(self);
+  co_return Init::ok();
+}
+
+void LogStore::look(Self self) {
+  std::error_code error;
+  const auto space = std::filesystem::space(folder_, error);
+  self.send_after(k_look_every, self.pid(), Look{});
+  if (error) return;
+  free_bytes_ = space.available;
+  const bool is_low = free_bytes_ < context_->config()->journal.disk_low_water_bytes;
+  if (is_low != is_low_) {
+    context_->log(is_low ? LogLevel::error : LogLevel::info,
+                  is_low ? fmt::format("the disk of {} has {} MiB left: no task is accepted until there is more",
+                                       folder_, free_bytes_ >> 20U)
+                         : fmt::format("the disk of {} has room again", folder_));
+  }
+  is_low_ = is_low;
+}
+
+void LogStore::handle_info(Self self, Message message) {
+  if (message.is<Look>()) look(self);
+}
+
+std::string LogStore::describe() const { return fmt::format("{}: {} MiB free", folder_, free_bytes_ >> 20U); }
+
+JournalEngine::JournalEngine(Self, std::shared_ptr<NodeContext> context) : context_(std::move(context)) {}
+
+Task<Init> JournalEngine::init(Self self) {
+  const Instant give_up = later(self.now(), k_let_go_limit);
+  std::string why;
+  while (true) {
+    auto engine = std::make_shared<Engine>();
+    engine->owner = self.pid();
+    auto error = std::make_shared<std::string>();
+    // Recovery reads the whole log: far from the scheduler's threads.
+    auto opening = self.blocking([context = context_, engine, error] {
+      auto opened = journal::open_journal(journal_folder(*context), engine->ledger, context->config()->journal);
+      if (opened) {
+        engine->journal = std::move(*opened);
+      } else {
+        *error = opened.error().describe();
+      }
+    });
+    co_await opening;
+    if (engine->journal) {
+      engine_ = std::move(engine);
+      break;
+    }
+    why = *error;
+    // The folder is this node's alone (DataLock), so a lock on it is held by users of the engine before.
+    const bool may_be_let_go = why.find("lock") != std::string::npos;
+    if (!may_be_let_go || self.now() >= give_up) co_return Init::stop(ExitReason::custom(why));
+    auto pause = self.sleep(k_open_again);
+    co_await pause;
+  }
+  Runtime* const runtime = &context_->runtime;
+  subscription_ = engine_->journal->subscribe([runtime, me = self.pid()](const JournalEvent& event) {
+    if (event.kind == JournalEvent::Kind::stopped) runtime->notify(me, Stopped{event.detail});
+  });
+  context_->engine.set(engine_);
+  context_->log.info(fmt::format("journal open at position {}, {} open tasks", engine_->journal->status().applied,
+                                 engine_->ledger.counters().open_tasks));
+  co_return Init::ok();
+}
+
+void JournalEngine::handle_info(Self, Message message) {
+  const auto* stopped = message.get_if<Stopped>();
+  if (stopped == nullptr) return;
+  context_->log.error(fmt::format("the journal stopped: {}", stopped->why));
+  if (context_->on_fatal) context_->on_fatal(stopped->why);
+}
+
+Task<void> JournalEngine::terminate(Self self, ExitReason) {
+  if (!engine_) co_return;
+  engine_->journal->unsubscribe(subscription_);
+  context_->engine.clear(engine_.get());
+  auto closing = self.blocking([engine = engine_] { engine->journal->close(); });
+  co_await closing;
+}
+
+JournalEngine::~JournalEngine() {
+  if (!engine_) return;
+  engine_->journal->unsubscribe(subscription_);
+  context_->engine.clear(engine_.get());
+}
+
+std::string JournalEngine::describe() const {
+  if (!engine_) return "not open";
+  const auto status = engine_->journal->status();
+  return fmt::format("position {}, snapshot {}, {} bytes in flight", status.applied, status.snapshot,
+                     status.in_flight_bytes);
+}
+
+}  // namespace skein::inline v0::node

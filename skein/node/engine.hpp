@@ -1,0 +1,73 @@
+// consensus_sup's children: what keeps the journal's folder, and what runs the journal in it.
+//
+// The journal and the ledger it is applied to belong to the JournalEngine process and are published in the context's
+// slot. Users hold them by shared_ptr for a while; a restarted engine waits until the old one is let go of, for the
+// folder has a lock. Users watch the process (Engine::owner) and end with it.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "skein/journal/journal.hpp"
+#include "skein/ledger/ledger.hpp"
+#include "skein/runtime/runtime.hpp"
+
+namespace skein::inline v0::node {
+
+struct NodeContext;
+
+struct Engine {
+  ledger::Ledger ledger;
+  std::unique_ptr<journal::Journal> journal;
+  Pid owner;
+
+  Engine() = default;
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+  ~Engine() {
+    if (journal) journal->close();
+  }
+};
+
+// Makes the folder and looks at it before the engine opens it, and watches how much room its disk has.
+class LogStore {
+ public:
+  LogStore(Self self, std::shared_ptr<NodeContext> context);
+  Task<Init> init(Self self);
+  void handle_info(Self self, Message message);
+  [[nodiscard]] std::string describe() const;
+
+ private:
+  struct Look {};
+  void look(Self self);
+
+  std::shared_ptr<NodeContext> context_;
+  std::string folder_;
+  std::uint64_t free_bytes_ = 0;
+  bool is_low_ = false;
+};
+
+// Opens the journal (its start ends when the ledger is up to date) and closes it.
+class JournalEngine {
+ public:
+  JournalEngine(Self self, std::shared_ptr<NodeContext> context);
+  ~JournalEngine();
+  JournalEngine(const JournalEngine&) = delete;
+  JournalEngine& operator=(const JournalEngine&) = delete;
+
+  Task<Init> init(Self self);
+  void handle_info(Self self, Message message);
+  Task<void> terminate(Self self, ExitReason reason);
+  [[nodiscard]] std::string describe() const;
+
+ private:
+  struct Stopped {
+    std::string why;
+  };
+
+  std::shared_ptr<NodeContext> context_;
+  std::shared_ptr<Engine> engine_;
+  std::uint64_t subscription_ = 0;
+};
+
+}  // namespace skein::inline v0::node

@@ -1,0 +1,52 @@
+// The executors of the config, by name: makes them, and the agents that use them. Any thread; what it makes belongs to
+// the agent it is made for.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "skein/agent/agent.hpp"
+#include "skein/agent/function_executor.hpp"
+#include "skein/launcher/os_processes.hpp"
+#include "skein/node/config.hpp"
+#include "skein/supervision/child_spec.hpp"
+#include "skein/swarm/coordinator.hpp"
+
+namespace skein::inline v0::node {
+
+// C++ functions by the type of task they run.
+using Functions = std::map<std::string, agent::TaskFunction, std::less<>>;
+
+class Executors {
+ public:
+  // `functions` come besides the built-in ones and win over them.
+  // Without `os` only functions can be run.
+  Executors(const Config& config, Functions functions, std::shared_ptr<RegistryTable> registry,
+            std::shared_ptr<launcher::OsProcesses> os);
+
+  // What an agent is started with, with a new executor. Throws std::invalid_argument with what is wrong.
+  [[nodiscard]] std::unique_ptr<agent::AgentSetup> make(const swarm::AgentSeed& seed) const;
+  [[nodiscard]] bool has(const std::string& executor) const { return configs_.contains(executor); }
+
+ private:
+  [[nodiscard]] std::unique_ptr<agent::Executor> make_executor(const ExecutorConfig& config) const;
+
+  std::shared_ptr<launcher::OsProcesses> os_;
+  std::map<std::string, ExecutorConfig> configs_;
+  std::shared_ptr<const Functions> functions_;
+  std::shared_ptr<RegistryTable> registry_;
+  std::shared_ptr<const agent::AgentOptions> options_;
+};
+
+[[nodiscard]] swarm::AgentSeed seed_of(const AgentConfig& agent);
+[[nodiscard]] dispatch::Role role_named(std::string_view name);
+
+// Starts one agent linked to the supervisor that runs this.
+[[nodiscard]] ChildStarting start_agent(Self self, const Executors& executors, const swarm::AgentSeed& seed);
+// agent_pool's template: temporary, 2 s; its children are made by an agent::AgentMaker.
+[[nodiscard]] ChildSpec agent_template();
+// An agent with a name: permanent, isolated, with backoff.
+[[nodiscard]] ChildSpec named_agent(std::shared_ptr<const Executors> executors, const AgentConfig& agent);
+
+}  // namespace skein::inline v0::node

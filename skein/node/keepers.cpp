@@ -1,0 +1,138 @@
+#include "skein/node/keepers.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "skein/node/config_keys.hpp"
+#include "skein/node/sd_notify.hpp"
+#include "skein/supervision/supervisor_api.hpp"
+
+namespace skein::inline v0::node {
+namespace {
+
+using operations::ReloadAnswer;
+
+constexpr Duration k_health_every = std::chrono::seconds(1);
+
+bool is_live(const KeyInfo& key) {
+  const bool is_limit = key.section == "[limits]";
+  const bool is_node = key.section == "[node]" && (key.key == "log_level" || key.key == "drain");
+  return is_limit || is_node;
+}
+
+const AgentConfig* find(const Config& config, const std::string& id) {
+  const auto found = std::ranges::find(config.agents, id, &AgentConfig::id);
+  return found != config.agents.end() ? &*found : nullptr;
+}
+
+}  // namespace
+
+std::vector<std::string> needs_restart(const Config& before, const Config& after) {
+  std::vector<std::string> keys;
+  const auto old_keys = all_keys(before);
+  const auto new_keys = all_keys(after);
+  for (std::size_t i = 0; i < old_keys.size() && i < new_keys.size(); ++i) {
+    if (old_keys[i].value != new_keys[i].value && !is_live(old_keys[i])) {
+      keys.push_back(old_keys[i].section + " " + old_keys[i].key);
+    }
+  }
+  const auto same = [](const ExecutorConfig& a, const ExecutorConfig& b) {
+    return a.kind == b.kind && a.command == b.command && a.functions == b.functions && a.directory == b.directory &&
+           a.env == b.env && a.set_env == b.set_env && a.timeout == b.timeout && a.concurrency == b.concurrency;
+  };
+  for (const auto& [name, executor] : after.executors) {
+    const auto old = before.executors.find(name);
+    if (old == before.executors.end() || !same(old->second, executor)) keys.push_back("[executors." + name + "]");
+  }
+  return keys;
+}
+
+ConfigKeeper::ConfigKeeper(Self, ContextPtr context) : context_(std::move(context)) {}
+
+std::string ConfigKeeper::describe() const {
+  const auto config = context_->config();
+  return fmt::format("{}, {} reloads", config->file.empty() ? "defaults" : config->file, reloads_);
+}
+
+Task<operations::Result<ReloadAnswer>> ConfigKeeper::handle_call(Self self, ReloadConfig) {
+  const auto before = context_->config();
+  auto answer = std::make_shared<ReloadAnswer>();
+  if (before->file.empty() || before->file == "defaults") {
+    co_return operations::Result<ReloadAnswer>(*answer);
+  }
+  auto error = std::make_shared<std::string>();
+  auto read = std::make_shared<std::shared_ptr<const Config>>();
+  auto reading = self.blocking([context = context_, before, answer, error, read] {
+    auto loaded = load_config(before->file);
+    if (!loaded) {
+      *error = loaded.error().describe();
+      return;
+    }
+    loaded->node.data = before->node.data;
+    answer->needs_restart = needs_restart(*before, *loaded);
+    *read = std::make_shared<const Config>(std::move(*loaded));
+    try {
+      if (const auto work = context->work.get()) answer->changed = work->declare(**read);
+    } catch (const std::exception& failure) {
+      *error = failure.what();
+    }
+  });
+  co_await reading;
+  if (!error->empty()) {
+    while (!error->empty() && error->back() == '\n') error->pop_back();
+    co_return std::unexpected(operations::invalid(*error, "nothing was changed; correct the file and reload"));
+  }
+  const auto after = *read;
+  const auto level = log_level_named(after->node.log_level);
+  if (level && *level != context_->log.level()) {
+    context_->log.set_level(*level);
+    answer->changed.emplace_back("log_level");
+  }
+  if (after->node.drain != before->node.drain) answer->changed.emplace_back("drain");
+  auto changing = change_agents(self, before, after, answer);
+  co_await changing;
+  context_->config_slot.set(after);
+  ++reloads_;
+  co_return operations::Result<ReloadAnswer>(*answer);
+}
+
+Task<void> ConfigKeeper::change_agents(Self self, std::shared_ptr<const Config> before,
+                                       std::shared_ptr<const Config> after, std::shared_ptr<ReloadAnswer> answer) {
+  const Pid supervisor = self.whereis(k_named_agents_name);
+  for (const AgentConfig& each : before->agents) {
+    if (find(*after, each.id) != nullptr) continue;
+    auto ending = terminate_child(self, supervisor, each.id, k_call_timeout);
+    const auto ended = co_await ending;
+    auto removing = delete_child(self, supervisor, each.id, k_call_timeout);
+    const auto removed = co_await removing;
+    if (ended && removed) answer->changed.push_back(fmt::format("agent '{}' ended", each.id));
+  }
+  for (const AgentConfig& each : after->agents) {
+    if (find(*before, each.id) != nullptr) continue;
+    auto starting = start_child(self, supervisor, named_agent(context_->executors, each), k_call_timeout);
+    const auto started = co_await starting;
+    answer->changed.push_back(fmt::format("agent '{}' {}", each.id, started ? "started" : "could not be started"));
+  }
+}
+
+Health::Health(Self self, ContextPtr context) : context_(std::move(context)), every_(k_health_every) {
+  if (const auto watchdog = sd_watchdog()) {
+    every_ = std::min<Duration>(k_health_every, *watchdog / 3);
+    is_watched_ = true;
+  }
+  self.send_interval(every_, self.pid(), Beat{});
+}
+
+void Health::handle_info(Self, Message message) {
+  if (!message.is<Beat>()) return;
+  ++beats_;
+  if (is_watched_) sd_notify("WATCHDOG=1");
+}
+
+std::string Health::describe() const {
+  return fmt::format("{} beats{}", beats_, is_watched_ ? ", watched by the service manager" : "");
+}
+
+}  // namespace skein::inline v0::node

@@ -1,0 +1,39 @@
+// The node's log: lines with a time and a level, to standard error. Any thread; the level may change while it runs.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace skein::inline v0::node {
+
+enum class LogLevel : std::uint8_t { debug, info, warning, error };
+[[nodiscard]] std::string_view name_of(LogLevel level);
+[[nodiscard]] std::optional<LogLevel> log_level_named(std::string_view name);
+
+class Log {
+ public:
+  using Sink = std::function<void(LogLevel level, std::string_view line)>;
+
+  // Without a sink: standard error.
+  explicit Log(LogLevel level, Sink sink = {});
+
+  void operator()(LogLevel level, std::string_view text) const;
+  void debug(std::string_view text) const { (*this)(LogLevel::debug, text); }
+  void info(std::string_view text) const { (*this)(LogLevel::info, text); }
+  void warning(std::string_view text) const { (*this)(LogLevel::warning, text); }
+  void error(std::string_view text) const { (*this)(LogLevel::error, text); }
+
+  [[nodiscard]] LogLevel level() const { return level_.load(std::memory_order_relaxed); }
+  void set_level(LogLevel level) { level_.store(level, std::memory_order_relaxed); }
+
+ private:
+  std::atomic<LogLevel> level_;
+  Sink sink_;
+};
+
+}  // namespace skein::inline v0::node

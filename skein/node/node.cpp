@@ -1,0 +1,105 @@
+#include "skein/node/node.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <thread>
+#include <utility>
+
+#include "skein/node/hooks.hpp"
+#include "skein/node/node_tree.hpp"
+#include "skein/supervision/child.hpp"
+#include "skein/supervision/supervisor.hpp"
+
+namespace skein::inline v0::node {
+namespace {
+
+constexpr Duration k_drain_look = std::chrono::milliseconds(20);
+constexpr std::chrono::seconds k_agents_wait{2};
+
+Task<ChildStart> start_and_tell(Self self, std::shared_ptr<Node> node) {
+  SpawnOptions options;
+  options.link = true;
+  options.mailbox_limit = k_supervisor_mailbox_limit;
+  auto starting = self.start<Supervisor>(options, node->tree());
+  StartResult started = co_await starting;
+  if (started) node->is_up(started->pid);
+  co_return detail::child_start_of(std::move(started));
+}
+
+}  // namespace
+
+std::string_view name_of(NodeState state) {
+  switch (state) {
+    case NodeState::running:
+      return "running";
+    case NodeState::draining:
+      return "draining";
+    case NodeState::stopping:
+      return "stopping";
+    case NodeState::starting:
+      break;
+  }
+  return "starting";
+}
+
+std::expected<std::shared_ptr<Node>, std::string> Node::prepare(Runtime& runtime, NodeSetup setup) {
+  if (setup.config.node.data.empty()) setup.config.node.data = default_data_folder();
+  auto lock = DataLock::take(setup.config.node.data);
+  if (!lock) return std::unexpected(std::move(lock.error()));
+  try {
+    auto context =
+        std::make_shared<NodeContext>(runtime, std::move(setup.config), std::move(*lock), std::move(setup.log));
+    std::shared_ptr<launcher::OsProcesses> os;
+    if (auto* early = launcher::Launcher::here()) os = std::make_shared<launcher::OsProcesses>(runtime, *early);
+    context->executors =
+        std::make_shared<Executors>(*context->config(), std::move(setup.functions), context->registry, std::move(os));
+    context->poller = std::make_shared<control::FdPoller>(runtime);
+    context->started_at = runtime.now();
+    NodeContext* const raw = context.get();
+    context->on_fatal = setup.on_fatal ? std::move(setup.on_fatal) : [raw](const std::string& why) {
+      raw->runtime.exit(raw->root, ExitReason::custom(why));
+    };
+    context->on_stop_asked = setup.on_stop_asked ? std::move(setup.on_stop_asked)
+                                                 : [raw] { raw->runtime.exit(raw->root, ExitReason::shutdown()); };
+    auto hooks = make_hooks(context);
+    return std::shared_ptr<Node>(new Node(std::move(context), std::move(hooks)));  // the constructor is private
+  } catch (const std::exception& error) {
+    return std::unexpected(std::string(error.what()));
+  }
+}
+
+SupervisorSpec Node::tree() const { return node_tree(context_, hooks_); }
+
+void Node::is_up(Pid root) {
+  context_->root = root;
+  context_->state = NodeState::running;
+}
+
+ChildSpec Node::child(std::string id) {
+  ChildSpec spec;
+  spec.id = std::move(id);
+  spec.what = "Node";
+  spec.type = ChildType::supervisor;
+  spec.start = [node = shared_from_this()](Self self, const std::any&) { return start_and_tell(self, node); };
+  return spec;
+}
+
+bool Node::drain(Duration deadline, const std::function<bool()>& is_over) {
+  context_->state = NodeState::draining;
+  const Instant until = later(context_->runtime.now(), deadline);
+  const auto agents = context_->registry->find_agents_by_capability(k_any_capability);
+  for (const Pid each : agents) context_->runtime.send(each, dispatch::PauseAgent{});
+  while (context_->runtime.now() < until && !(is_over && is_over())) {
+    const auto all = operations::ask<std::vector<operations::AgentDetail>>(
+        [&](auto reply) { hooks_->agents(std::move(reply)); }, k_agents_wait);
+    const auto runs = [](const operations::AgentDetail& each) { return each.executing_task.has_value(); };
+    if (all && std::ranges::none_of(*all, runs)) return true;
+    std::this_thread::sleep_for(k_drain_look);
+  }
+  return false;
+}
+
+}  // namespace skein::inline v0::node

@@ -1,0 +1,65 @@
+// What the processes of one node share: its config, its slots for engine and work, its registry and log. Made before
+// the tree and destroyed after it. Any thread; what changes is atomic or has a lock of its own.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "skein/agent/agent.hpp"
+#include "skein/control/connection.hpp"
+#include "skein/node/config.hpp"
+#include "skein/node/data_lock.hpp"
+#include "skein/node/engine.hpp"
+#include "skein/node/executors.hpp"
+#include "skein/node/log.hpp"
+#include "skein/node/shared_slot.hpp"
+#include "skein/node/work.hpp"
+#include "skein/registry/registry_table.hpp"
+#include "skein/runtime/runtime.hpp"
+
+namespace skein::inline v0::node {
+
+enum class NodeState : std::uint8_t { starting, running, draining, stopping };
+[[nodiscard]] std::string_view name_of(NodeState state);
+
+struct NodeContext {
+  NodeContext(Runtime& the_runtime, Config the_config, DataLock the_lock, Log::Sink log_sink)
+      : runtime(the_runtime),
+        lock(std::move(the_lock)),
+        log(log_level_named(the_config.node.log_level).value_or(LogLevel::info), std::move(log_sink)),
+        registry(std::make_shared<RegistryTable>(the_runtime)) {
+    config_slot.set(std::make_shared<const Config>(std::move(the_config)));
+  }
+  NodeContext(const NodeContext&) = delete;
+  NodeContext& operator=(const NodeContext&) = delete;
+
+  Runtime& runtime;
+  SharedSlot<const Config> config_slot;
+  DataLock lock;
+  Log log;
+  std::shared_ptr<RegistryTable> registry;
+  std::shared_ptr<Executors> executors;
+  std::shared_ptr<control::FdPoller> poller;
+  SharedSlot<Engine> engine;
+  SharedSlot<Work> work;
+  std::atomic<NodeState> state{NodeState::starting};
+  Instant started_at{};
+  Pid root{};
+
+  // As last read: at the start, or by a reload.
+  [[nodiscard]] std::shared_ptr<const Config> config() const { return config_slot.get(); }
+
+  // Told when the journal's disk failed: what was not written cannot be trusted any more, the program must end.
+  std::function<void(const std::string& why)> on_fatal;
+  std::function<void()> on_stop_asked;  // by an operation
+
+  std::mutex watchers_mutex;
+  std::vector<Pid> watchers;  // told when the operations go
+};
+using ContextPtr = std::shared_ptr<NodeContext>;
+
+}  // namespace skein::inline v0::node

@@ -1,0 +1,166 @@
+#include "skein/node/node_tree.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <random>
+#include <utility>
+
+#include "skein/control/listener.hpp"
+#include "skein/dispatch/dispatcher.hpp"
+#include "skein/node/declared_supervisors.hpp"
+#include "skein/node/engine.hpp"
+#include "skein/node/executors.hpp"
+#include "skein/node/keepers.hpp"
+#include "skein/node/work.hpp"
+#include "skein/registry/registry.hpp"
+#include "skein/supervision/trees.hpp"
+#include "skein/swarm/coordinator.hpp"
+
+namespace skein::inline v0::node {
+namespace {
+
+using namespace trees;
+using namespace std::chrono_literals;
+
+constexpr Duration k_journal_shutdown = 30s;  // it writes what it accepted
+
+// A supervisor that others find by name.
+ChildSpec registered(SupervisorSpec spec, std::string_view name) {
+  ChildSpec child = supervisor_child(spec.name, spec);
+  child.start = detail::Starter<Supervisor, SupervisorSpec>{std::string(name), k_supervisor_mailbox_limit,
+                                                            std::tuple<SupervisorSpec>(std::move(spec))};
+  return child;
+}
+
+ledger::WallMs wall_now() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return static_cast<ledger::WallMs>(std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
+}
+
+std::uint64_t entropy() {
+  std::random_device device;
+  return (std::uint64_t{device()} << 32U) | device();
+}
+
+// Made anew for the engine of the moment, which its clock keeps alive as long as it needs it.
+ChildStarting start_dispatcher(Self self, const ContextPtr& context) {
+  auto engine = context->engine.get();
+  if (!engine) return ChildStart::error(ExitReason::custom("the journal engine is not there"));
+  auto setup = std::make_unique<dispatch::DispatcherSetup>();
+  setup->runtime = &context->runtime;
+  setup->journal = engine->journal.get();
+  setup->ledger = &engine->ledger;
+  setup->options = context->config()->dispatch;
+  setup->wall_clock = [engine = std::move(engine)] { return wall_now(); };
+  setup->entropy = entropy;
+  SpawnOptions options;
+  options.link = true;
+  options.init_here = true;
+  options.name = dispatch::k_dispatcher_name;
+  const auto starting = self.start<dispatch::Dispatcher>(options, std::move(setup));
+  if (starting.up) return ChildStart::ok(starting.up);
+  return detail::wait_for_start(starting);
+}
+
+ChildSpec dispatcher(const ContextPtr& context) {
+  ChildSpec spec;
+  spec.id = "dispatcher";
+  spec.what = "Dispatcher";
+  spec.start = [context](Self self, const std::any&) { return start_dispatcher(self, context); };
+  return std::move(spec).labelled("service");
+}
+
+ChildSpec swarms(const ContextPtr& context) {
+  auto setup = std::make_shared<swarm::CoordinatorSetup>();
+  setup->registry = context->registry;
+  setup->make_agent = [executors = context->executors](const swarm::AgentSeed& seed) { return executors->make(seed); };
+  ChildSpec coordinator =
+      pool_child<swarm::Coordinator, std::string>("swarm", std::shared_ptr<const swarm::CoordinatorSetup>(setup));
+  return registered(
+      pool("swarms", {5, 60s}, std::move(coordinator).with(Restart::transient).with(Shutdown::after(5s)).as_isolated()),
+      k_swarms_name);
+}
+
+ChildSpec engine_sup(const ContextPtr& context) {
+  return supervisor(
+      "engine_sup", one_for_all, {3, 60s},
+      {named_child<ConfigKeeper>("config", std::string(k_config_name), context).labelled("service"),
+       child<Registry>("registry", context->registry).labelled("service"),
+       supervisor(
+           "consensus_sup", rest_for_one, {5, 60s},
+           {child<LogStore>("log_store", context).labelled("service"), child<JournalEngine>("journal_engine", context)
+                                                                           .with(Shutdown::after(k_journal_shutdown))
+                                                                           .labelled("service")}),
+       supervisor("work_sup", rest_for_one, {5, 60s},
+                  {child<LedgerKeeper>("ledger", context).with(Shutdown::after(k_journal_shutdown)).labelled("service"),
+                   dispatcher(context), swarms(context)})});
+}
+
+ChildSpec agents_sup(const ContextPtr& context) {
+  const auto config = context->config();
+  std::vector<ChildSpec> named;
+  for (const AgentConfig& each : config->agents) named.push_back(named_agent(context->executors, each));
+  std::vector<ChildSpec> children;
+  children.push_back(registered(pool("agent_pool", {10, 60s}, agent_template()), swarm::k_agent_pool_name));
+  children.push_back(
+      registered(supervisor("named_agents", one_for_one, {5, 60s}, std::move(named)), k_named_agents_name));
+  const AgentStarter start = [executors = context->executors](const AgentConfig& agent) -> StartFunction {
+    return
+        [executors, seed = seed_of(agent)](Self self, const std::any&) { return start_agent(self, *executors, seed); };
+  };
+  for (SupervisorSpec& each : declared_supervisors(*config, start)) {
+    std::string name = each.name;
+    children.push_back(supervisor_child(std::move(name), std::move(each)).labelled("agent supervisor"));
+  }
+  return ChildSpec(supervisor("agents_sup", one_for_one, {5, 60s}, std::move(children))).labelled("agent supervisor");
+}
+
+ChildSpec transports_sup(const ContextPtr& context, const std::shared_ptr<operations::NodeHooks>& hooks) {
+  auto shared = std::make_shared<control::ConnectionSetup>();
+  shared->runtime = &context->runtime;
+  shared->poller = context->poller;
+  shared->hooks = hooks;
+  shared->limits = context->config()->socket;
+  shared->open = std::make_shared<std::atomic<std::uint32_t>>(0);
+  auto listener = std::make_shared<control::ListenerSetup>();
+  listener->path = context->config()->node.data + "/" + control::k_socket_file;
+  listener->connections = shared;
+  // The pool first, so that whoever is let in finds it.
+  return supervisor(
+      "transports_sup", one_for_one, {5, 60s},
+      {registered(pool("connections", {100, 10s}, control::connection_template(shared)), control::k_connections_name),
+       child<control::Listener>("listener", std::shared_ptr<const control::ListenerSetup>(listener))
+           .labelled("service")});
+}
+
+// Told in the supervisor's process: only formats and writes a line.
+EventSink log_events(const ContextPtr& context) {
+  return [weak = std::weak_ptr<NodeContext>(context)](const SupervisionEvent& event) {
+    const auto alive = weak.lock();
+    if (!alive) return;
+    const auto level = static_cast<LogLevel>(static_cast<std::uint8_t>(event.level));
+    // Starts in order are no news.
+    const bool is_dull = event.kind == EventKind::child_started || event.kind == EventKind::supervisor_started;
+    const LogLevel shown = is_dull ? LogLevel::debug : level;
+    if (shown < alive->log.level()) return;
+    std::string text = event_text(event);
+    text.erase(0, text.find(' ') + 1);  // the level, which the log says itself
+    alive->log(shown, text);
+  };
+}
+
+}  // namespace
+
+SupervisorSpec node_tree(const ContextPtr& context, const std::shared_ptr<operations::NodeHooks>& hooks) {
+  SupervisorSpec root = supervisor(
+      "node_sup", one_for_one, {5, 60s},
+      {engine_sup(context), agents_sup(context), transports_sup(context, hooks),
+       supervisor("cluster_sup", one_for_one, {5, 60s}, {}).as_isolated(),
+       supervisor("observer_sup", one_for_one, {10, 60s}, {child<Health>("health", context).labelled("service")})
+           .as_isolated()});
+  root.sink = std::make_shared<const EventSink>(log_events(context));
+  return root;
+}
+
+}  // namespace skein::inline v0::node

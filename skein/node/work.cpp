@@ -1,0 +1,207 @@
+#include "skein/node/work.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <random>
+#include <stdexcept>
+#include <utility>
+
+#include "skein/dispatch/swarm_load.hpp"
+#include "skein/node/node_context.hpp"
+#include "skein/supervision/supervisor_api.hpp"
+#include "skein/swarm/coordinator.hpp"
+#include "skein/swarm/definition.hpp"
+
+namespace skein::inline v0::node {
+namespace {
+
+using operations::ask;
+using operations::Operations;
+using Nothing = Operations::Nothing;
+
+constexpr Duration k_engine_wait = std::chrono::seconds(30);
+constexpr Duration k_engine_look = std::chrono::milliseconds(2);
+constexpr Duration k_look_every = std::chrono::milliseconds(50);  // for swarms without a coordinator
+
+std::uint64_t random_seed() {
+  std::random_device device;
+  return (std::uint64_t{device()} << 32U) | device();
+}
+
+void must(const operations::Result<Nothing>& done, const std::string& what) {
+  if (!done) throw std::runtime_error(fmt::format("{}: {}", what, done.error().describe()));
+}
+
+}  // namespace
+
+ledger::Fields fields_of(const SwarmConfig& swarm) {
+  const auto idle = std::chrono::duration_cast<std::chrono::milliseconds>(swarm.idle_shrink);
+  ledger::Fields fields;
+  const auto set = [&](std::string_view name, std::string value) { fields.emplace(name, std::move(value)); };
+  set(dispatch::k_field_executor, swarm.executor);
+  set(swarm::k_field_role, swarm.role);
+  set(swarm::k_field_capabilities, fmt::format("{}", fmt::join(swarm.capabilities, ",")));
+  set(swarm::k_field_agents_min, std::to_string(swarm.min));
+  set(swarm::k_field_agents_max, std::to_string(swarm.max));
+  set(swarm::k_field_idle_after_ms, std::to_string(idle.count()));
+  set(swarm::k_field_prefetch, std::to_string(swarm.prefetch));
+  set(ledger::k_field_open_tasks, std::to_string(swarm.open_tasks));
+  set(ledger::k_field_open_bytes, std::to_string(swarm.open_bytes));
+  return fields;
+}
+
+Work::Work(std::shared_ptr<Engine> engine, const Config& config, std::uint64_t seed) : engine_(std::move(engine)) {
+  if (config.archive.enabled) {
+    const std::string file = config.node.data + "/" + archive::k_archive_file;
+    auto store = archive::SqliteStore::open(file);
+    if (!store) throw std::runtime_error(store.error().describe());
+    store_ = std::move(*store);
+    archiver_ = std::make_unique<archive::Archiver>(*engine_->journal, engine_->ledger, *store_, archiving_,
+                                                    config.archive.limits);
+    archiver_->start();
+  }
+  operations_ = Operations::start({*engine_->journal, engine_->ledger, store_.get(), timers_, reads_, nullptr, seed},
+                                  config.operations);
+}
+
+Work::~Work() {
+  operations_->stop();
+  if (archiver_) archiver_->stop();
+  timers_.stop();
+  reads_.stop();
+  archiving_.stop();
+}
+
+std::vector<std::string> Work::declare(const Config& config) {
+  std::vector<std::string> changed;
+  const auto status = ask<operations::NodeStatus>([&](auto reply) { operations_->status(std::move(reply)); });
+  if (!status) throw std::runtime_error(status.error().describe());
+  if (status->limits != config.limits) {
+    must(ask<Nothing>([&](auto reply) { operations_->set_limits(config.limits, std::move(reply)); }), "[limits]");
+    changed.emplace_back("limits");
+  }
+  const auto swarms = ask<std::vector<ledger::Swarm>>([&](auto reply) { operations_->swarm_list(std::move(reply)); });
+  if (!swarms) throw std::runtime_error(swarms.error().describe());
+  for (const auto& [name, swarm] : config.swarms) {
+    const auto fields = fields_of(swarm);
+    const auto there = std::ranges::find(*swarms, name, &ledger::Swarm::name);
+    const bool is_same = there != swarms->end() && there->origin == ledger::Origin::config &&
+                         there->definition == fields && there->state != ledger::SwarmState::stopped;
+    if (is_same) continue;
+    must(ask<Nothing>([&](auto reply) { operations_->swarm_declare({name, fields}, std::move(reply)); }),
+         fmt::format("swarm '{}'", name));
+    changed.push_back(fmt::format("swarm '{}'", name));
+  }
+  return changed;
+}
+
+LedgerKeeper::LedgerKeeper(Self, std::shared_ptr<NodeContext> context) : context_(std::move(context)) {}
+
+Task<Init> LedgerKeeper::init(Self self) {
+  const Instant give_up = later(self.now(), k_engine_wait);
+  std::shared_ptr<Engine> engine = context_->engine.get();
+  while (!engine) {
+    if (self.now() >= give_up) co_return Init::stop(ExitReason::custom("the journal engine did not come"));
+    auto pause = self.sleep(k_engine_look);
+    co_await pause;
+    engine = context_->engine.get();
+  }
+  [[maybe_unused]] const MonitorRef watch = self.monitor(engine->owner);
+  auto work = std::make_shared<std::shared_ptr<Work>>();
+  auto error = std::make_shared<std::string>();
+  auto making = self.blocking([context = context_, engine = std::move(engine), work, error]() mutable {
+    try {
+      auto made = std::make_shared<Work>(std::move(engine), *context->config(), random_seed());
+      for (const std::string& each : made->declare(*context->config()))
+        context->log.info(each + " set from the config");
+      *work = std::move(made);
+    } catch (const std::exception& failure) {
+      *error = failure.what();
+    }
+  });
+  co_await making;
+  if (!*work) co_return Init::stop(ExitReason::custom(*error));
+  work_ = std::move(*work);
+  operations::EventFilter swarms_only;
+  swarms_only.kinds = {operations::Event::Kind::swarm_changed, operations::Event::Kind::swarm_removed};
+  Runtime* const runtime = &context_->runtime;
+  auto changes = work_->operations().events().subscribe(
+      swarms_only, [runtime, me = self.pid()] { runtime->notify(me, SwarmsChanged{}); });
+  if (!changes) co_return Init::stop(ExitReason::custom(changes.error().describe()));
+  changes_ = std::move(*changes);
+  context_->work.set(work_);
+  self.send(self.pid(), Look{});
+  co_return Init::ok();
+}
+
+// Level-triggered: whatever was missed, or lost with the pool, is put right by the next look.
+void LedgerKeeper::look(Self self) {
+  self.send_after(k_look_every, self.pid(), Look{});
+  while (changes_->take().more) has_changed_ = true;
+  const Pid pool = self.whereis(k_swarms_name);
+  if (is_asking_ || !pool || (pool == pool_ && !has_changed_)) return;
+  is_asking_ = true;
+  has_changed_ = false;
+  pool_ = pool;
+  Runtime* const runtime = &context_->runtime;
+  Engine& engine = work_->engine();
+  engine.journal->read(0, [runtime, me = self.pid(), &engine](const journal::ReadAnswer& answer) {
+    SwarmsAre are;
+    if (answer.outcome == journal::Outcome::applied) {
+      for (const ledger::Swarm& each : engine.ledger.swarms()) {
+        if (dispatch::has_own_agents(each) && each.state != ledger::SwarmState::stopped) are.names.push_back(each.name);
+      }
+    }
+    runtime->notify(me, std::move(are));
+  });
+}
+
+Task<void> LedgerKeeper::start_coordinators(Self self, std::vector<std::string> names) {
+  is_asking_ = false;
+  for (const std::string& name : names) {
+    if (self.whereis(swarm::coordinator_name(name))) continue;
+    auto starting = start_pool_child(self, pool_, pool_arguments(name), k_call_timeout);
+    const auto started = co_await starting;
+    if (started) continue;
+    has_changed_ = true;  // tried again at the next look
+    context_->log.warning(fmt::format("swarm '{}': its coordinator could not be started", name));
+  }
+}
+
+Task<void> LedgerKeeper::handle_info(Self self, Message message) {
+  if (message.is<Down>()) {
+    self.stop(ExitReason::custom("the journal engine ended"));
+  } else if (message.is<Look>()) {
+    look(self);
+  } else if (message.is<SwarmsChanged>()) {
+    has_changed_ = true;
+    while (changes_->take().more) continue;
+  } else if (auto* are = message.get_if<SwarmsAre>()) {
+    auto starting = start_coordinators(self, std::move(are->names));
+    co_await starting;
+  }
+}
+
+void LedgerKeeper::withdraw() {
+  if (!work_) return;
+  changes_.reset();
+  context_->work.clear(work_.get());
+  const std::scoped_lock lock(context_->watchers_mutex);
+  for (const Pid each : context_->watchers) context_->runtime.notify(each, operations::OperationsGone{});
+  context_->watchers.clear();
+}
+
+Task<void> LedgerKeeper::terminate(Self self, ExitReason) {
+  withdraw();
+  // Its threads are joined: not on a scheduler's.
+  auto ending = self.blocking([work = std::move(work_)]() mutable { work.reset(); });
+  co_await ending;
+}
+
+LedgerKeeper::~LedgerKeeper() { withdraw(); }
+
+std::string LedgerKeeper::describe() const { return work_ ? "serving" : "starting"; }
+
+}  // namespace skein::inline v0::node

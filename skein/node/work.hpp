@@ -1,0 +1,81 @@
+// work_sup's ledger: tasks as they are served. Holds the operations, the archive and their threads, on top of an
+// Engine.
+//
+// The LedgerKeeper process makes a Work when it starts, declares what the config says (limits, swarms), and publishes
+// it in the context's slot. It ends when its engine does; work_sup is rest_for_one, so dispatcher and swarms go with
+// it. While it runs it sees to it that every swarm with agents of its own has a coordinator in the pool `swarms`.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "skein/archive/archiver.hpp"
+#include "skein/archive/sqlite_store.hpp"
+#include "skein/archive/thread_job_queue.hpp"
+#include "skein/node/config.hpp"
+#include "skein/node/engine.hpp"
+#include "skein/operations/operations.hpp"
+
+namespace skein::inline v0::node {
+
+// Its parts end in the order their headers ask for.
+class Work {
+ public:
+  // May block. Throws std::runtime_error with what to do.
+  Work(std::shared_ptr<Engine> engine, const Config& config, std::uint64_t seed);
+  ~Work();
+  Work(const Work&) = delete;
+  Work& operator=(const Work&) = delete;
+
+  [[nodiscard]] operations::Operations& operations() { return *operations_; }
+  [[nodiscard]] Engine& engine() { return *engine_; }
+  // Limits and swarms of the config, where the ledger's differ. May block. Answers what was changed.
+  [[nodiscard]] std::vector<std::string> declare(const Config& config);
+
+ private:
+  std::shared_ptr<Engine> engine_;
+  ThreadJobQueue timers_;
+  ThreadJobQueue reads_;
+  ThreadJobQueue archiving_;
+  std::unique_ptr<archive::SqliteStore> store_;
+  std::unique_ptr<archive::Archiver> archiver_;
+  std::shared_ptr<operations::Operations> operations_;
+};
+
+class LedgerKeeper {
+ public:
+  LedgerKeeper(Self self, std::shared_ptr<NodeContext> context);
+  ~LedgerKeeper();
+  LedgerKeeper(const LedgerKeeper&) = delete;
+  LedgerKeeper& operator=(const LedgerKeeper&) = delete;
+
+  Task<Init> init(Self self);
+  Task<void> handle_info(Self self, Message message);
+  Task<void> terminate(Self self, ExitReason reason);
+  [[nodiscard]] std::string describe() const;
+
+ private:
+  struct Look {};
+  struct SwarmsChanged {};
+  struct SwarmsAre {
+    std::vector<std::string> names;  // of those that need a coordinator
+  };
+  void withdraw();
+  void look(Self self);
+  Task<void> start_coordinators(Self self, std::vector<std::string> names);
+
+  std::shared_ptr<NodeContext> context_;
+  std::shared_ptr<Work> work_;
+  std::unique_ptr<operations::EventStream::Subscription> changes_;
+  Pid pool_;  // of swarms, whose coordinators were started
+  bool is_asking_ = false;
+  bool has_changed_ = true;
+};
+
+inline constexpr std::string_view k_swarms_name = "swarms";  // the pool's registered name
+
+// A swarm of the config as the ledger keeps it.
+[[nodiscard]] ledger::Fields fields_of(const SwarmConfig& swarm);
+
+}  // namespace skein::inline v0::node

@@ -1,0 +1,256 @@
+#include "skein/operations/json_forms.hpp"
+
+#include <boost/json/array.hpp>
+
+namespace skein::inline v0::operations {
+namespace {
+
+json::value time_or_null(WallMs at) { return at == 0 ? json::value(nullptr) : json::value(at); }
+
+json::array texts(const std::vector<std::string>& all) {
+  json::array array;
+  for (const std::string& each : all) array.emplace_back(each);
+  return array;
+}
+
+json::object fields(const ledger::Fields& all) {
+  json::object object;
+  for (const auto& [name, value] : all) object[name] = value;
+  return object;
+}
+
+json::value gate(const GateStatus& status) {
+  return {{"ops", status.ops},           {"commands", status.commands},     {"refused", status.refused},
+          {"repeated", status.repeated}, {"queued_ops", status.queued_ops}, {"queued_bytes", status.queued_bytes}};
+}
+
+void add_details(const TaskStatus& status, json::object& out) {
+  const ledger::Task& task = status.task;
+  const ledger::Extras& more = task.more();
+  out["params"] = json_or_text(ledger::view_of(task.params));
+  if (status.finished) out["result"] = json_or_text(ledger::view_of(status.finished->result));
+  if (task.mark) out["progress"] = json_or_text(ledger::view_of(task.mark));
+  out["capabilities"] = texts(task.shape ? task.shape->required() : std::vector<std::string>{});
+  if (!more.key.empty()) out["key"] = more.key;
+  if (!more.trace.empty()) out["trace"] = more.trace;
+  if (!more.retry_of.none()) out["retry_of"] = more.retry_of.text();
+  json::array dependencies;
+  for (const TaskId& each : more.dependencies) dependencies.emplace_back(each.text());
+  if (!dependencies.empty()) out["dependencies"] = std::move(dependencies);
+  json::array history;
+  if (task.history) {
+    for (const ledger::Attempt& each : *task.history) {
+      history.push_back({{"agent", each.agent},
+                         {"error", ledger::name_of(each.error)},
+                         {"message", each.message},
+                         {"started_at", time_or_null(each.started_at)},
+                         {"ended_at", time_or_null(each.ended_at)}});
+    }
+  }
+  out["failed_attempts"] = std::move(history);
+}
+
+}  // namespace
+
+json::object to_json(const TaskStatus& status, Detail detail) {
+  const ledger::Task& task = status.task;
+  json::object out;
+  out["id"] = task.id.text();
+  out["state"] = ledger::name_of(task.state);
+  out["type"] = task.shape ? task.shape->type : "";
+  out["swarm"] = task.shape ? task.shape->swarm : "";
+  out["priority"] = task.priority;
+  out["attempts"] = task.attempts;
+  out["attempts_max"] = task.attempts_max;
+  if (task.agent) out["agent"] = ledger::view_of(task.agent);
+  out["submitted_at"] = time_or_null(task.submitted_at);
+  if (task.started_at != 0) out["started_at"] = task.started_at;
+  if (task.not_before != 0) out["not_before"] = task.not_before;
+  if (status.finished) {
+    out["finished_at"] = status.finished->finished_at;
+    out["ending"] = ledger::name_of(status.finished->ending);
+    if (!status.finished->message.empty()) out["message"] = status.finished->message;
+    if (!status.finished->retried_as.none()) out["retried_as"] = status.finished->retried_as.text();
+  }
+  if (status.archived) out["archived"] = true;
+  if (detail == Detail::whole) add_details(status, out);
+  return out;
+}
+
+json::value to_json(const Error& error) {
+  json::object out{{"code", name_of(error.code)}, {"message", error.message}};
+  if (!error.advice.empty()) out["advice"] = error.advice;
+  if (error.retry_after.count() > 0) out["retry_after_ms"] = error.retry_after.count();
+  return out;
+}
+
+json::value to_json(const SubmitAnswer& answer) {
+  json::object out{{"id", answer.id.text()}, {"state", ledger::name_of(answer.state)}};
+  if (answer.existing) out["existing"] = true;
+  return out;
+}
+
+json::value to_json(const ListAnswer& answer) {
+  json::array tasks;
+  for (const TaskStatus& each : answer.tasks) tasks.push_back(to_json(each, Detail::line));
+  json::object out{{"tasks", std::move(tasks)}};
+  if (!answer.cursor.empty()) out["cursor"] = answer.cursor;
+  return out;
+}
+
+json::value to_json(const WaitAnswer& answer) {
+  return {{"finished", answer.finished}, {"task", to_json(answer.status, Detail::whole)}};
+}
+
+json::value to_json(const RetryAnswer& answer) {
+  json::object out{{"id", answer.id.text()}};
+  if (answer.existing) out["existing"] = true;
+  return out;
+}
+
+json::value to_json(const ledger::Swarm& swarm) {
+  json::object out{{"name", swarm.name},
+                   {"state", ledger::name_of(swarm.state)},
+                   {"origin", swarm.origin == ledger::Origin::config ? "config" : "api"},
+                   {"open_tasks", swarm.open_tasks},
+                   {"open_bytes", swarm.open_bytes},
+                   {"definition", fields(swarm.definition)}};
+  const bool open = swarm.breaker == ledger::Breaker::open;
+  out["breaker"] = open ? "open" : swarm.breaker == ledger::Breaker::half_open ? "half_open" : "closed";
+  if (!swarm.overrides.empty()) out["overrides"] = fields(swarm.overrides);
+  return out;
+}
+
+json::value to_json(const std::vector<ledger::Swarm>& swarms) {
+  json::array all;
+  for (const ledger::Swarm& each : swarms) all.push_back(to_json(each));
+  return {{"swarms", std::move(all)}};
+}
+
+json::value to_json(const NodeStatus& status) {
+  json::object errors;
+  for (const auto& [code, count] : status.errors) errors[name_of(code)] = count;
+  json::object out{{"open_tasks", status.ledger.open_tasks},
+                   {"open_bytes", status.ledger.open_bytes},
+                   {"finished_tasks", status.ledger.finished_tasks},
+                   {"tasks_ever", status.ledger.last_number},
+                   {"finished_ever", status.ledger.last_finished},
+                   {"swarms", status.ledger.swarms},
+                   {"epoch", status.epoch},
+                   {"submitted", status.submitted},
+                   {"completed", status.completed},
+                   {"failed", status.failed},
+                   {"cancelled", status.cancelled},
+                   {"waiters", status.waiters},
+                   {"events", status.events},
+                   {"subscribers", status.subscribers},
+                   {"errors", std::move(errors)},
+                   {"submits", gate(status.submits)},
+                   {"controls", gate(status.controls)}};
+  out["journal"] = {{"applied", status.journal.applied},
+                    {"snapshot", status.journal.snapshot},
+                    {"in_flight_bytes", status.journal.in_flight_bytes},
+                    {"disk_low", status.journal.disk_low},
+                    {"stopped", status.journal.stopped}};
+  if (status.archived) out["archived"] = *status.archived;
+  return out;
+}
+
+json::value to_json(const NodeInfo& info) {
+  return {{"name", info.name},           {"version", info.version},     {"data", info.data},
+          {"config", info.config},       {"state", info.state},         {"pid", info.os_pid},
+          {"uptime_ms", info.uptime_ms}, {"processes", info.processes}, {"memory_bytes", info.memory_bytes}};
+}
+
+json::value to_json(const Event& event) {
+  json::object out{{"sequence", event.sequence}, {"event", name_of(event.kind)}, {"position", event.position}};
+  if (event.at != 0) out["at"] = event.at;
+  if (!event.task.none()) out["task"] = event.task.text();
+  if (!event.type.empty()) out["type"] = event.type;
+  if (!event.name.empty()) out["name"] = event.name;
+  if (!event.message.empty()) out["message"] = event.message;
+  if (event.number != 0) out["number"] = event.number;
+  return out;
+}
+
+json::value to_json(const AgentDetail& agent) {
+  json::object out{{"id", agent.id},
+                   {"role", agent.role},
+                   {"status", agent.status},
+                   {"swarm", agent.swarm},
+                   {"executor", agent.executor},
+                   {"capabilities", texts(agent.capabilities)},
+                   {"load", agent.load},
+                   {"slots", agent.slots},
+                   {"queue_length", agent.queue_length},
+                   {"heartbeat_age_ms", agent.heartbeat_age_ms},
+                   {"completed", agent.completed},
+                   {"failed", agent.failed},
+                   {"handed_back", agent.handed_back},
+                   {"named", agent.is_named},
+                   {"pid", agent.pid.text()}};
+  if (agent.executing_task) out["executing_task"] = agent.executing_task->text();
+  return out;
+}
+
+json::value to_json(const std::vector<AgentDetail>& agents) {
+  json::array all;
+  for (const AgentDetail& each : agents) all.push_back(to_json(each));
+  return {{"agents", std::move(all)}};
+}
+
+json::value to_json(const AgentStatusAnswer& answer) {
+  json::object out = to_json(answer.agent).as_object();
+  out["success_rate"] = answer.success_rate;
+  out["avg_latency_ms"] = answer.avg_latency_ms;
+  json::array past;
+  for (const PastTaskInfo& each : answer.past) {
+    past.push_back({{"id", each.id.text()},
+                    {"type", each.type},
+                    {"end", each.end},
+                    {"attempt", each.attempt},
+                    {"took_ms", each.took_ms}});
+  }
+  out["past"] = std::move(past);
+  return out;
+}
+
+json::value to_json(const ProcessInfo& process) {
+  json::object out{{"pid", process.pid.text()},
+                   {"name", process.name},
+                   {"type", process.type},
+                   {"state", state_name(process.state)},
+                   {"mailbox", process.mailbox},
+                   {"high_water", process.high_water},
+                   {"handled", process.handled},
+                   {"time_us", std::chrono::duration_cast<std::chrono::microseconds>(process.handler_time).count()},
+                   {"memory", process.memory}};
+  if (process.parent) out["parent"] = process.parent.text();
+  if (!process.handling.empty()) out["handling"] = process.handling;
+  return out;
+}
+
+json::value to_json(const std::vector<TracedMessage>& trace) {
+  json::array messages;
+  for (const TracedMessage& each : trace) {
+    messages.push_back(
+        {{"after_us",
+          std::chrono::duration_cast<std::chrono::microseconds>(between(trace.front().at, each.at)).count()},
+         {"from", each.from ? each.from.text() : ""},
+         {"kind", each.kind},
+         {"type", each.type}});
+  }
+  return {{"messages", std::move(messages)}};
+}
+
+json::value to_json(const KillAnswer& answer) { return {{"killed", texts(answer.killed)}}; }
+
+json::value to_json(const ReloadAnswer& answer) {
+  return {{"changed", texts(answer.changed)}, {"needs_restart", texts(answer.needs_restart)}};
+}
+
+json::value to_json(State state) { return {{"state", ledger::name_of(state)}}; }
+json::value to_json(const std::string& text) { return json::string(text); }
+json::value to_json(std::monostate) { return json::object(); }
+
+}  // namespace skein::inline v0::operations
