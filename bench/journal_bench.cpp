@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <semaphore>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -28,7 +29,9 @@ constexpr auto k_run_time = std::chrono::seconds(2);
 constexpr std::uint64_t k_recovered_entries = 1'000'000;
 constexpr std::uint64_t k_snapshot_keys = 200'000;
 constexpr std::uint64_t k_snapshots = 30;
+constexpr std::uint64_t k_wait_batch = 1000;
 constexpr std::size_t k_syncs = 500;
+constexpr auto k_answer_time = std::chrono::seconds(60);
 
 // A machine that does next to nothing, so that the journal is what is measured.
 class CountMachine {
@@ -221,6 +224,83 @@ double snapshot_stall_p99() {
   return percentile(std::move(stalls), 0.99);
 }
 
+// The same from outside: how long one who asks waits, from the call to the answer, while snapshots are taken, or the
+// same time long while none is. Whatever the answer has to wait for counts: the journal's thread, a core, the disk.
+class Waits {
+ public:
+  enum class Of { reads, appends, batches };  // batches: of k_wait_batch commands
+
+  explicit Waits(Of of) : of_(of), journal_(open_at(dir_.path(), machine_)) {
+    for (std::uint64_t key = 0; key < k_snapshot_keys; key += 1000) append(puts(key, 6, key + 1, 1000));
+  }
+
+  std::vector<double> during_snapshots() {
+    std::vector<double> waits;
+    for (std::uint64_t i = 0; i < k_snapshots; ++i) {
+      append(puts(i * 32, 7, i * 32 + 1, 32));
+      std::atomic<bool> taken{false};
+      journal_->snapshot([&](const auto& info) {
+        if (!info) failure_ = info.error().describe();
+        taken = true;
+      });
+      while (!taken) waits.push_back(ask());
+      if (!failure_.empty()) throw std::runtime_error(failure_);
+    }
+    return waits;
+  }
+  std::vector<double> for_a_time(Clock::duration time) {
+    std::vector<double> waits;
+    const auto until = Clock::now() + time;
+    while (Clock::now() < until) waits.push_back(ask());
+    return waits;
+  }
+
+ private:
+  void append(journal::Batch batch) {
+    const auto answer = append_and_wait(*journal_, std::move(batch), k_answer_time);
+    if (answer.outcome != journal::Outcome::applied) throw std::runtime_error(answer.why);
+  }
+  double ask() {
+    double waited = 0;
+    std::binary_semaphore answered{0};
+    auto begin = Clock::now();
+    const auto note = [&] {
+      waited = us_since(begin);
+      answered.release();
+    };
+    if (of_ == Of::reads) {
+      journal_->read(0, [&](const journal::ReadAnswer&) { note(); });
+    } else {
+      const std::uint64_t commands = of_ == Of::batches ? k_wait_batch : 1;
+      auto batch = puts(asked_ % k_snapshot_keys, 8, asked_ + 1, commands);
+      asked_ += commands;
+      begin = Clock::now();
+      journal_->append(std::move(batch), [&](const journal::Answer&) { note(); });
+    }
+    answered.acquire();
+    return waited;
+  }
+
+  Of of_;
+  BenchDir dir_{"journal"};
+  journal::KvMachine machine_;
+  std::unique_ptr<Journal> journal_;
+  std::uint64_t asked_ = 0;
+  std::string failure_;
+};
+
+template <Waits::Of Of, int Percent>
+double wait_in_snapshot() {
+  auto waits = Waits(Of).during_snapshots();
+  return percentile(waits, Percent / 100.0);
+}
+
+template <Waits::Of Of, int Percent>
+double wait_without_snapshot() {
+  auto waits = Waits(Of).for_a_time(k_run_time);
+  return percentile(waits, Percent / 100.0);
+}
+
 const Registrar k_append_1{{.group = "journal", .name = "append_1", .unit = "entries/s", .run = append_durable<1>}};
 const Registrar k_append_32{{.group = "journal", .name = "append_32", .unit = "entries/s", .run = append_durable<32>}};
 const Registrar k_append_1000{
@@ -231,6 +311,23 @@ const Registrar k_fdatasync{{.group = "journal", .name = "fdatasync_p50", .unit 
 const Registrar k_memory{{.group = "journal", .name = "append_memory", .unit = "entries/s", .run = append_memory}};
 const Registrar k_recovery{{.group = "journal", .name = "recovery", .unit = "entries/s", .run = recovery}};
 const Registrar k_stall{{.group = "journal", .name = "snapshot_stall_p99", .unit = "us", .run = snapshot_stall_p99}};
+constexpr auto k_reads = Waits::Of::reads;
+constexpr auto k_appends = Waits::Of::appends;
+constexpr auto k_batches = Waits::Of::batches;
+const Registrar k_read_wait{
+    {.group = "journal", .name = "snapshot_read_max", .unit = "us", .run = wait_in_snapshot<k_reads, 100>}};
+const Registrar k_read_usual{
+    {.group = "journal", .name = "usual_read_max", .unit = "us", .run = wait_without_snapshot<k_reads, 100>}};
+const Registrar k_append_wait{
+    {.group = "journal", .name = "snapshot_append_p99", .unit = "us", .run = wait_in_snapshot<k_appends, 99>}};
+const Registrar k_append_longest{
+    {.group = "journal", .name = "snapshot_append_max", .unit = "us", .run = wait_in_snapshot<k_appends, 100>}};
+const Registrar k_append_usual{
+    {.group = "journal", .name = "usual_append_max", .unit = "us", .run = wait_without_snapshot<k_appends, 100>}};
+const Registrar k_batch_longest{
+    {.group = "journal", .name = "snapshot_batch_max", .unit = "us", .run = wait_in_snapshot<k_batches, 100>}};
+const Registrar k_batch_usual{
+    {.group = "journal", .name = "usual_batch_max", .unit = "us", .run = wait_without_snapshot<k_batches, 100>}};
 
 }  // namespace
 }  // namespace skein::bench

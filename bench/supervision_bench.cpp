@@ -8,6 +8,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bench/workload.hpp"
@@ -19,6 +20,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr std::string_view k_name = "bench_child";  // as in Erlang, whoever is killed has a name
 constexpr std::uint32_t k_plenty = 10'000'000;
 constexpr std::size_t k_batches = 100;
 constexpr std::size_t k_batch = 200;
@@ -32,9 +34,7 @@ T checked(std::expected<T, CallError> result) {
   return std::move(*result);
 }
 
-struct Up {
-  Pid pid;
-};
+struct Up {};
 
 struct Idle {
   void handle_info(Self, Message) {}
@@ -42,7 +42,7 @@ struct Idle {
 
 // Says that it is up to whoever waits for it.
 struct Reporting {
-  Reporting(Self self, Pid to) { self.send(to, Up{self.pid()}); }
+  Reporting(Self self, Pid to) { self.send(to, Up{}); }
   void handle_info(Self, Message) {}
 };
 
@@ -82,12 +82,10 @@ class Killer {
   void handle_call(Self self, Go go, Reply<std::vector<double>> reply) {
     left_ = go.restarts;
     waiting_.emplace(std::move(reply));
-    if (child_) kill(self);
+    if (self.whereis(k_name)) kill(self);
   }
   void handle_info(Self self, Message message) {
-    const Up* up = message.get_if<Up>();
-    if (up == nullptr) return;
-    child_ = up->pid;
+    if (!message.is<Up>()) return;
     if (!waiting_) return;
     if (begin_) times_.push_back(std::chrono::duration<double, std::nano>(Clock::now() - *begin_).count());
     if (times_.size() < left_) {
@@ -102,45 +100,52 @@ class Killer {
  private:
   void kill(Self self) {
     begin_ = Clock::now();
-    self.exit(child_, ExitReason::kill());
+    self.exit(self.whereis(k_name), ExitReason::kill());
   }
 
-  Pid child_;
   std::size_t left_ = 0;
   std::optional<Clock::time_point> begin_;
   std::vector<double> times_;
   std::optional<Reply<std::vector<double>>> waiting_;
 };
 
-// A supervisor of one reporting child and `siblings` idle ones.
+// A supervisor of one reporting child and `siblings` idle ones; it ends with this.
 class Bench {
  public:
-  explicit Bench(std::size_t siblings, Duration period = std::chrono::seconds(1)) {
+  explicit Bench(Runtime& runtime, std::size_t siblings, Duration period = std::chrono::seconds(1))
+      : runtime_(runtime) {
     killer_ = runtime_.spawn<Killer>();
     std::vector<ChildSpec> children;
     children.reserve(siblings + 1);
     for (std::size_t i = 0; i < siblings / 2; ++i) children.push_back(child<Idle>("before" + std::to_string(i)));
-    children.push_back(child<Reporting>("reporting", killer_));
+    children.push_back(named_child<Reporting>("reporting", std::string(k_name), killer_));
     for (std::size_t i = siblings / 2; i < siblings; ++i) children.push_back(child<Idle>("after" + std::to_string(i)));
     const auto started = start_supervisor(runtime_, spec_of(Strategy::one_for_one, std::move(children), period));
     if (!started) throw std::runtime_error(started.error().reason.text());
     supervisor_ = started->pid;
   }
+  ~Bench() {
+    (void)stop_supervisor(runtime_, supervisor_);
+    runtime_.exit(killer_, ExitReason::kill());
+  }
+  Bench(const Bench&) = delete;
+  Bench& operator=(const Bench&) = delete;
   std::vector<double> restart(std::size_t count) {
     return checked(runtime_.call<Killer>(killer_, Killer::Go{count}, k_forever));
   }
 
  private:
-  Runtime runtime_;
+  Runtime& runtime_;
   Pid killer_;
   Pid supervisor_;
 };
 
 // A fresh supervisor for every batch, as Erlang needs: its cost grows with the restarts inside the window.
 std::vector<double> restart_times() {
+  Runtime runtime;
   std::vector<double> all;
   for (std::size_t batch = 0; batch < k_batches; ++batch) {
-    Bench bench(0);
+    Bench bench(runtime, 0);
     const std::vector<double> times = bench.restart(k_batch);
     all.insert(all.end(), times.begin(), times.end());
   }
@@ -165,29 +170,26 @@ double median_us(std::vector<double> times) {
 
 template <std::size_t Siblings>
 double restart_with_siblings() {
-  Bench bench(Siblings);
+  Runtime runtime;
+  Bench bench(runtime, Siblings);
   (void)bench.restart(k_measured / 10);
   return median_us(bench.restart(k_measured));
 }
 
-// The window holds at least this many restarts while it is measured, all of them within an hour.
+// The window holds at least this many restarts while it is measured, all of them within an hour. A short one is kept
+// short by a fresh supervisor every few restarts, in the same runtime, so that nothing but the window differs.
 template <std::size_t InWindow>
 double restart_in_window() {
-  if constexpr (InWindow < k_measured) {
-    // A window that short is kept short by a fresh supervisor.
-    std::vector<double> all;
-    while (all.size() < k_measured / 10) {
-      Bench bench(0, std::chrono::hours(1));
-      (void)bench.restart(InWindow);
-      const std::vector<double> times = bench.restart(std::max<std::size_t>(InWindow / 2, 5));
-      all.insert(all.end(), times.begin(), times.end());
-    }
-    return median_us(std::move(all));
-  } else {
-    Bench bench(0, std::chrono::hours(1));
+  Runtime runtime;
+  const std::size_t at_once = std::clamp<std::size_t>(InWindow / 2, 5, k_measured);
+  std::vector<double> all;
+  while (all.size() < k_measured) {
+    Bench bench(runtime, 0, std::chrono::hours(1));
     (void)bench.restart(InWindow);
-    return median_us(bench.restart(k_measured));
+    const std::vector<double> times = bench.restart(at_once);
+    all.insert(all.end(), times.begin(), times.end());
   }
+  return median_us(std::move(all));
 }
 
 constexpr std::size_t k_all = 1000;

@@ -22,7 +22,7 @@ namespace skein::bench {
 class TaskNode {
  public:
   // An empty folder: everything in memory. Otherwise the embedded journal and the archive's SQLite file are there.
-  explicit TaskNode(const std::string& dir)
+  explicit TaskNode(const std::string& dir, dispatch::DispatcherOptions options = {})
       : journal_(open(dir, ledger_)), store_(open_store(dir)), archiver_(*journal_, ledger_, *store_, archive_jobs_) {
     archiver_.start();
     ops_ = operations::Operations::start({*journal_, ledger_, store_.get(), timers_, reads_, nullptr, 7}, {});
@@ -30,6 +30,7 @@ class TaskNode {
     setup->runtime = &runtime_;
     setup->journal = journal_.get();
     setup->ledger = &ledger_;
+    setup->options = std::move(options);
     setup->wall_clock = [this] { return timers_.wall_now(); };
     setup->entropy = [this] { return random_.next(); };
     SpawnOptions spawn;
@@ -70,6 +71,7 @@ class TaskNode {
     done.get_future().wait();
   }
   [[nodiscard]] operations::Operations& ops() { return *ops_; }
+  [[nodiscard]] Runtime& runtime() { return runtime_; }
   [[nodiscard]] archive::ArchiverStatus archived() const { return archiver_.status(); }
 
  private:

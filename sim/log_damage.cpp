@@ -171,23 +171,23 @@ std::optional<Damage> damage_something(SimDisk& disk, const std::string& dir, bo
   if (kind < 4) {
     const auto bit = static_cast<unsigned>(random.below(8));
     disk.flip_bit(at.path, offset, bit);
-    return Damage{fmt::format("bit {} of byte {} of {} flipped", bit, offset, name), at.expect, last_batch};
+    return Damage{fmt::format("bit {} of byte {} of {} flipped", bit, offset, name), "bit flip", at.expect, last_batch};
   }
   if (kind < 8) {
     const bool unreadable = kind == 7;
     const Expect expect = rot(disk, all, at, offset, survey.piece_of(at.path, offset), unreadable);
     return Damage{fmt::format("the sector at byte {} of {} {}", offset, name, unreadable ? "unreadable" : "rotten"),
-                  expect, last_batch};
+                  unreadable ? "unreadable sector" : "rotten sector", expect, last_batch};
   }
   if (kind == 8) {
     const Expect expect = survey.cut_short(at.path);
     const std::uint64_t bytes = random.below(disk.bytes_of(at.path).size());
     disk.cut_short(at.path, bytes);
-    return Damage{fmt::format("{} cut to {} bytes", name, bytes), expect, last_batch};
+    return Damage{fmt::format("{} cut to {} bytes", name, bytes), "short file", expect, last_batch};
   }
   const Expect expect = survey.lost(at.path);
   disk.lose_file(at.path);
-  return Damage{name + " lost", expect, last_batch};
+  return Damage{name + " lost", "lost file", expect, last_batch};
 }
 
 }  // namespace skein::sim

@@ -36,6 +36,7 @@ enum class Expect {
 
 struct Damage {
   std::string what;
+  const char* kind = "";  // of damage, in few words
   Expect expect = Expect::reported_or_complete;
   journal::Position last_batch = 0;  // where the last batch of the log starts
 };

@@ -77,7 +77,9 @@ int run_log(std::span<const std::string> args) {
     total.failures += story.failures;
     total.damages += story.damages;
     total.points += story.points;
+    for (const auto& [what, times] : story.tally) total.tally[what] += times;
   }
+  for (const auto& [what, times] : total.tally) fmt::print("{:>10}  {}\n", times, what);
   fmt::print(
       "{} seeds: {} commands, {} starts, {} power cuts, {} disk failures, {} damaged copies, {} persistence points; "
       "nothing violated\n",

@@ -34,6 +34,7 @@ LogWorld::LogWorld(std::uint64_t seed, bool trace)
       oracle_(ids_forgotten_),
       clients_(1 + random_.below(k_clients_max)) {
   if (random_.chance(0.4)) command_bytes_ = pick(random_, {8, 40, 200, 472});
+  disk_.meanwhile = [this] { work_meanwhile(); };
   if (tracing_) disk_.on_point = [this](const std::string& what) { note("    disk: " + what); };
 }
 
@@ -49,6 +50,7 @@ StoryResult LogWorld::run() {
   result_.violation = oracle_.violation();
   result_.commands = oracle_.steps().size();
   result_.points = disk_.points();
+  for (const auto& [what, times] : disk_.tally()) result_.tally[what] += times;
   return std::move(result_);
 }
 
@@ -93,6 +95,7 @@ void LogWorld::live_once() {
     drop_core();
     if (random_.chance(0.5)) {
       note("  is killed in the middle of it");
+      ++result_.tally["killed in the middle of a step"];
     } else {
       note("  the power is cut");
       ++result_.power_cuts;
@@ -138,12 +141,28 @@ bool LogWorld::start() {
   opened_once_ = true;
   note(fmt::format("  started at position {}", core_->replica().position()));
   oracle_.started(core_->replica().position(), core_->replica().hash(), machine_->steps());
+  check_marks_are_safe();
   return true;
+}
+
+// What a start read in a mark, an earlier program may have written and not synced. Once it is open, nobody can tell
+// any more, so the marks that vouch for the end of the log have to be on the platter by then.
+void LogWorld::check_marks_are_safe() {
+  const auto image = journal::scan_log(disk_, k_sim_dir, core_->snapshot_position());
+  if (!image) return oracle_.violated("an open journal can't be read: " + image.error().describe());
+  for (std::size_t i = image->segments.size() < 2 ? 0 : image->segments.size() - 2; i < image->segments.size(); ++i) {
+    const auto& segment = image->segments[i];
+    const auto safe = journal::decode_marks(segment.header.id, disk_.platter_of(segment.path));
+    if (segment.mark && (!safe || safe->next != segment.mark->next || safe->end_offset != segment.mark->end_offset)) {
+      oracle_.violated(fmt::format("the mark that {} was opened with is not safe", segment.path));
+    }
+  }
 }
 
 void LogWorld::drop_core() {
   jobs_.clear();
   results_.clear();
+  working_meanwhile_ = false;
   core_.reset();
   for (auto& client : clients_) client.waiting = false;
 }
@@ -246,19 +265,38 @@ void LogWorld::take_job() {
 // Jobs run beside the log, so what they do may come any time later, and their results later still.
 void LogWorld::run_job() {
   if (jobs_.empty()) return take_job();
+  run_front_job();
+}
+
+void LogWorld::run_front_job() {
   const auto job = std::move(jobs_.front());
   jobs_.pop_front();
-  results_.push_back(run_aside(disk_, job));
+  working_meanwhile_ = true;  // a job's own slow sync lets no other job in
+  const bool dropped_before = disk_.dropped_names();
+  auto result = run_aside(disk_, job);
+  results_.push_back({std::move(result), disk_.dropped_names() && !dropped_before});
+  working_meanwhile_ = false;
+}
+
+// A sync takes its time, and work beside the log goes on, in the middle of whatever the log does.
+void LogWorld::work_meanwhile() {
+  if (jobs_.empty() || working_meanwhile_) return;
+  note("    meanwhile, beside the log:");
+  ++result_.tally["job beside the log during a slow sync"];
+  run_front_job();
 }
 
 void LogWorld::deliver_result() {
   if (results_.empty()) return run_job();
-  const auto result = std::move(results_.front());
+  const auto [result, lost_names] = std::move(results_.front());
   results_.pop_front();
   core_->job_done(result);
-  const bool disk_failed =
+  // Want of room harms nothing, unless names were lost with it.
+  const bool failed =
       std::visit([](const auto& one) { return !one && one.error().kind != StoreError::Kind::no_space; }, result);
-  if (disk_failed && !core_->stopped()) oracle_.violated("the journal goes on although the disk failed beside it");
+  if ((failed || lost_names) && !core_->stopped()) {
+    oracle_.violated("the journal goes on although the disk failed beside it");
+  }
 }
 
 void LogWorld::change_capacity() {
@@ -320,6 +358,7 @@ void LogWorld::damage_a_copy(bool closed) {
   const auto damage = damage_something(*copy, k_sim_dir, closed, random_);
   if (!damage) return;
   ++result_.damages;
+  ++result_.tally[fmt::format("{} of a {} log", damage->kind, closed ? "closed" : "crashed")];
   note("  a copy is damaged: " + damage->what);
   // What was damaged is reported again and again, not once and then forgotten.
   for (int attempt = 0; attempt < 2; ++attempt) {

@@ -24,9 +24,10 @@ struct StoryResult {
   std::uint64_t commands = 0;      // that reached the machine
   std::uint64_t starts = 0;
   std::uint64_t power_cuts = 0;
-  std::uint64_t failures = 0;  // of the disk
+  std::uint64_t failures = 0;  // of the disk: lives in which one was due
   std::uint64_t damages = 0;
   std::uint64_t points = 0;  // persistence points passed
+  Tally tally;               // which faults came about, and how often
 };
 
 [[nodiscard]] StoryResult tell_log_story(std::uint64_t seed, bool trace);
@@ -54,11 +55,16 @@ class LogWorld {
 
     friend bool operator==(const Found&, const Found&) = default;
   };
+  struct JobResult {
+    journal::AsideResult result;
+    bool lost_names = false;  // by a failed sync of the folder, in this job
+  };
   enum class Ending { close, kill, power_cut, cut_at_point, disk_failure };
 
   void live_once();
   // True when the journal is open.
   bool start();
+  void check_marks_are_safe();
   void take_steps(std::uint64_t steps);
   void take_step();
   void end(Ending ending);
@@ -70,6 +76,8 @@ class LogWorld {
   void answered(std::size_t client, Serial first, const journal::Answer& answer);
   void take_job();
   void run_job();
+  void work_meanwhile();
+  void run_front_job();
   void deliver_result();
   void change_capacity();
   void ask_to_read();
@@ -95,9 +103,10 @@ class LogWorld {
   std::uint64_t life_ = 0;
   std::vector<Client> clients_;
   std::deque<journal::AsideJob> jobs_;
-  std::deque<journal::AsideResult> results_;
+  std::deque<JobResult> results_;
   std::size_t command_bytes_ = 0;  // 0: each of its own size
   bool healed_ = false;
+  bool working_meanwhile_ = false;
 };
 
 }  // namespace skein::sim

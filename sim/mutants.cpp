@@ -65,6 +65,8 @@ constexpr std::array k_mutants = {
     Mutant{Bug::next_written_early, "a segment is said to go on in one that is not safe yet"},
     Mutant{Bug::side_failure_ignored, "a disk failure of work beside the log is ignored"},
     Mutant{Bug::batches_share_sectors, "several batches share a sector"},
+    Mutant{Bug::folder_room_ignored, "a folder that can't be synced for want of room is taken as harmless"},
+    Mutant{Bug::found_marks_not_synced, "marks found at a start are taken as safe"},
     Mutant{Bug::doubt_answered_as_refusal, "what may be in the log is answered as not done"},
 };
 

@@ -20,6 +20,14 @@ constexpr double k_write_back_chance = 0.1;
 std::string dir_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
 std::string name_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
+// seg, spare, snap or hard-state; with .tmp while it is unfinished.
+std::string kind_of(const std::string& path) {
+  const std::string name = name_of(path);
+  std::string kind = name.starts_with("hard-state") ? "hard-state" : name.substr(0, name.find('-'));
+  if (name.ends_with(".tmp")) kind += ".tmp";
+  return kind;
+}
+
 std::unexpected<DiskError> not_found(const char* what, const std::string& path) {
   return std::unexpected(DiskError{DiskError::Code::not_found, fmt::format("{} {}: no such file", what, path)});
 }
@@ -28,23 +36,24 @@ std::unexpected<DiskError> not_found(const char* what, const std::string& path) 
 
 class SimDisk::OpenFile final : public journal::File {
  public:
-  OpenFile(SimDisk& disk, std::string path, std::shared_ptr<Inode> inode)
-      : disk_(disk), path_(std::move(path)), inode_(std::move(inode)) {}
+  OpenFile(SimDisk& disk, std::shared_ptr<Inode> inode) : disk_(disk), inode_(std::move(inode)) {}
 
   DiskResult<std::size_t> read_at(std::uint64_t offset, std::span<char> into) override {
     const auto rotten = inode_->unreadable.lower_bound(offset / k_sector_bytes);
     if (rotten != inode_->unreadable.end() && *rotten * k_sector_bytes < offset + into.size()) {
-      return std::unexpected(DiskError{DiskError::Code::io, fmt::format("read {}: unreadable sector", path_)});
+      return std::unexpected(DiskError{DiskError::Code::io, fmt::format("read {}: unreadable sector", inode_->path)});
     }
     if (offset >= inode_->cached.size()) return 0U;
     return inode_->cached.copy(into.data(), into.size(), offset);
   }
   DiskResult<void> write_at(std::uint64_t offset, std::string_view bytes) override {
-    return disk_.write(*inode_, path_, offset, bytes);
+    return disk_.write(*inode_, offset, bytes);
   }
-  DiskResult<void> sync() override { return disk_.sync(*inode_, path_); }
+  DiskResult<void> sync() override { return disk_.sync(*inode_); }
   DiskResult<void> truncate(std::uint64_t bytes) override {
-    if (auto error = disk_.at_point("truncate " + name_of(path_))) return std::unexpected(*error);
+    if (auto error = disk_.at_point("truncate", inode_->path, "truncate " + name_of(inode_->path))) {
+      return std::unexpected(*error);
+    }
     inode_->cached.resize(bytes, '\0');
     return {};
   }
@@ -52,7 +61,6 @@ class SimDisk::OpenFile final : public journal::File {
 
  private:
   SimDisk& disk_;
-  std::string path_;
   std::shared_ptr<Inode> inode_;
 };
 
@@ -69,20 +77,36 @@ void SimDisk::fail_at(std::uint64_t point, DiskError::Code code) {
   fail_with_ = code;
 }
 
-bool SimDisk::reach_point(const std::string& what, std::optional<DiskError>& error) {
+bool SimDisk::reach_point(const char* operation, const std::string& path, const std::string& what,
+                          std::optional<DiskError>& error) {
   ++points_;
   if (on_point) on_point(what);
   const bool cut = cut_at_ == 1;
-  if (!cut && fail_at_ == 1) error = DiskError{fail_with_, what + ": made to fail"};
+  if (cut) ++tally_[fmt::format("stopped at {} {}", operation, kind_of(path))];
+  if (!cut && fail_at_ == 1) {
+    const bool full = fail_with_ == DiskError::Code::no_space;
+    ++tally_[fmt::format("{} of {} {}", full ? "ENOSPC" : "EIO", operation, kind_of(path))];
+    error = DiskError{fail_with_, what + ": made to fail"};
+  }
   if (cut_at_ > 0) --cut_at_;
   if (fail_at_ > 0) --fail_at_;
   return cut;
 }
 
-std::optional<DiskError> SimDisk::at_point(const std::string& what) {
+std::optional<DiskError> SimDisk::at_point(const char* operation, const std::string& path, const std::string& what) {
   std::optional<DiskError> error;
-  if (reach_point(what, error)) throw PowerCut{};
+  if (reach_point(operation, path, what, error)) throw PowerCut{};
   return error;
+}
+
+void SimDisk::take_time_to_sync() {
+  if (!random_.chance(k_slow_sync_chance)) {
+    clock_us_ += k_sync_us;
+    return;
+  }
+  clock_us_ += k_slow_sync_us;
+  ++tally_["slow sync"];
+  if (meanwhile) meanwhile();
 }
 
 void SimDisk::put(Inode& inode, std::uint64_t offset, std::string_view bytes) {
@@ -93,19 +117,23 @@ void SimDisk::put(Inode& inode, std::uint64_t offset, std::string_view bytes) {
   for (std::uint64_t sector = offset / k_sector_bytes; sector <= last; ++sector) inode.dirty.insert(sector);
 }
 
-DiskResult<void> SimDisk::write(Inode& inode, const std::string& path, std::uint64_t offset, std::string_view bytes) {
+DiskResult<void> SimDisk::write(Inode& inode, std::uint64_t offset, std::string_view bytes) {
+  const std::string path = inode.path;
   std::optional<DiskError> error;
-  const bool cut = reach_point(fmt::format("write {} bytes at {} of {}", bytes.size(), offset, name_of(path)), error);
+  const bool cut =
+      reach_point("write", path, fmt::format("write {} bytes at {} of {}", bytes.size(), offset, name_of(path)), error);
   const std::uint64_t grows =
       offset + bytes.size() > inode.cached.size() ? offset + bytes.size() - inode.cached.size() : 0;
   if (!cut && !error && grows > 0 && capacity_ != k_unlimited && used() + grows > capacity_) {
     error = DiskError{DiskError::Code::no_space, fmt::format("write {}: no space left", path)};
+    ++tally_["ENOSPC since the disk was full"];
   }
   if (cut || error) bytes = bytes.substr(0, random_.below(bytes.size() + 1));
   put(inode, offset, bytes);
   if (cut) throw PowerCut{};
   if (!inode.dirty.empty() && random_.chance(k_write_back_chance)) {
     settle(inode, *std::next(inode.dirty.begin(), static_cast<std::ptrdiff_t>(random_.below(inode.dirty.size()))));
+    ++tally_["sector written back before its sync"];
   }
   if (error) return std::unexpected(*error);
   return {};
@@ -127,11 +155,12 @@ void SimDisk::settle_all(Inode& inode) {
   inode.stable.resize(inode.cached.size(), '\0');
 }
 
-DiskResult<void> SimDisk::sync(Inode& inode, const std::string& path) {
+DiskResult<void> SimDisk::sync(Inode& inode) {
+  const std::string path = inode.path;
   std::optional<DiskError> error;
-  const bool cut = reach_point("sync " + name_of(path), error);
-  clock_us_ += random_.chance(k_slow_sync_chance) ? k_slow_sync_us : k_sync_us;
+  const bool cut = reach_point("sync", path, "sync " + name_of(path), error);
   if (cut) throw PowerCut{};
+  take_time_to_sync();
   if (error) {
     // Some pages made it, the others are forgotten and never written again.
     const double kept = random_.unit();
@@ -139,6 +168,7 @@ DiskResult<void> SimDisk::sync(Inode& inode, const std::string& path) {
     for (const std::uint64_t sector : dirty) {
       if (random_.chance(kept)) settle(inode, sector);
     }
+    tally_["sector lost by a failed sync"] += inode.dirty.size();
     inode.dirty.clear();
     return std::unexpected(*error);
   }
@@ -150,6 +180,9 @@ void SimDisk::lose_pages(Inode& inode, double kept) {
   const auto dirty = inode.dirty;
   for (const std::uint64_t sector : dirty) {
     if (random_.chance(kept)) settle(inode, sector);
+  }
+  if (!inode.dirty.empty()) {
+    ++tally_[inode.dirty.size() < dirty.size() ? "unsynced write torn" : "unsynced write lost"];
   }
   // A file cut short and not synced may come back at its old length.
   if (inode.stable.size() > inode.cached.size() && random_.chance(kept)) inode.stable.resize(inode.cached.size());
@@ -179,14 +212,25 @@ void SimDisk::lose_power() {
   const std::uint64_t mood = random_.below(4);
   const double kept = mood == 0 ? 0.0 : mood == 1 ? 1.0 : random_.unit();
   const bool in_order = random_.chance(0.5);
+  bool lost = false;
   for (const auto& change : unsynced_) {
     const bool survives = random_.chance(kept);
-    if (!survives && in_order) break;
-    if (survives) carry_out(stable_names_, change);
+    if (!survives) lost = true;
+    if (lost && (in_order || !survives)) {
+      ++tally_[change.kind == NameChange::Kind::create   ? "create lost"
+               : change.kind == NameChange::Kind::rename ? "rename lost"
+                                                         : "remove lost"];
+      continue;
+    }
+    if (lost) ++tally_["name kept though an earlier one is lost"];
+    carry_out(stable_names_, change);
   }
   unsynced_.clear();
   names_ = stable_names_;
-  for (auto& [path, inode] : names_) lose_pages(*inode, kept);
+  for (auto& [path, inode] : names_) {
+    inode->path = path;
+    lose_pages(*inode, kept);
+  }
   locks_.clear();
   dropped_names_ = false;
   cut_at_ = 0;
@@ -217,6 +261,8 @@ std::vector<std::string> SimDisk::paths() const {
 }
 
 const std::string& SimDisk::bytes_of(const std::string& path) const { return names_.at(path)->cached; }
+
+const std::string& SimDisk::platter_of(const std::string& path) const { return names_.at(path)->stable; }
 
 SimDisk::Inode& SimDisk::inode_of(const std::string& path) { return *names_.at(path); }
 
@@ -259,32 +305,37 @@ std::uint64_t SimDisk::used() const {
 }
 
 DiskResult<std::unique_ptr<journal::File>> SimDisk::open(const std::string& path, Mode mode) {
-  auto at = names_.find(path);
   if (mode == Mode::create) {
-    if (auto error = at_point("create " + name_of(path))) return std::unexpected(*error);
+    if (auto error = at_point("create", path, "create " + name_of(path))) return std::unexpected(*error);
+    auto at = names_.find(path);
     if (at == names_.end()) {
       at = names_.emplace(path, std::make_shared<Inode>()).first;
+      at->second->path = path;
       unsynced_.push_back({NameChange::Kind::create, dir_of(path), path, {}, at->second});
     } else {
       at->second->cached.clear();
       at->second->dirty.clear();
     }
   }
+  const auto at = names_.find(path);
   if (at == names_.end()) return not_found("open", path);
-  return std::make_unique<OpenFile>(*this, path, at->second);
+  return std::make_unique<OpenFile>(*this, at->second);
 }
 
 DiskResult<void> SimDisk::rename(const std::string& from, const std::string& to) {
-  if (auto error = at_point(fmt::format("rename {} to {}", name_of(from), name_of(to)))) return std::unexpected(*error);
+  if (auto error = at_point("rename", from, fmt::format("rename {} to {}", name_of(from), name_of(to)))) {
+    return std::unexpected(*error);
+  }
   const auto at = names_.find(from);
   if (at == names_.end()) return not_found("rename", from);
   unsynced_.push_back({NameChange::Kind::rename, dir_of(to), from, to, at->second});
+  at->second->path = to;
   carry_out(names_, unsynced_.back());
   return {};
 }
 
 DiskResult<void> SimDisk::remove(const std::string& path) {
-  if (auto error = at_point("remove " + name_of(path))) return std::unexpected(*error);
+  if (auto error = at_point("remove", path, "remove " + name_of(path))) return std::unexpected(*error);
   const auto at = names_.find(path);
   if (at == names_.end()) return not_found("remove", path);
   unsynced_.push_back({NameChange::Kind::remove, dir_of(path), path, {}, at->second});
@@ -308,13 +359,16 @@ DiskResult<std::vector<std::string>> SimDisk::list(const std::string& dir) {
 }
 
 DiskResult<void> SimDisk::sync_dir(const std::string& dir) {
-  if (auto error = at_point("sync folder")) {
+  const auto error = at_point("sync", "/folder", "sync folder");
+  take_time_to_sync();
+  if (error) {
     const double kept = random_.unit();
     std::erase_if(unsynced_, [&](const NameChange& change) {
       if (change.dir != dir) return false;
       const bool survives = random_.chance(kept);
       if (survives) carry_out(stable_names_, change);
       dropped_names_ = dropped_names_ || !survives;
+      if (!survives) ++tally_["name lost by a failed sync of its folder"];
       return true;
     });
     return std::unexpected(*error);

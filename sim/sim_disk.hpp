@@ -30,6 +30,9 @@ namespace skein::sim {
 
 struct PowerCut {};
 
+// How often which fault came about, by its name.
+using Tally = std::map<std::string, std::uint64_t>;
+
 class SimDisk final : public journal::Disk {
  public:
   static constexpr std::uint64_t k_sector_bytes = 512;
@@ -46,12 +49,16 @@ class SimDisk final : public journal::Disk {
   void lose_power();
   // Told of every persistence point, when set.
   std::function<void(const std::string& what)> on_point;
+  // Called in the middle of a slow sync, when set: what other threads do meanwhile.
+  std::function<void()> meanwhile;
 
   // A sync of a folder failed and lost names. A file system does not recover from that while it stays mounted, so the
   // power has to go before anyone may rely on what the folder shows.
   [[nodiscard]] bool dropped_names() const { return dropped_names_; }
 
   [[nodiscard]] std::uint64_t points() const { return points_; }
+  // Faults that really came about.
+  [[nodiscard]] const Tally& tally() const { return tally_; }
   [[nodiscard]] std::uint64_t clock_us() const { return clock_us_; }
   void pass_time(std::uint64_t us) { clock_us_ += us; }
 
@@ -61,6 +68,8 @@ class SimDisk final : public journal::Disk {
   // Damage, cache and platter alike.
   [[nodiscard]] std::vector<std::string> paths() const;
   [[nodiscard]] const std::string& bytes_of(const std::string& path) const;
+  // What a power cut that takes everything unsynced would leave of it.
+  [[nodiscard]] const std::string& platter_of(const std::string& path) const;
   void flip_bit(const std::string& path, std::uint64_t byte, unsigned bit);
   // All of the `bytes` long piece of the file, aligned, that the offset lies in.
   void rot(const std::string& path, std::uint64_t offset, std::uint64_t bytes = k_sector_bytes);
@@ -80,6 +89,7 @@ class SimDisk final : public journal::Disk {
 
  private:
   struct Inode {
+    std::string path;  // its latest
     std::string cached;
     std::string stable;
     std::set<std::uint64_t> dirty;  // sectors whose newest contents the platter may not have
@@ -98,11 +108,13 @@ class SimDisk final : public journal::Disk {
   class HeldLock;
 
   // Counts a persistence point. True: the power goes now, before or in the middle of the operation. An error: it fails.
-  bool reach_point(const std::string& what, std::optional<journal::DiskError>& error);
+  bool reach_point(const char* operation, const std::string& path, const std::string& what,
+                   std::optional<journal::DiskError>& error);
   // For operations that happen at once or not at all.
-  std::optional<journal::DiskError> at_point(const std::string& what);
-  journal::DiskResult<void> write(Inode& inode, const std::string& path, std::uint64_t offset, std::string_view bytes);
-  journal::DiskResult<void> sync(Inode& inode, const std::string& path);
+  std::optional<journal::DiskError> at_point(const char* operation, const std::string& path, const std::string& what);
+  void take_time_to_sync();
+  journal::DiskResult<void> write(Inode& inode, std::uint64_t offset, std::string_view bytes);
+  journal::DiskResult<void> sync(Inode& inode);
   void put(Inode& inode, std::uint64_t offset, std::string_view bytes);
   void settle(Inode& inode, std::uint64_t sector);
   void settle_all(Inode& inode);
@@ -124,6 +136,7 @@ class SimDisk final : public journal::Disk {
   journal::DiskError::Code fail_with_ = journal::DiskError::Code::io;
   std::uint64_t clock_us_ = 0;
   bool dropped_names_ = false;
+  Tally tally_;
 };
 
 }  // namespace skein::sim

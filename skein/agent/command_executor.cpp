@@ -153,7 +153,7 @@ void CommandExecutor::succeeded(TaskRef ref) {
   if (const auto fault = check_json_text(result, options_->json_depth)) {
     host_->failed(ref, {ErrorClass::permanent,
                         fmt::format("exit code 0, but its output is no JSON ({} at byte {}): print one JSON value or "
-                                    "nothing, or set output = \"text\" for the executor",
+                                    "nothing",
                                     fault->why, fault->at),
                         std::nullopt});
     return;

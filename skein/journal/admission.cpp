@@ -39,11 +39,15 @@ std::optional<Answer> Admission::admit(const Batch& batch, Urgency urgency) {
                                                 limits_.batch_bytes));
   }
   const bool completes = urgency == Urgency::completion;
+  const std::uint64_t limit = limits_.in_flight_bytes + (completes ? limits_.in_flight_reserve_bytes : 0);
+  if (bytes > limit) {
+    return answer(Outcome::refused,
+                  fmt::format("a batch of {} bytes is larger than in_flight_bytes ({}): cut it up", bytes, limit));
+  }
   if (disk_low() && !completes) {
     return answer(Outcome::overloaded, fmt::format("the disk has less than disk_low_water_bytes ({}) left: make room",
                                                    limits_.disk_low_water_bytes));
   }
-  const std::uint64_t limit = limits_.in_flight_bytes + (completes ? limits_.in_flight_reserve_bytes : 0);
   const std::uint64_t before = in_flight_.fetch_add(bytes, std::memory_order_relaxed);
   if (before + bytes > limit) {
     release(bytes);

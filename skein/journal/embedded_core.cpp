@@ -56,6 +56,8 @@ StoreResult<void> EmbeddedCore::recover() {
       restored = replica_.restore((*snapshot)->meta, (*snapshot)->body());
     } catch (const std::exception& error) {
       return std::unexpected(corrupt(snapshot_.path, 0, fmt::format("the machine can't restore it: {}", error.what())));
+    } catch (...) {
+      return std::unexpected(corrupt(snapshot_.path, 0, k_no_exception));
     }
     if (!restored) return std::unexpected(corrupt(snapshot_.path, 0, "the machine does not know this snapshot"));
     snapshot->reset();
@@ -157,8 +159,10 @@ std::optional<AsideJob> EmbeddedCore::take_job() {
     return job;
   } catch (const std::exception& error) {
     snapshot_done(std::unexpected(StoreError{StoreError::Kind::machine, {}, 0, error.what()}));
-    return std::nullopt;
+  } catch (...) {
+    snapshot_done(std::unexpected(StoreError{StoreError::Kind::machine, {}, 0, k_no_exception}));
   }
+  return std::nullopt;
 }
 
 void EmbeddedCore::job_done(const AsideResult& result) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "skein/journal/kv_machine.hpp"
@@ -16,11 +17,25 @@ struct TestMachine : KvMachine {
     return KvMachine::apply(position, bytes);
   }
   std::shared_ptr<const Frozen> freeze() {
-    if (!freezes) throw std::runtime_error("not now");
+    if (throws == Throws::at_freeze) throw std::runtime_error("not now");
+    if (throws == Throws::a_number_at_freeze) throw 7;  // NOLINT(hicpp-exception-baseclass): what others may throw
+    if (throws == Throws::a_number_at_write) return std::make_shared<Unwritable>();
     return KvMachine::freeze();
   }
+  bool restore(std::string_view bytes) {
+    if (restore_throws) throw 7;  // NOLINT(hicpp-exception-baseclass)
+    return KvMachine::restore(bytes);
+  }
 
-  bool freezes = true;
+  struct Unwritable final : Frozen {
+    void write(SnapshotSink& sink) const override {
+      sink.write("begun");
+      throw 7;  // NOLINT(hicpp-exception-baseclass)
+    }
+  };
+  enum class Throws { nowhere, at_freeze, a_number_at_freeze, a_number_at_write };
+  Throws throws = Throws::nowhere;
+  static inline bool restore_throws = false;
 };
 
 class EmbeddedCoreTest : public testing::Test {
@@ -204,8 +219,18 @@ TEST_F(EmbeddedCoreTest, a_disk_failure_of_work_beside_the_log_stops_it_for_good
   }
 }
 
+// A folder has names of everybody in it: when its sync fails, for whatever reason, those of the log may be lost too.
 TEST_F(EmbeddedCoreTest, a_spare_or_a_discard_that_can_not_be_synced_stops_it_and_want_of_room_does_not) {
-  for (const auto code : {DiskError::Code::io, DiskError::Code::no_space}) {
+  using enum TestDisk::Op;
+  struct Case {
+    TestDisk::Op op;
+    DiskError::Code code;
+    bool stops;
+  };
+  for (const auto& [op, code, stops] :
+       {Case{sync_dir, DiskError::Code::io, true}, Case{sync_dir, DiskError::Code::no_space, true},
+        Case{write, DiskError::Code::io, true}, Case{write, DiskError::Code::no_space, false},
+        Case{sync, DiskError::Code::no_space, false}}) {
     disk_.files.clear();
     limits_.spares_kept = 1;
     open();
@@ -213,10 +238,10 @@ TEST_F(EmbeddedCoreTest, a_spare_or_a_discard_that_can_not_be_synced_stops_it_an
     core_->run_queued();
     auto job = core_->take_job();
     ASSERT_TRUE(job && std::holds_alternative<SpareJob>(*job));
-    fail(TestDisk::Op::sync_dir, code);
+    fail(op, code);
     core_->job_done(run_aside(disk_, *job));
     disk_.fault = nullptr;
-    EXPECT_EQ(core_->stopped().has_value(), code == DiskError::Code::io);
+    EXPECT_EQ(core_->stopped().has_value(), stops) << static_cast<int>(op);
   }
   limits_.spares_kept = 0;
   disk_.files.clear();
@@ -231,14 +256,33 @@ TEST_F(EmbeddedCoreTest, a_spare_or_a_discard_that_can_not_be_synced_stops_it_an
   EXPECT_TRUE(core_->stopped());
 }
 
-TEST_F(EmbeddedCoreTest, a_machine_that_can_not_be_frozen_costs_the_snapshot_and_nothing_else) {
+TEST_F(EmbeddedCoreTest, a_machine_that_can_not_be_frozen_or_written_costs_the_snapshot_and_nothing_else) {
+  using enum TestMachine::Throws;
   open();
   add(3);
-  machine_->freezes = false;
-  EXPECT_EQ(snapshot(), 0U);
-  EXPECT_FALSE(core_->stopped());
-  machine_->freezes = true;
+  for (const auto where : {at_freeze, a_number_at_freeze, a_number_at_write}) {
+    machine_->throws = where;
+    EXPECT_EQ(snapshot(), 0U);
+    EXPECT_FALSE(core_->stopped());
+    EXPECT_EQ(std::ranges::count_if(disk_.files, [](const auto& file) { return file.first.ends_with(".tmp"); }), 0);
+  }
+  machine_->throws = nowhere;
   EXPECT_EQ(snapshot(), 3U);
+}
+
+TEST_F(EmbeddedCoreTest, a_machine_that_throws_at_restore_is_told_and_nothing_is_touched) {
+  open();
+  add(3);
+  EXPECT_EQ(snapshot(), 3U);
+  core_.reset();
+  const auto before = disk_.done.size();
+  TestMachine::restore_throws = true;
+  const auto error = open_error();
+  TestMachine::restore_throws = false;
+  EXPECT_NE(error.what.find("no std::exception"), std::string::npos) << error.what;
+  EXPECT_EQ(disk_.done.size(), before);
+  open();
+  EXPECT_EQ(machine_->get("n"), "3");
 }
 
 TEST_F(EmbeddedCoreTest, a_snapshot_asked_for_while_one_is_written_covers_what_was_applied_by_then) {

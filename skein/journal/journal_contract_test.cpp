@@ -138,6 +138,18 @@ TEST_P(JournalContract, refuses_what_can_never_be_accepted) {
   EXPECT_EQ(append(kv_add("n", 1)).outcome, Outcome::applied);
 }
 
+// Told to try later, its owner would do so for ever.
+TEST_P(JournalContract, refuses_what_is_larger_than_all_that_may_be_in_flight) {
+  limits_.in_flight_bytes = 1000;
+  limits_.in_flight_reserve_bytes = 1000;
+  open();
+  const auto large = append(kv_put("a", std::string(1000, 'x')));
+  EXPECT_EQ(large.outcome, Outcome::refused);
+  EXPECT_NE(large.why.find("in_flight_bytes"), std::string::npos);
+  Batch completion{{next_id(), kv_put("a", std::string(1000, 'x'))}};
+  EXPECT_EQ(append_and_wait(*journal_, std::move(completion), k_long, Urgency::completion).outcome, Outcome::applied);
+}
+
 TEST_P(JournalContract, is_overloaded_when_too_much_is_in_flight_and_completions_use_the_reserve) {
   limits_.in_flight_bytes = 1000;
   limits_.in_flight_reserve_bytes = 1000;

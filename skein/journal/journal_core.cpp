@@ -39,6 +39,7 @@ StoreResult<SnapshotInfo> run_snapshot(Disk& disk, const SnapshotJob& job) {
     info = write_snapshot(disk, job.dir, job.state);
   } catch (const std::exception& error) {
     info = std::unexpected(StoreError{StoreError::Kind::machine, {}, 0, error.what()});
+    try_remove(disk, path_in(job.dir, snapshot_name(job.state.meta.position)) + ".tmp");
   }
   if (info) remove_old_snapshots(disk, job.dir, info->position);
   return info;

@@ -1,5 +1,6 @@
 #include "skein/journal/kv_machine.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <utility>
 #include <vector>
@@ -29,18 +30,40 @@ std::uint64_t number_of(std::string_view text) {
 
 using Shards = std::vector<std::shared_ptr<const KvMachine::Shard>>;
 
+std::size_t shard_of(std::uint32_t hash) { return hash % KvMachine::k_shards; }
+std::size_t bucket_of(std::uint32_t hash) { return hash / KvMachine::k_shards % KvMachine::k_buckets; }
+
+// A shard's keys in their order, whatever bucket they are in.
 void write_shards(const Shards& shards, SnapshotSink& sink) {
   std::string out;
+  std::vector<std::pair<std::string_view, std::string_view>> keys;
   for (const auto& shard : shards) {
+    keys.clear();
+    for (std::size_t i = 0; shard && i < KvMachine::k_buckets; ++i) {
+      if (shard->buckets[i]) keys.insert(keys.end(), shard->buckets[i]->keys.begin(), shard->buckets[i]->keys.end());
+    }
+    std::ranges::sort(keys);
     out.clear();
     ByteWriter w(out);
-    w.u64(shard->size());
-    for (const auto& [key, value] : *shard) {
+    w.u64(keys.size());
+    for (const auto& [key, value] : keys) {
       w.blob(key);
       w.blob(value);
     }
     sink.write(out);
   }
+}
+
+// What is written to from now on: a new one, the same, or a copy that belongs to this epoch.
+template <class T>
+T& own(std::shared_ptr<T>& shared, std::uint64_t epoch) {
+  if (!shared) {
+    shared = std::make_shared<T>();
+  } else if (shared->epoch != epoch) {
+    shared = std::make_shared<T>(*shared);
+  }
+  shared->epoch = epoch;
+  return *shared;
 }
 
 class FrozenShards final : public Frozen {
@@ -58,19 +81,12 @@ std::string kv_put(std::string_view key, std::string_view value) { return comman
 std::string kv_erase(std::string_view key) { return command(Op::erase, key, {}); }
 std::string kv_add(std::string_view key, std::uint64_t amount) { return command(Op::add, key, std::to_string(amount)); }
 
-KvMachine::KvMachine() {
-  for (auto& slot : slots_) slot.shard = std::make_shared<Shard>();
-}
+KvMachine::KvMachine() = default;
 
-const KvMachine::Slot& KvMachine::slot_of(std::string_view key) const { return slots_[crc32c(key) % k_shards]; }
-
-KvMachine::Shard& KvMachine::writable(std::string_view key) {
-  auto& slot = slots_[crc32c(key) % k_shards];
-  if (slot.epoch != epoch_) {
-    slot.shard = std::make_shared<Shard>(*slot.shard);
-    slot.epoch = epoch_;
-  }
-  return *slot.shard;
+KvMachine::Bucket& KvMachine::writable(std::string_view key) {
+  const std::uint32_t hash = crc32c(key);
+  Shard& shard = own(shards_[shard_of(hash)], epoch_);
+  return own(shard.buckets[bucket_of(hash)], epoch_);
 }
 
 std::string KvMachine::apply(Position, std::string_view bytes) {
@@ -79,7 +95,7 @@ std::string KvMachine::apply(Position, std::string_view bytes) {
   const auto key = r.blob();
   const auto value = r.blob();
   if (!r.done() || op < Op::put || op > Op::add) return "bad command";
-  auto& shard = writable(key);
+  auto& shard = writable(key).keys;
   const auto at = shard.find(key);
   if (op == Op::erase) {
     if (at == shard.end()) return "none";
@@ -102,41 +118,38 @@ std::string KvMachine::apply(Position, std::string_view bytes) {
 
 std::shared_ptr<const Frozen> KvMachine::freeze() {
   ++epoch_;
-  Shards shards;
-  shards.reserve(k_shards);
-  for (const auto& slot : slots_) shards.push_back(slot.shard);
-  return std::make_shared<FrozenShards>(std::move(shards));
+  return std::make_shared<FrozenShards>(Shards(shards_.begin(), shards_.end()));
 }
 
 bool KvMachine::restore(std::string_view bytes) {
   ByteReader r(bytes);
   size_ = 0;
-  for (auto& slot : slots_) {
-    slot.shard = std::make_shared<Shard>();
-    slot.epoch = epoch_;
+  for (std::size_t i = 0; i < k_shards; ++i) {
+    shards_[i].reset();
     const std::uint64_t count = r.u64();
-    for (std::uint64_t i = 0; i < count && r.ok(); ++i) {
+    for (std::uint64_t n = 0; n < count && r.ok(); ++n) {
       const auto key = r.blob();
       const auto value = r.blob();
-      slot.shard->emplace_hint(slot.shard->end(), key, value);
+      if (!r.ok() || shard_of(crc32c(key)) != i || !writable(key).keys.emplace(key, value).second) return false;
+      ++size_;
     }
-    size_ += slot.shard->size();
   }
   return r.done();
 }
 
 Digest KvMachine::digest() const {
   HashSink sink;
-  Shards shards;
-  for (const auto& slot : slots_) shards.push_back(slot.shard);
-  write_shards(shards, sink);
+  write_shards(Shards(shards_.begin(), shards_.end()), sink);
   return sink.hash.digest();
 }
 
 std::optional<std::string> KvMachine::get(std::string_view key) const {
-  const auto& shard = *slot_of(key).shard;
-  const auto at = shard.find(key);
-  if (at == shard.end()) return std::nullopt;
+  const std::uint32_t hash = crc32c(key);
+  const auto& shard = shards_[shard_of(hash)];
+  if (!shard || !shard->buckets[bucket_of(hash)]) return std::nullopt;
+  const auto& keys = shard->buckets[bucket_of(hash)]->keys;
+  const auto at = keys.find(key);
+  if (at == keys.end()) return std::nullopt;
   return at->second;
 }
 

@@ -57,6 +57,11 @@ TEST(KvMachine, snapshot_bytes_depend_on_the_state_and_not_on_how_it_came_about)
 TEST(KvMachine, refuses_bytes_that_are_no_snapshot) {
   KvMachine kv;
   EXPECT_FALSE(kv.restore("nonsense"));
+  kv.apply(1, kv_put("a", "x"));
+  auto bytes = bytes_of(*kv.freeze());
+  EXPECT_TRUE(KvMachine().restore(bytes));
+  bytes[bytes.find('a')] = 'b';
+  EXPECT_FALSE(kv.restore(bytes)) << "a key where none of its kind belongs";
 }
 
 }  // namespace

@@ -263,8 +263,9 @@ StoreResult<LogImage> scan_log(Disk& disk, const std::string& dir, Position snap
     const Position reached = log.segments.empty() ? snapshot : log.segments.back().last_position();
     if (first > reached + 1) {
       const auto& where = log.segments.empty() ? *image : log.segments.back();
-      return std::unexpected(corrupt(where.path, log.segments.empty() ? 0 : where.end_offset,
-                                     fmt::format("positions {} to {} are missing", reached + 1, first - 1)));
+      return std::unexpected(corrupt(
+          where.path, log.segments.empty() ? 0 : where.end_offset,
+          fmt::format("whole only up to position {}, though it goes on at {} in another file", reached, first)));
     }
     for (auto& earlier : log.segments) earlier.forget_from(first);
     const std::uint64_t next = image->mark && !planted(Bug::next_not_checked) ? image->mark->next : 0;

@@ -61,10 +61,37 @@ StoreResult<void> LogStore::start(LogImage image) {
   if (!segments_.empty() && !planted(Bug::configured_ids_win)) ids_ = segments_.back().header.ids;
   const bool in_place = image.clean || (planted(Bug::tail_not_copied) && !segments_.empty());
   if (auto ok = in_place ? go_on_in_place() : copy_tail(highest_id_ + 1); !ok) return ok;
-  if (segments_.size() > 1) {
-    if (auto ok = link(segments_[segments_.size() - 2], highest_id_); !ok) return ok;
-  }
+  if (auto ok = make_marks_safe(); !ok) return ok;
   return collect_leftovers(image.obsolete);
+}
+
+// A mark that was found may be in the page cache only, as any write of a program that died: it is written again and
+// synced, or made where a crash left it out.
+StoreResult<void> LogStore::make_marks_safe() {
+  auto& active = segments_.back();
+  if (active.mark && !planted(Bug::found_marks_not_synced)) {
+    Mark mark = *active.mark;
+    ++mark.sequence;
+    if (auto ok = write_mark(*file_, active, mark); !ok) return disk_failed(ok.error(), active.path);
+  }
+  // One that the active segment replaces altogether is gone after the next start, so the one before it is told too.
+  for (std::size_t i = segments_.size() - 1; i-- > 0;) {
+    auto& before = segments_[i];
+    const bool found = before.mark && before.mark->next == highest_id_;
+    if (!found || !planted(Bug::found_marks_not_synced)) {
+      if (auto ok = link(before, highest_id_); !ok) return ok;
+    }
+    if (before.header.first_position < active.header.first_position) break;
+  }
+  return {};
+}
+
+DiskResult<void> LogStore::write_mark(File& file, SegmentImage& segment, const Mark& mark) {
+  const auto sector = encode_mark(segment.header.id, mark);
+  if (auto ok = file.write_at(mark_slot_offset(mark.sequence), sector); !ok) return ok;
+  if (auto ok = file.sync(); !ok) return ok;
+  segment.mark = mark;
+  return {};
 }
 
 StoreResult<void> LogStore::go_on_in_place() {
@@ -80,17 +107,11 @@ StoreResult<void> LogStore::go_on_in_place() {
 // that misses a segment which never was.
 StoreResult<void> LogStore::link(SegmentImage& from, std::uint64_t next) {
   Mark mark = from.mark.value_or(Mark{0, k_header_bytes, from.header.first_position - 1});
-  if (mark.next >= next) return {};
   ++mark.sequence;
   mark.next = next;
   auto file = disk_.open(from.path, Disk::Mode::write);
   if (!file) return disk_failed(file.error(), from.path);
-  const auto sector = encode_mark(from.header.id, mark);
-  if (auto ok = (*file)->write_at(mark_slot_offset(mark.sequence), sector); !ok) {
-    return disk_failed(ok.error(), from.path);
-  }
-  if (auto ok = (*file)->sync(); !ok) return disk_failed(ok.error(), from.path);
-  from.mark = mark;
+  if (auto ok = write_mark(**file, from, mark); !ok) return disk_failed(ok.error(), from.path);
   return {};
 }
 
@@ -201,10 +222,7 @@ StoreResult<void> LogStore::mark_idle() {
   auto& active = segments_.back();
   if (active.mark && active.mark->end_offset == active.end_offset) return {};
   const Mark mark{active.mark ? active.mark->sequence + 1 : 1, active.end_offset, last_, 0};
-  const auto sector = encode_mark(active.header.id, mark);
-  if (auto ok = file_->write_at(mark_slot_offset(mark.sequence), sector); !ok) return poison(ok.error(), active.path);
-  if (auto ok = file_->sync(); !ok) return poison(ok.error(), active.path);
-  active.mark = mark;
+  if (auto ok = write_mark(*file_, active, mark); !ok) return poison(ok.error(), active.path);
   dirty_ = false;
   durable_ = last_;
   return {};
@@ -252,6 +270,9 @@ StoreResult<void> LogStore::roll_over(Position first, std::uint64_t batch_size) 
   if (auto ok = link(segments_.back(), next.header.id); !ok) {
     return poison({DiskError::Code::io, ok.error().what}, ok.error().file);
   }
+  // Under its new name, so that an error names a file that is there.
+  file = disk_.open(next.path, Disk::Mode::write);
+  if (!file) return poison(file.error(), next.path);
   file_ = std::move(*file);
   highest_id_ = next.header.id;
   segments_.push_back(std::move(next));

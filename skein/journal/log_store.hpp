@@ -89,7 +89,9 @@ class LogStore {
   [[nodiscard]] StoreResult<void> copy_tail(std::uint64_t id);
   [[nodiscard]] StoreResult<void> roll_over(Position first, std::uint64_t batch_size);
   [[nodiscard]] StoreResult<std::string> file_for_segment(std::uint64_t& bytes);
+  [[nodiscard]] StoreResult<void> make_marks_safe();
   [[nodiscard]] StoreResult<void> link(SegmentImage& from, std::uint64_t next);
+  [[nodiscard]] static DiskResult<void> write_mark(File& file, SegmentImage& segment, const Mark& mark);
   [[nodiscard]] StoreResult<void> collect_leftovers(const std::vector<ObsoleteSegment>& obsolete);
   std::unexpected<StoreError> poison(const DiskError& error, const std::string& path);
   [[nodiscard]] std::unexpected<StoreError> stopped() const;

@@ -72,8 +72,26 @@ std::string JournalImage::describe() const {
   return out;
 }
 
+namespace {
+
+bool is_running(Disk& disk, const std::string& dir) {
+  const auto lock = disk.lock(dir);
+  return !lock && lock.error().code == DiskError::Code::busy;
+}
+
+std::unexpected<StoreError> dropped_meanwhile(const std::string& dir, Position first, Position last) {
+  return std::unexpected(StoreError{
+      StoreError::Kind::stopped, dir, 0,
+      fmt::format("{}: the running node took a snapshot and dropped positions {} to {} before they were read: make a "
+                  "backup and look at that",
+                  dir, first, last)});
+}
+
+}  // namespace
+
 StoreResult<JournalImage> verify_journal(Disk& disk, const std::string& dir) {
   if (!is_journal(disk, dir)) return std::unexpected(not_a_journal(dir));
+  // While nobody writes, the lock keeps it so.
   const auto lock = disk.lock(dir);
   const bool running = !lock && lock.error().code == DiskError::Code::busy;
   auto image = verify_once(disk, dir);
@@ -93,10 +111,22 @@ std::string dump_line(const EntryView& entry, DumpFormat format) {
 
 StoreResult<void> dump_journal(Disk& disk, const std::string& dir, DumpFormat format, Position from,
                                const std::function<bool(std::string_view)>& line) {
-  const auto image = verify_journal(disk, dir);
-  if (!image) return std::unexpected(image.error());
-  return read_entries(disk, image->log.segments, from,
-                      [&](const EntryView& entry) { return line(dump_line(entry, format)); });
+  Position next = from;
+  // Files of a running node go away while they are read; what is left of them then is gone on with.
+  for (int tries = 0;; ++tries) {
+    const auto image = verify_journal(disk, dir);
+    if (!image) return std::unexpected(image.error());
+    const Position first = image->log.segments.empty() ? next : image->log.segments.front().header.first_position;
+    if (next > from && first > next) return dropped_meanwhile(dir, next, first - 1);
+    const Position begun_at = next;
+    const auto ok = read_entries(disk, image->log.segments, next, [&](const EntryView& entry) {
+      next = entry.position + 1;
+      return line(dump_line(entry, format));
+    });
+    if (ok || !is_running(disk, dir)) return ok;
+    if (next > begun_at) tries = 0;
+    if (tries >= k_tries_while_running) return ok;
+  }
 }
 
 namespace {

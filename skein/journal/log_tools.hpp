@@ -36,7 +36,8 @@ struct JournalImage {
 [[nodiscard]] StoreResult<JournalImage> verify_journal(Disk& disk, const std::string& dir);
 
 enum class DumpFormat { text, json };
-// A line per entry from `from` on, to `line`, until it answers false. JSON: one object per line.
+// A line per entry from `from` on, to `line`, until it answers false. JSON: one object per line. An error when a
+// running node drops entries before they are read.
 [[nodiscard]] StoreResult<void> dump_journal(Disk& disk, const std::string& dir, DumpFormat format, Position from,
                                              const std::function<bool(std::string_view)>& line);
 

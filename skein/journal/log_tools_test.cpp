@@ -110,6 +110,22 @@ TEST_F(LogToolsTest, dump_writes_a_line_per_entry) {
   EXPECT_TRUE(lines[0].ends_with("\"}"));
 }
 
+TEST_F(LogToolsTest, a_dump_of_a_running_journal_says_what_was_dropped_before_it_came_to_it) {
+  limits_.spares_kept = 0;
+  auto core = open();
+  add(*core, 40);
+  ASSERT_GT(core->store().segment_count(), 3U);
+  std::vector<std::string> lines;
+  const auto dumped = dump_journal(disk_, "d", DumpFormat::text, 1, [&](std::string_view line) {
+    if (lines.empty()) snapshot(*core, disk_);
+    lines.emplace_back(line);
+    return true;
+  });
+  ASSERT_FALSE(dumped);
+  EXPECT_NE(dumped.error().describe().find("dropped positions 9 to "), std::string::npos) << dumped.error().describe();
+  EXPECT_EQ(lines.size(), 8U);
+}
+
 TEST_F(LogToolsTest, skip_is_appended_to_a_closed_journal_only_and_only_for_what_is_to_be_applied) {
   {
     auto core = open();

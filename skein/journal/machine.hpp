@@ -80,6 +80,9 @@ class MachineRef {
   const Calls* calls_;
 };
 
+// What is said of a machine that throws what has no words of its own.
+inline constexpr const char* k_no_exception = "the machine threw something that is no std::exception";
+
 // A sink that keeps the bytes, and one that hashes them.
 class StringSink final : public SnapshotSink {
  public:

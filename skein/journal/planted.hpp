@@ -33,6 +33,8 @@ enum class Bug {
   next_written_early,
   side_failure_ignored,
   batches_share_sectors,
+  folder_room_ignored,
+  found_marks_not_synced,
 };
 
 #if defined(SKEIN_PLANTED_BUGS)

@@ -62,7 +62,7 @@ std::expected<Applied, ApplyFailure> Replica::apply(const EntryView& entry) {
   } catch (const std::exception& error) {
     failure_ = ApplyFailure{entry.position, error.what()};
   } catch (...) {
-    failure_ = ApplyFailure{entry.position, "the machine threw something that is no std::exception"};
+    failure_ = ApplyFailure{entry.position, k_no_exception};
   }
   if (failure_) return std::unexpected(*failure_);
   hash_in(entry, applied.result);

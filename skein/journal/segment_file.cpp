@@ -47,8 +47,11 @@ std::string spare_name(std::uint64_t number) { return numbered_name("spare-", nu
 
 StoreResult<void> sync_folder(Disk& disk, const std::string& dir) {
   if (planted(Bug::folder_not_synced)) return {};
-  if (auto ok = disk.sync_dir(dir); !ok) return disk_failed(ok.error(), dir);
-  return {};
+  auto ok = disk.sync_dir(dir);
+  if (ok) return {};
+  auto error = from_disk(ok.error(), dir);
+  if (!planted(Bug::folder_room_ignored)) error.kind = StoreError::Kind::io;
+  return std::unexpected(std::move(error));
 }
 
 StoreResult<void> write_zeros(Disk& disk, const std::string& path, std::uint64_t bytes) {

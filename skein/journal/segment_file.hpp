@@ -41,6 +41,8 @@ struct DiscardJob {
 
 // Writes `bytes` zeros to a new file and syncs it. The name is not safe before the folder is synced.
 [[nodiscard]] StoreResult<void> write_zeros(Disk& disk, const std::string& path, std::uint64_t bytes);
+// Any failure is one of the disk, want of room too: names that others made may be lost with it, which they never hear
+// of.
 [[nodiscard]] StoreResult<void> sync_folder(Disk& disk, const std::string& dir);
 
 [[nodiscard]] StoreResult<Spare> run(Disk& disk, const SpareJob& job);

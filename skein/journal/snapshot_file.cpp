@@ -1,5 +1,7 @@
 #include "skein/journal/snapshot_file.hpp"
 
+#include <exception>
+#include <stdexcept>
 #include <utility>
 
 #include "skein/base/bytes.hpp"
@@ -28,13 +30,17 @@ class FileSink final : public SnapshotSink {
     if (buffer_.size() >= k_write_bytes) flush();
   }
   void flush() {
+    on_disk_ = true;
     if (ok_ && !buffer_.empty()) ok_ = file_.write_at(written_, buffer_);
+    on_disk_ = false;
     written_ += buffer_.size();
     buffer_.clear();
   }
   [[nodiscard]] Digest digest() const { return hash_.digest(); }
   [[nodiscard]] std::uint64_t bytes() const { return written_ + buffer_.size(); }
   [[nodiscard]] const DiskResult<void>& result() const { return ok_; }
+  // True while the disk has the word, which is what tells a throw of its from one of the machine's.
+  [[nodiscard]] bool on_disk() const { return on_disk_; }
 
  private:
   File& file_;
@@ -42,7 +48,19 @@ class FileSink final : public SnapshotSink {
   std::string buffer_;
   std::uint64_t written_ = 0;
   DiskResult<void> ok_;
+  bool on_disk_ = false;
 };
+
+void write_body(const FrozenState& state, FileSink& sink) {
+  try {
+    state.body->write(sink);
+  } catch (const std::exception&) {
+    throw;
+  } catch (...) {
+    if (sink.on_disk()) throw;
+    throw std::runtime_error(k_no_exception);
+  }
+}
 
 std::string encode_head(const SnapshotMeta& meta) {
   std::string head;
@@ -62,7 +80,7 @@ DiskResult<std::uint64_t> write_file(File& file, const FrozenState& state) {
   FileSink sink(file);
   sink.write(encode_head(state.meta));
   const std::uint64_t body_from = sink.bytes();
-  state.body->write(sink);
+  write_body(state, sink);
   std::string length;
   ByteWriter(length).u64(sink.bytes() - body_from);
   sink.write(length);

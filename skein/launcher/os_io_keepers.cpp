@@ -31,6 +31,8 @@ void OsIo::start_waiting() {
     waiting_.pop_front();
     if (handle != nullptr) give(keeper_id, keeper->second, handle);
   }
+  // Only here is it known that nobody waits for them.
+  while (idle_.size() > options_.idle_keepers_max) drop_keeper(idle_.back());
   while (keepers_asked_ < waiting_.size()) {
     // Without a launcher there is nobody to ask, and launcher_died() said so.
     if (!line_.socket) return fail_all_waiting("no launcher is left; restart the program");
@@ -166,7 +168,7 @@ void OsIo::take_started(Keeper& keeper, Packet& packet) {
 
 void OsIo::set_idle(std::uint64_t keeper_id, Keeper& keeper) {
   keeper.process = 0;
-  if (idle_.size() >= options_.idle_keepers_max || !line_.socket) return drop_keeper(keeper_id);
+  if (!line_.socket) return drop_keeper(keeper_id);
   idle_.push_back(keeper_id);
   counts_.idle = idle_.size();
 }

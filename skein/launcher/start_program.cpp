@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sanitizer/asan_interface.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -165,6 +166,8 @@ std::expected<Program, std::string> start_program(const OsSpec& spec) {
             .environment = pointers(spec.environment)};
   void* stack = child_stack();
   if (stack == MAP_FAILED) return std::unexpected("cannot start anything: no memory for a stack");
+  // The last one to use it left by exec or exit, so AddressSanitizer still believes in its frames.
+  ASAN_UNPOISON_MEMORY_REGION(stack, k_stack_bytes);
   int pidfd = -1;
   // Not fork: copying the page tables costs more than the rest of a start.
   program.pid = ::clone(&child_main, static_cast<char*>(stack) + k_stack_bytes,

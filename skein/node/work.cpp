@@ -49,6 +49,10 @@ ledger::Fields fields_of(const SwarmConfig& swarm) {
   set(swarm::k_field_prefetch, std::to_string(swarm.prefetch));
   set(ledger::k_field_open_tasks, std::to_string(swarm.open_tasks));
   set(ledger::k_field_open_bytes, std::to_string(swarm.open_bytes));
+  const auto breaker_open = std::chrono::duration_cast<std::chrono::milliseconds>(swarm.breaker_open);
+  set(dispatch::k_field_breaker_crashes, std::to_string(swarm.breaker_crashes));
+  set(dispatch::k_field_breaker_open_ms, std::to_string(breaker_open.count()));
+  if (!swarm.strategy.empty()) set("strategy", swarm.strategy);
   return fields;
 }
 

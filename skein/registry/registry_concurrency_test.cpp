@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <map>
 #include <thread>
@@ -192,6 +193,26 @@ TEST(RegistryConcurrency, a_name_given_round_is_never_lost) {
   done = true;
   reader.join();
   EXPECT_EQ(wrong.load(), 0);
+}
+
+TEST(RegistryConcurrency, of_many_who_register_or_spawn_one_makes_the_process) {
+  ThreadedWorld world;
+  const std::uint32_t before = world.runtime.process_count();
+  constexpr std::size_t k_names = 500;
+  constexpr std::size_t k_threads = 3;
+  std::array<std::vector<Pid>, k_threads> found;
+  std::vector<std::thread> threads;
+  for (auto& mine : found) {
+    threads.emplace_back([&] {
+      for (std::size_t i = 0; i < k_names; ++i) {
+        mine.push_back(world.table.register_or_spawn<Idle>(std::to_string(i), {}).value_or(Pid{}));
+      }
+    });
+  }
+  for (std::thread& each : threads) each.join();
+  EXPECT_EQ(found[0], found[1]);
+  EXPECT_EQ(found[0], found[2]);
+  EXPECT_EQ(world.runtime.process_count(), before + k_names);
 }
 
 TEST(RegistryConcurrency, a_restart_of_its_process_under_load_loses_nothing) {

@@ -194,6 +194,26 @@ RegistryResult<Pid> RegistryTable::register_or_locate(std::string_view id, Pid p
   return std::unexpected(registered.error());
 }
 
+RegistryResult<Pid> RegistryTable::register_or_make(std::string_view id, const std::vector<std::string>& capabilities,
+                                                    const std::function<Pid()>& make) {
+  if (auto checked = check_name(id); !checked) return std::unexpected(checked.error());
+  if (auto checked = check_capabilities(capabilities, options_.limits.capabilities_per_agent, false); !checked) {
+    return std::unexpected(checked.error());
+  }
+  const std::vector<Key> sets = capability_keys(capabilities);
+  const Key key(KeyKind::agent, id);
+  const auto lock = entries_.lock(key);
+  if (const Pid holder = settle(key, id)) return holder;
+  // Under the lock: a new process runs in a turn of its own, so it cannot ask for the lock before it is let go.
+  const Pid made = make();
+  if (auto inserted = insert(key, true, made, 0, sets); !inserted) {
+    runtime_.exit(made, ExitReason::kill());
+    return std::unexpected(inserted.error());
+  }
+  tell(id, NameChange::registered, made, {});
+  return made;
+}
+
 RegistryResult<void> RegistryTable::unregister_agent(std::string_view id) {
   if (auto checked = check_name(id); !checked) return checked;
   const Key key(KeyKind::agent, id);

@@ -71,6 +71,13 @@ class RegistryTable {
   // Registers, or says who has the name already.
   RegistryResult<Pid> register_or_locate(std::string_view id, Pid pid,
                                          const std::vector<std::string>& capabilities = {});
+  // The same with a process T(args...) that is made only if nobody has the name, and then has it from its first moment:
+  // exactly one is made, however many ask at once. Throws SpawnError.
+  template <class T, class... Args>
+  RegistryResult<Pid> register_or_spawn(std::string_view id, const std::vector<std::string>& capabilities,
+                                        Args&&... args) {
+    return register_or_make(id, capabilities, [&] { return runtime_.spawn<T>(std::forward<Args>(args)...); });
+  }
   // All of them or none, and nobody else gets one of them in between; a reader may see the first before the last. Fails
   // as register_agent does, with too_many_names, or already_registered also when one name is there twice.
   RegistryResult<void> register_agents(std::span<const AgentName> names, Pid pid);
@@ -204,6 +211,8 @@ class RegistryTable {
   template <class Change>
   RegistryResult<std::pair<std::int64_t, std::int64_t>> change_counter(std::string_view name, Pid owner,
                                                                        Change&& change);
+  RegistryResult<Pid> register_or_make(std::string_view id, const std::vector<std::string>& capabilities,
+                                       const std::function<Pid()>& make);
   RegistryResult<std::uint32_t> change_load(std::string_view id, std::int64_t by);
   // Puts what make(ref) returns for each agent into `into`, leaving out what is nothing.
   template <class T, class Make>

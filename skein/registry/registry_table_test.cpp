@@ -226,6 +226,34 @@ TEST(RegistryTable, register_or_locate_says_who_has_it) {
   EXPECT_EQ(failure_of(world.table.register_or_locate("", second)), Failure::bad_name);
 }
 
+TEST(RegistryTable, register_or_spawn_makes_a_process_only_if_nobody_has_the_name) {
+  World world;
+  const auto made = world.table.register_or_spawn<Idle>("a", {"execute"});
+  ASSERT_TRUE(made);
+  EXPECT_EQ(world.table.find_agent("a"), *made);
+  EXPECT_EQ(world.table.find_agents_by_capability("execute"), std::vector<Pid>{*made});
+  const std::uint32_t processes = world.runtime.process_count();
+  EXPECT_EQ(world.table.register_or_spawn<Idle>("a", {}), *made);
+  EXPECT_EQ(failure_of(world.table.register_or_spawn<Idle>("", {})), Failure::bad_name);
+  EXPECT_EQ(failure_of(world.table.register_or_spawn<Idle>("b", {""})), Failure::bad_capability);
+  EXPECT_EQ(world.runtime.process_count(), processes) << "nobody was made for nothing";
+  world.kill(*made);
+  const auto next = world.table.register_or_spawn<Idle>("a", {});
+  ASSERT_TRUE(next);
+  EXPECT_NE(*next, *made);
+}
+
+TEST(RegistryTable, register_or_spawn_leaves_no_process_when_there_is_no_room) {
+  RegistryLimits limits;
+  limits.entries = 1;
+  World world(limits);
+  ASSERT_TRUE(world.table.register_or_spawn<Idle>("a", {}));
+  const std::uint32_t processes = world.runtime.process_count();
+  EXPECT_EQ(failure_of(world.table.register_or_spawn<Idle>("b", {})), Failure::full);
+  world.runtime.run_ready();
+  EXPECT_EQ(world.runtime.process_count(), processes);
+}
+
 TEST(RegistryTable, counters_add_up_over_living_owners) {
   World world;
   const Pid a = world.agent();

@@ -3,6 +3,11 @@
 #include <stdexcept>
 
 namespace skein::inline v0 {
+namespace {
+
+constexpr std::uint64_t k_epochs_each = std::uint64_t{1} << 32U;  // changes of state of one breaker in its life
+
+}  // namespace
 
 BreakerRegistry::BreakerRegistry(BreakerOptions defaults, std::size_t limit) : defaults_(defaults), limit_(limit) {
   if (const auto problem = defaults_.problem()) throw std::invalid_argument("circuit breaker: " + *problem);
@@ -13,20 +18,25 @@ void BreakerRegistry::configure(std::string name, BreakerOptions options) {
     throw std::invalid_argument("circuit breaker '" + name + "': " + *problem);
   }
   const std::scoped_lock lock(mutex_);
+  if (!configured_.contains(name)) check(name, configured_.size());
   configured_[std::move(name)] = options;
+}
+
+void BreakerRegistry::check(std::string_view name, std::size_t there) const {
+  if (name.empty()) throw std::invalid_argument("circuit breaker: a name must not be empty");
+  if (name.size() > k_name_bytes_max) throw std::invalid_argument("circuit breaker: a name has at most 256 bytes");
+  if (there < limit_) return;
+  throw std::length_error("circuit breakers: there are " + std::to_string(limit_) +
+                          " already: remove some or raise the limit");
 }
 
 std::shared_ptr<BreakerRegistry::Entry> BreakerRegistry::entry(std::string_view name) {
   const std::scoped_lock lock(mutex_);
   if (const auto found = entries_.find(name); found != entries_.end()) return found->second;
-  if (name.empty()) throw std::invalid_argument("circuit breaker: a name must not be empty");
-  if (name.size() > k_name_bytes_max) throw std::invalid_argument("circuit breaker: a name has at most 256 bytes");
-  if (entries_.size() >= limit_) {
-    throw std::length_error("circuit breakers: there are " + std::to_string(limit_) +
-                            " already: remove some or raise the limit");
-  }
+  check(name, entries_.size());
   const auto options = configured_.find(name);
-  auto made = std::make_shared<Entry>(options == configured_.end() ? defaults_ : options->second);
+  auto made =
+      std::make_shared<Entry>(options == configured_.end() ? defaults_ : options->second, k_epochs_each * made_++ + 1);
   entries_.emplace(std::string(name), made);
   return made;
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <expected>
 #include <map>
 #include <memory>
@@ -32,11 +33,12 @@ class BreakerRegistry {
   // Options that are wrong throw std::invalid_argument here, not at the first use.
   explicit BreakerRegistry(BreakerOptions defaults = {}, std::size_t limit = k_breakers_max);
 
-  // For breakers made from now on.
+  // For breakers made from now on. Throws as below, and for as many names as there may be breakers.
   void configure(std::string name, BreakerOptions options);
 
   // Each takes the name's breaker and does what CircuitBreaker's member of that name does. Names that are empty, too
-  // long, or beyond the limit throw std::invalid_argument and std::length_error.
+  // long, or beyond the limit throw std::invalid_argument and std::length_error. A permit of a breaker that was removed
+  // says nothing to the next one of its name.
   [[nodiscard]] std::expected<CircuitBreaker::Permit, CircuitBreaker::Refusal> ask(std::string_view name, Instant now);
   void succeeded(std::string_view name, CircuitBreaker::Permit permit, Instant now);
   void failed(std::string_view name, CircuitBreaker::Permit permit, Instant now);
@@ -49,15 +51,18 @@ class BreakerRegistry {
 
  private:
   struct Entry {
-    explicit Entry(const BreakerOptions& options) : breaker(options) {}
+    Entry(const BreakerOptions& options, std::uint64_t first_epoch) : breaker(options, {}, first_epoch) {}
     std::mutex mutex;
     CircuitBreaker breaker;
   };
+  // Holding the lock.
+  void check(std::string_view name, std::size_t there) const;
   std::shared_ptr<Entry> entry(std::string_view name);
 
   BreakerOptions defaults_;
   std::size_t limit_;
   std::mutex mutex_;
+  std::uint64_t made_ = 0;  // breakers so far
   std::map<std::string, BreakerOptions, std::less<>> configured_;
   std::map<std::string, std::shared_ptr<Entry>, std::less<>> entries_;
 };

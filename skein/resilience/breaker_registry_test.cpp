@@ -50,6 +50,30 @@ TEST(BreakerRegistry, refuses_bad_names_and_more_than_its_limit) {
   EXPECT_EQ(registry.state("c", at(0)), BreakerState::closed);
 }
 
+TEST(BreakerRegistry, configures_no_more_names_than_there_may_be_breakers_and_no_bad_ones) {
+  BreakerRegistry registry({}, 2);
+  EXPECT_THROW(registry.configure("", {}), std::invalid_argument);
+  EXPECT_THROW(registry.configure(std::string(257, 'x'), {}), std::invalid_argument);
+  registry.configure("a", {});
+  registry.configure("b", {});
+  registry.configure("a", {});
+  EXPECT_THROW(registry.configure("c", {}), std::length_error);
+}
+
+TEST(BreakerRegistry, a_permit_of_a_removed_breaker_says_nothing_to_the_next_of_its_name) {
+  BreakerRegistry registry;
+  const auto early = registry.ask("mail", at(0));
+  ASSERT_TRUE(early);
+  ASSERT_TRUE(registry.remove("mail"));
+  const auto late = registry.ask("mail", at(1));
+  ASSERT_TRUE(late);
+  registry.failed("mail", *early, at(2));
+  EXPECT_EQ(registry.list(at(2)).front().metrics.failed, 0U);
+  EXPECT_EQ(registry.list(at(2)).front().under_way, 1U);
+  registry.failed("mail", *late, at(2));
+  EXPECT_EQ(registry.list(at(2)).front().metrics.failed, 1U);
+}
+
 TEST(BreakerRegistry, counts_every_outcome_with_many_threads) {
   BreakerOptions options;
   options.failure_threshold = 0;

@@ -31,8 +31,8 @@ std::optional<std::string> BreakerOptions::problem() const {
   return std::nullopt;
 }
 
-CircuitBreaker::CircuitBreaker(BreakerOptions options, Changed changed)
-    : options_(options), changed_(std::move(changed)) {
+CircuitBreaker::CircuitBreaker(BreakerOptions options, Changed changed, std::uint64_t first_epoch)
+    : options_(options), changed_(std::move(changed)), epoch_(first_epoch) {
   if (const auto problem = options_.problem()) throw std::invalid_argument("circuit breaker: " + *problem);
 }
 
@@ -67,14 +67,19 @@ void CircuitBreaker::expire(Instant now) {
   }
   // Ids are given in the order of time, so the oldest is first.
   while (!under_way_.empty() && between(under_way_.begin()->second, latest_) >= options_.operation_timeout) {
-    under_way_.erase(under_way_.begin());
-    ++metrics_.timed_out;
-    count(false, latest_);
+    time_out_oldest();
   }
+}
+
+void CircuitBreaker::time_out_oldest() {
+  under_way_.erase(under_way_.begin());
+  ++metrics_.timed_out;
+  count(false, latest_);
 }
 
 std::expected<CircuitBreaker::Permit, CircuitBreaker::Refusal> CircuitBreaker::ask(Instant now) {
   expire(now);
+  if (under_way_.size() >= k_under_way_max) time_out_oldest();
   if (state_ == BreakerState::open) {
     ++metrics_.refused;
     return std::unexpected(Refusal{state_, later(opened_at_, options_.reset_timeout) - latest_});

@@ -53,6 +53,10 @@ struct BreakerMetrics {
 
 class CircuitBreaker {
  public:
+  // Calls that did not report, beyond which the oldest counts as timed out: it matters only when the clock stands
+  // still.
+  static constexpr std::size_t k_under_way_max = 100'000;
+
   // Who may call; names the call when its outcome is told.
   struct Permit {
     std::uint64_t id = 0;
@@ -65,7 +69,8 @@ class CircuitBreaker {
   using Changed = std::function<void(BreakerState from, BreakerState to)>;
 
   // Throws std::invalid_argument with what problem() says. `changed` is told of each change; what it throws is dropped.
-  explicit CircuitBreaker(BreakerOptions options = {}, Changed changed = {});
+  // Permits begin with `first_epoch`: whoever replaces a breaker by another gives it one that was never used.
+  explicit CircuitBreaker(BreakerOptions options = {}, Changed changed = {}, std::uint64_t first_epoch = 1);
 
   [[nodiscard]] std::expected<Permit, Refusal> ask(Instant now);
   void succeeded(Permit permit, Instant now);
@@ -85,13 +90,14 @@ class CircuitBreaker {
  private:
   void enter(BreakerState next, Instant now);
   void expire(Instant now);
+  void time_out_oldest();
   bool settle(Permit permit);
   void count(bool success, Instant now);
 
   BreakerOptions options_;
   Changed changed_;
   BreakerState state_ = BreakerState::closed;
-  std::uint64_t epoch_ = 1;
+  std::uint64_t epoch_;
   std::uint64_t next_id_ = 1;
   Instant latest_ = Instant::min();
   Instant opened_at_{};

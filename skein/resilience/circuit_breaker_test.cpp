@@ -3,8 +3,14 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
+#include <array>
+#include <optional>
 #include <stdexcept>
+#include <utility>
 #include <vector>
+
+#include "skein/base/random.hpp"
 
 namespace skein {
 namespace {
@@ -155,6 +161,16 @@ TEST(CircuitBreaker, a_clock_that_stands_still_or_goes_back_keeps_it_open) {
   EXPECT_EQ(breaker.state(at(0)), BreakerState::open);
 }
 
+TEST(CircuitBreaker, calls_that_never_report_are_forgotten_also_when_the_clock_stands_still) {
+  BreakerOptions options;
+  options.failure_threshold = 1'000;
+  CircuitBreaker breaker(options);
+  for (std::size_t i = 0; i < CircuitBreaker::k_under_way_max + 999; ++i) ASSERT_TRUE(breaker.ask(at(0)));
+  EXPECT_EQ(breaker.under_way(), CircuitBreaker::k_under_way_max);
+  EXPECT_EQ(breaker.metrics().timed_out, 999U);
+  EXPECT_FALSE(breaker.ask(at(0))) << "the thousandth that never reported opens it";
+}
+
 TEST(CircuitBreaker, can_be_forced_by_hand) {
   CircuitBreaker breaker;
   breaker.force_open(at(0));
@@ -227,6 +243,121 @@ RC_GTEST_PROP(CircuitBreaker, behaves_as_its_model, ()) {
     if (permit && !ok) breaker.failed(*permit, at(now));
     RC_ASSERT(breaker.state(at(now)) == model.state);
   }
+}
+
+// The whole machine, written the simplest way: calls under way at once that report late, twice or never, by count and
+// by rate, with a clock that stands still or goes back. Everything is looked up in lists, nothing is kept up to date.
+class WholeModel {
+ public:
+  explicit WholeModel(BreakerOptions options) : options_(options) {}
+
+  std::optional<int> ask(std::int64_t now) {
+    look(now);
+    if (state == BreakerState::open) return std::nullopt;
+    const auto probes = std::ranges::count_if(calls_, [](const Call& each) { return each.counts; });
+    if (state == BreakerState::half_open && probes >= options_.half_open_max_calls) return std::nullopt;
+    calls_.push_back(Call{clock_, true});
+    return static_cast<int>(calls_.size()) - 1;
+  }
+  void tell(int call, std::optional<bool> good, std::int64_t now) {
+    look(now);
+    Call& told = calls_[static_cast<std::size_t>(call)];
+    if (!std::exchange(told.counts, false) || !good) return;
+    outcome(*good);
+  }
+  void look(std::int64_t now) {
+    clock_ = std::max(clock_, now);
+    if (state == BreakerState::open) {
+      if (clock_ >= opened_ + ms(options_.reset_timeout)) become(BreakerState::half_open);
+      return;
+    }
+    for (Call& each : calls_) {
+      if (!each.counts || clock_ < each.asked + ms(options_.operation_timeout)) continue;
+      each.counts = false;
+      outcome(false);
+    }
+  }
+  BreakerState state = BreakerState::closed;
+
+ private:
+  struct Call {
+    std::int64_t asked = 0;
+    bool counts = false;  // its outcome matters
+  };
+  static std::int64_t ms(Duration time) { return time / milliseconds(1); }
+
+  void become(BreakerState next) {
+    state = next;
+    outcomes_.clear();
+    for (Call& each : calls_) each.counts = false;
+    if (next == BreakerState::open) opened_ = clock_;
+  }
+  void outcome(bool good) {
+    outcomes_.push_back(good);
+    const auto good_ones = std::ranges::count(outcomes_, true);
+    if (state == BreakerState::half_open) {
+      if (!good) become(BreakerState::open);
+      if (good && good_ones == options_.success_threshold) become(BreakerState::closed);
+      return;
+    }
+    std::uint32_t in_row = 0;
+    for (auto each = outcomes_.rbegin(); each != outcomes_.rend() && !*each; ++each) ++in_row;
+    const std::size_t seen = std::min<std::size_t>(outcomes_.size(), options_.rate_window);
+    const auto bad = std::count(outcomes_.end() - static_cast<std::ptrdiff_t>(seen), outcomes_.end(), false);
+    const bool by_count = options_.failure_threshold != 0 && in_row >= options_.failure_threshold;
+    const bool by_rate = options_.failure_rate > 0 && seen >= options_.rate_minimum &&
+                         static_cast<double>(bad) >= options_.failure_rate * static_cast<double>(seen);
+    if (by_count || by_rate) become(BreakerState::open);
+  }
+
+  BreakerOptions options_;
+  std::int64_t clock_ = 0;
+  std::int64_t opened_ = 0;
+  std::vector<Call> calls_;
+  std::vector<bool> outcomes_;  // of this state
+};
+
+TEST(CircuitBreaker, behaves_as_the_whole_model_with_calls_under_way) {
+  std::array<int, 3> seen{};
+  for (std::uint64_t seed = 1; seed <= 2'000; ++seed) {
+    Random random(seed);
+    BreakerOptions options;
+    options.failure_threshold = static_cast<std::uint32_t>(random.below(6));
+    if (options.failure_threshold == 0 || random.chance(0.5)) options.failure_rate = random.chance(0.5) ? 0.5 : 0.25;
+    options.rate_window = static_cast<std::uint32_t>(4 + random.below(8));
+    options.rate_minimum = static_cast<std::uint32_t>(1 + random.below(options.rate_window));
+    options.reset_timeout = milliseconds(50 + random.below(100));
+    options.operation_timeout = milliseconds(20 + random.below(100));
+    options.half_open_max_calls = static_cast<std::uint32_t>(1 + random.below(4));
+    options.success_threshold = static_cast<std::uint32_t>(1 + random.below(4));
+    const double good = 0.3 + 0.6 * random.unit();
+    CircuitBreaker breaker(options);
+    WholeModel model(options);
+    std::vector<CircuitBreaker::Permit> permits;  // by the model's number of the call
+    std::int64_t now = 1'000;
+    for (int step = 0; step < 200; ++step) {
+      now += random.chance(0.1) ? -5 : static_cast<std::int64_t>(random.below(12));
+      if (permits.empty() || random.chance(0.5)) {
+        const auto permit = breaker.ask(at(now));
+        ASSERT_EQ(permit.has_value(), model.ask(now).has_value()) << "seed " << seed << ", step " << step;
+        if (permit) permits.push_back(*permit);
+      } else {
+        // Often one of the last, at times one that reported long ago.
+        const std::uint64_t back =
+            random.below(random.chance(0.8) ? std::min<std::size_t>(permits.size(), 4) : permits.size());
+        const std::size_t call = permits.size() - 1 - back;
+        const std::optional<bool> outcome =
+            random.chance(0.1) ? std::nullopt : std::optional<bool>(random.chance(good));
+        if (!outcome) breaker.withdrawn(permits[call], at(now));
+        if (outcome == true) breaker.succeeded(permits[call], at(now));
+        if (outcome == false) breaker.failed(permits[call], at(now));
+        model.tell(static_cast<int>(call), outcome, now);
+      }
+      ASSERT_EQ(breaker.state(at(now)), model.state) << "seed " << seed << ", step " << step;
+      ++seen[static_cast<std::size_t>(model.state)];
+    }
+  }
+  for (const int steps : seen) EXPECT_GT(steps, 10'000) << "every state is lived in";
 }
 
 }  // namespace

@@ -1,4 +1,8 @@
-// Threads for work that blocks: made when needed up to a limit, with a bounded queue. Any thread may submit.
+// Threads for work that blocks: made when needed up to a limit, with a bounded queue. Any thread may call any member.
+//
+// 1. At most max_threads jobs run at once and at most max_queue wait; one more is refused.
+// 2. Jobs begin in the order they came. One that never returns holds its thread and nothing else: the threads own what
+//    they use, and nobody waits for them.
 #pragma once
 
 #include <condition_variable>

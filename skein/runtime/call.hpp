@@ -2,6 +2,7 @@
 //
 // Whoever holds a request owes its answer: a handler by returning, a Reply by being called. If the server dies first,
 // the caller gets its exit reason, and only after the server is dead (its name free). Late answers are dropped.
+// Self's members are for the process itself; a Reply may be kept, moved and given by any handler of its server.
 #pragma once
 
 #include <concepts>

@@ -56,6 +56,7 @@ Core::~Core() {
     if (slot.extension == nullptr) continue;
     if (slot.extension->continuation != nullptr) free_node(slot.extension->continuation);
     free_all(slot.extension->deferred_head);
+    drop_early(slot);
     delete slot.extension;
   }
 }

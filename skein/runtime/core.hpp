@@ -132,7 +132,6 @@ void add_monitor(Slot& slot, std::uint64_t ref, Pid whom);
 Pid remove_monitor(Slot& slot, std::uint64_t ref);
 
 inline constexpr std::uint32_t k_sampled_turns = 64;
-inline constexpr std::uint64_t k_watched_turn_ns = 200'000'000;  // the watch looks twice in this time
 inline constexpr std::uint8_t k_uncounted = 64;  // messages handled before it is written down that they are gone
 inline constexpr std::uint64_t k_yield_ref = UINT64_MAX;
 

@@ -234,12 +234,5 @@ TEST(Death, an_exception_ends_its_process_and_nothing_else) {
   EXPECT_TRUE(runtime.is_alive(other));
 }
 
-class ThrowsOnDestruction {
- public:
-  ~ThrowsOnDestruction() noexcept(false) {}
-};
-static_assert(!std::is_nothrow_destructible_v<ThrowsOnDestruction>, "what make_process_type refuses at compile time");
-static_assert(std::is_nothrow_destructible_v<Holder>);
-
 }  // namespace
 }  // namespace skein

@@ -1,5 +1,7 @@
 #include "skein/runtime/deterministic.hpp"
 
+#include <algorithm>
+
 #include "skein/runtime/core.hpp"
 
 namespace skein::inline v0::detail {
@@ -41,6 +43,7 @@ bool Deterministic::step() {
   const TurnGuard guard;
   t_turn.core = &core_;
   t_turn.worker = nullptr;
+  t_turn.timed_since = 0;
   t_turn.slots = &slots_;
   t_turn.running = slot;
   t_turn.budget = static_cast<std::int32_t>(1 + random_.below(k_largest_budget));
@@ -50,6 +53,14 @@ bool Deterministic::step() {
                  static_cast<std::uint64_t>(now_.time_since_epoch().count());
   run_turn(core_, *slot);
   return true;
+}
+
+void Deterministic::submit(std::move_only_function<void()> job) {
+  const RuntimeOptions& options = core_.options;
+  if (jobs_.size() >= options.blocking_queue + std::max(options.blocking_threads, 1U)) {
+    throw BlockingQueueFull(options.blocking_queue);
+  }
+  jobs_.push_back(std::move(job));
 }
 
 bool Deterministic::pass_time(Instant until) {

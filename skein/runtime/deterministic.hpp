@@ -21,7 +21,8 @@ class Deterministic {
   Deterministic(Core& core, std::uint64_t seed) : core_(core), random_(seed) {}
 
   void schedule(Slot& slot) { runnable_.push_back(&slot); }
-  void submit(std::move_only_function<void()> job) { jobs_.push_back(std::move(job)); }
+  // Throws BlockingQueueFull when as many wait as the pool would run and queue.
+  void submit(std::move_only_function<void()> job);
 
   // Runs one process or blocking job; false when there is none. Time stands still.
   bool step();

@@ -1,4 +1,7 @@
-// Writes down every process, to a file on request. What a fatal signal leaves is in fatal_dump.hpp.
+// Lists every process and writes the list down, to a file on request. What a fatal signal leaves is in fatal_dump.hpp.
+//
+// Any thread may call, at any time; no process is stopped or waited for. So it is no cut through time: each process is
+// shown as it was when it was looked at, and one that came or went meanwhile may be missing.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,7 @@
 // Local names: one process per name, one name per process. Any thread may call; readers do not wait for readers.
+//
+// A name has one holder from claim to release, and only its holder frees it. That a process has one name at most is
+// seen to by who claims (Self, claim_slot). What each() calls must not claim or release.
 #pragma once
 
 #include <array>

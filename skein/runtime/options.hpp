@@ -1,4 +1,6 @@
 // The limits and choices of a runtime and of a single process, with their defaults, and the errors of starting one.
+//
+// Plain values, read when the runtime or the process is made and not afterwards; any thread.
 #pragma once
 
 #include <cstddef>

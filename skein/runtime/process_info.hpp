@@ -1,4 +1,7 @@
 // What can be known of a process from outside, at any time, without disturbing it: a moment's view of its counters.
+//
+// A plain value, made by Runtime::processes() and info(). Its fields were read one after the other while the process
+// may have been running: each was true, all of them together need not have been.
 #pragma once
 
 #include <cstdint>

@@ -149,6 +149,11 @@ TEST(Shutdown, kills_who_ignores_being_told) {
   }
 }
 
+// True once the last thread of a runtime that is gone has let go of it.
+bool is_all_over(const std::weak_ptr<detail::Core>& core) {
+  return tests::eventually([&] { return core.expired(); });
+}
+
 struct Spin {};
 class Spinner {
  public:
@@ -157,8 +162,7 @@ class Spinner {
     // A copy: the runtime that owns this process may be gone when it returns.
     const std::shared_ptr<std::atomic<int>> state = state_;
     *state = 1;
-    while (*state == 1) std::this_thread::sleep_for(milliseconds(1));
-    *state = 3;
+    state->wait(1);
   }
 
  private:
@@ -167,8 +171,10 @@ class Spinner {
 
 TEST(Shutdown, ends_without_a_handler_that_does_not_return_and_names_it) {
   const auto state = std::make_shared<std::atomic<int>>(0);
+  std::weak_ptr<detail::Core> core;
   {
     Runtime runtime(tests::threaded());
+    core = runtime.core().weak_from_this();
     SpawnOptions named;
     named.name = "spinner";
     const Pid spinner = runtime.spawn_with<Spinner>(named, state);
@@ -188,14 +194,16 @@ TEST(Shutdown, ends_without_a_handler_that_does_not_return_and_names_it) {
   }
   // It returns into a runtime that is gone, harmlessly.
   *state = 2;
-  EXPECT_TRUE(tests::eventually([&] { return *state == 3; }));
-  std::this_thread::sleep_for(milliseconds(20));
+  state->notify_all();
+  EXPECT_TRUE(is_all_over(core));
 }
 
 TEST(Shutdown, lets_go_a_thread_that_waits_for_the_stuck) {
   const auto state = std::make_shared<std::atomic<int>>(0);
+  std::weak_ptr<detail::Core> core;
   {
     Runtime runtime(tests::threaded());
+    core = runtime.core().weak_from_this();
     const Pid spinner = runtime.spawn<Spinner>(state);
     runtime.cast<Spinner>(spinner, Spin{});
     ASSERT_TRUE(tests::eventually([&] { return *state == 1; }));
@@ -206,8 +214,8 @@ TEST(Shutdown, lets_go_a_thread_that_waits_for_the_stuck) {
     EXPECT_TRUE(failure == CallFailure::runtime_down || failure == CallFailure::noproc);
   }
   *state = 2;
-  EXPECT_TRUE(tests::eventually([&] { return *state == 3; }));
-  std::this_thread::sleep_for(milliseconds(20));
+  state->notify_all();
+  EXPECT_TRUE(is_all_over(core));
 }
 
 Task<void> wait_in_job(Self self, std::shared_future<void> gate) {
@@ -217,8 +225,10 @@ Task<void> wait_in_job(Self self, std::shared_future<void> gate) {
 
 TEST(Shutdown, ends_without_a_blocking_job_that_never_returns_and_names_who_waits) {
   std::promise<void> gate;
+  std::weak_ptr<detail::Core> core;
   {
     Runtime runtime(tests::threaded());
+    core = runtime.core().weak_from_this();
     const std::shared_future<void> open = gate.get_future().share();
     struct Job {
       std::shared_future<void> gate;
@@ -235,7 +245,7 @@ TEST(Shutdown, ends_without_a_blocking_job_that_never_returns_and_names_who_wait
     EXPECT_EQ(report.stuck[0].state, ProcessState::ending);
   }
   gate.set_value();
-  std::this_thread::sleep_for(milliseconds(20));
+  EXPECT_TRUE(is_all_over(core));
 }
 
 TEST(Shutdown, afterwards_nothing_is_spawned) {

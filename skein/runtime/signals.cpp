@@ -7,7 +7,8 @@
 namespace skein::inline v0::detail {
 namespace {
 
-constexpr std::size_t k_given_up = 65'536;  // waits of one handler that were over before their answer came
+constexpr std::size_t k_given_up = 256;             // waits of one handler that are over, the last of them
+constexpr std::size_t k_early_answers = 1'000'000;  // to calls of one handler that it does not await yet
 
 void send_signal(Core& core, Pid to, MessageNode* node) { deliver(core, to, node); }
 
@@ -89,8 +90,10 @@ void on_tick(Core& core, Slot& slot) {
       over = true;  // early, rather than never
     }
     if (over) {
-      // Beyond the limit an answer that comes late is kept until its handler is done.
-      if (extension.given_up.size() < k_given_up) extension.given_up.insert(slot.wait_ref);
+      // A sleep leaves its ref here too, so these are not kept for ever: an answer that comes later still is kept until
+      // its handler is done.
+      if (extension.given_up.size() >= k_given_up) extension.given_up.clear();
+      extension.given_up.insert(slot.wait_ref);
       slot.wait_ref = 0;
       slot.timed_out = true;
     }
@@ -130,7 +133,8 @@ void on_answer(Slot& slot, MessageNode* node) {
     // Its handler may have asked and not awaited it yet; else it is late.
     Extension& extension = extend(slot);
     const bool late = extension.given_up.erase(node->ref) != 0;
-    const bool fits = extension.early.size() < slot.mailbox_limit.load(std::memory_order_relaxed);
+    // The ends of jobs and starts are limited by their own numbers, and awaited without a time-out.
+    const bool fits = node->kind != MessageKind::reply || extension.early.size() < k_early_answers;
     if (late || !fits || !extension.early.emplace(node->ref, node).second) free_node(node);
   } else {
     free_node(node);  // late
@@ -288,6 +292,10 @@ void take_mail(Core& core, Slot& slot) {
         break;
     }
     node = next;
+  }
+  // The depth is about right only: what was counted too much must not stay.
+  if (counted != 0 && !ordinary) {
+    slot.queued.store(slot.queued.load(std::memory_order_relaxed) - counted, std::memory_order_relaxed);
   }
   if (static_cast<FullMailbox>(slot.full_policy.load(std::memory_order_relaxed)) == FullMailbox::drop_oldest) {
     drop_oldest(core, slot);

@@ -89,7 +89,10 @@ Lines start_in(Runtime& runtime, Notebook& notebook, Way way) {
     runtime.run_for(seconds(1));
   } else {
     EXPECT_TRUE(tests::eventually([&] { return notebook.size() == 3; }));
-    std::this_thread::sleep_for(milliseconds(5));
+    EXPECT_TRUE(tests::eventually([&] {
+      const auto info = runtime.info(starter);
+      return !info || info->state == ProcessState::idle;
+    })) << "what was sent to it is handled";
   }
   return notebook.lines();
 }

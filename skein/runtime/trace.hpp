@@ -1,4 +1,7 @@
 // A bounded trace of the next messages of one process. Any thread may begin and read; the process records.
+//
+// At most k_traces_limit processes are traced at once, each for as many messages as were asked for and k_trace_limit at
+// most. A trace stays, also when its process is dead, until it is read.
 #pragma once
 
 #include <cstddef>

@@ -6,6 +6,7 @@ namespace skein::inline v0::detail {
 namespace {
 
 constexpr std::int32_t k_largest_debt = 60'000;
+constexpr std::uint64_t k_long_turn_ns = 100'000'000;  // the watch looks this often; no sample stands for these
 
 using RootHandle = std::coroutine_handle<TaskPromise<void>>;
 
@@ -258,16 +259,18 @@ void before_rest(Core& core, Slot& slot) {
   if (tick) extension.tick = *tick;
 }
 
-// One turn of k_sampled_turns is timed; the watch counts long ones as they are. Only the part before the process may
-// run elsewhere: two clock reads cost as much as a small handler does.
+// One turn of k_sampled_turns is timed and stands for as many; long ones count as they are, which the watch does if it
+// saw them. Only the part before the process may run elsewhere: two clock reads cost as much as a small handler does.
 void stop_timing(Slot& slot) {
   if (t_turn.timed_since == 0) [[likely]]
     return;
   const std::int64_t now = std::chrono::steady_clock::now().time_since_epoch().count();
   const auto spent = static_cast<std::uint64_t>(now - std::exchange(t_turn.timed_since, 0));
-  if (spent >= k_watched_turn_ns) return;  // the watch has counted it
+  const Worker* worker = t_turn.worker;
+  if (worker->counted_turn.load(std::memory_order_relaxed) == worker->turn.load(std::memory_order_relaxed)) return;
+  const std::uint64_t stands_for = spent < k_long_turn_ns ? k_sampled_turns : 1;
   const std::uint64_t before = slot.handler_ns.load(std::memory_order_relaxed);
-  slot.handler_ns.store(before + spent * k_sampled_turns, std::memory_order_relaxed);
+  slot.handler_ns.store(before + spent * stands_for, std::memory_order_relaxed);
 }
 
 // True when an exit in progress has run its terminate handler to the end.

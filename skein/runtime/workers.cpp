@@ -277,6 +277,7 @@ void Workers::watch(Instant now, Duration limit) {
     const Slot* running = worker.running.load(std::memory_order_relaxed);
     if (worker.turn.load(std::memory_order_acquire) == turn) {
       // The time since the last look; a sample that is written at the same moment may be lost.
+      worker.counted_turn.store(turn, std::memory_order_relaxed);
       auto& handler_ns = const_cast<Slot*>(running)->handler_ns;
       handler_ns.fetch_add(static_cast<std::uint64_t>((now - watched.looked).count()), std::memory_order_relaxed);
       watched.looked = now;

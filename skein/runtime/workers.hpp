@@ -28,6 +28,7 @@ struct alignas(128) Worker {
   alignas(64) std::atomic<std::uint64_t> turn{0};
   std::atomic<const Slot*> running{nullptr};
   std::atomic<const PayloadType*> handling{nullptr};
+  std::atomic<std::uint64_t> counted_turn{0};            // the last whose time the watch has counted
   std::atomic<bool> stuck{false};                        // its turn has lasted longer than stuck_limit
   alignas(64) std::atomic<std::uint32_t> sleep_word{0};  // 1: asleep
   SlotTable::Cache slots;

@@ -306,7 +306,10 @@ TEST(Scheduler, a_far_timer_does_not_hide_a_near_one) {
   tests::Notebook notebook;
   const Pid pid = runtime.spawn<Puppet>(&notebook);
   runtime.send(pid, Do{[](Self self) { self.send_after(seconds(1'000), self.pid(), 1); }});
-  std::this_thread::sleep_for(milliseconds(20));
+  ASSERT_TRUE(tests::eventually([&core = runtime.core()] {
+    const std::scoped_lock lock(core.timer_mutex);
+    return core.wheel.size() == 1 && core.timer_wakes_at != Instant::min();
+  })) << "the clock sleeps";
   runtime.send(pid, Do{[](Self self) { self.send_after(milliseconds(5), self.pid(), 2); }});
   EXPECT_TRUE(tests::eventually([&] { return notebook.size() == 1; }));
   EXPECT_EQ(notebook.lines(), std::vector<std::string>{"2"});

@@ -257,18 +257,26 @@ TEST_F(Bitten, name_taken_by_a_stranger_is_waited_for_and_not_looped_on) {
 TEST_F(Bitten, queued_messages_die_with_the_old_process_and_callers_get_its_reason) {
   struct Sleeper {
     struct Nap {};
+    explicit Sleeper(std::shared_ptr<int> told) : told_(std::move(told)) {}
     Task<int> handle_call(Self self, Nap /*request*/) {
       auto sleeping = self.sleep(1h);
       co_await sleeping;
       co_return 1;
     }
+    void handle_info(Self /*self*/, Message /*message*/) { ++*told_; }
+    std::shared_ptr<int> told_;
   };
-  const Pid sup = start(tree(Strategy::one_for_one, 5, 60s, {child<Sleeper>("a")}));
+  auto told = std::make_shared<int>(0);
+  const Pid sup = start(tree(Strategy::one_for_one, 5, 60s, {named_child<Sleeper>("a", "sleeper", told)}));
   const Pid old = pid_of(sup, "a");
+  // Sends it messages while it naps, to its name and to its Pid, then has enough.
   struct Killer {
     Killer(Self self, Pid whom) { self.send_after(1s, self.pid(), whom); }
     void handle_info(Self self, Message message) {
-      if (const auto* whom = message.get_if<Pid>()) self.exit(*whom, ExitReason::custom("had enough"));
+      const auto* whom = message.get_if<Pid>();
+      if (whom == nullptr) return;
+      for (int n = 0; n < 10; ++n) self.send(n % 2 == 0 ? *whom : self.whereis("sleeper"), n);
+      self.exit(*whom, ExitReason::custom("had enough"));
     }
   };
   rt.spawn<Killer>(old);
@@ -277,7 +285,32 @@ TEST_F(Bitten, queued_messages_die_with_the_old_process_and_callers_get_its_reas
   EXPECT_EQ(answer.error().failure, CallFailure::server_died);
   EXPECT_EQ(answer.error().reason, ExitReason::custom("had enough"));
   EXPECT_EQ(state_of(sup, "a"), "running");
-  EXPECT_EQ(rt.mailbox_length(pid_of(sup, "a")), 0U);
+  EXPECT_NE(pid_of(sup, "a"), old);
+  EXPECT_EQ(*told, 0) << "neither handled by the old one nor handed to the new one";
+  rt.send(rt.whereis("sleeper"), 1);
+  settle();
+  EXPECT_EQ(*told, 1);
+}
+
+TEST_F(Bitten, stranger_that_linked_itself_and_outlives_the_supervisor_does_not_hold_up_its_restart) {
+  struct Stranger {
+    Stranger(Self self, Pid whom) {
+      self.trap_exit(true);
+      self.link(whom);
+    }
+    void handle_info(Self /*self*/, Message /*message*/) {}
+  };
+  const SupervisorSpec below = tree(Strategy::one_for_one, 5, 60s, {worker("a")});
+  const Pid root = start(tree(Strategy::one_for_one, 5, 60s, {supervisor_child("sub", below)}));
+  const Pid sub = pid_of(root, "sub");
+  const Pid stranger = rt.spawn<Stranger>(sub);
+  settle();
+  kill(sub);
+  rt.run_for(1s);
+  EXPECT_TRUE(alive(stranger)) << "it traps exits";
+  EXPECT_EQ(state_of(root, "sub"), "running");
+  EXPECT_NE(pid_of(root, "sub"), sub);
+  EXPECT_EQ(state_of(pid_of(root, "sub"), "a"), "running");
 }
 
 TEST(BittenByOrder, killed_subtrees_come_back_whole_in_every_order) {

@@ -12,6 +12,8 @@ std::string_view event_name(EventKind kind) {
   switch (kind) {
     case EventKind::child_started:
       return "child_started";
+    case EventKind::child_start_failed:
+      return "child_start_failed";
     case EventKind::child_terminated:
       return "child_terminated";
     case EventKind::child_restarted:
@@ -80,6 +82,8 @@ std::string what_happened(const SupervisionEvent& event, const EventFormat& form
   switch (event.kind) {
     case EventKind::child_started:
       return child + " started";
+    case EventKind::child_start_failed:
+      return fmt::format("the start of {} failed: {}", child, reason());
     case EventKind::child_terminated:
       return fmt::format("{} ended: {}", child, reason());
     case EventKind::child_restarted:

@@ -14,7 +14,8 @@ namespace skein::inline v0 {
 
 enum class EventKind : std::uint8_t {
   child_started,
-  child_terminated,  // it ended by itself, with `reason`
+  child_start_failed,  // while its supervisor starts, which ends with it
+  child_terminated,    // it ended by itself, with `reason`
   child_restarted,
   child_retried,       // a start failed; tried again after `delay`
   child_backing_off,   // it is started again after `delay`

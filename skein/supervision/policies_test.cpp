@@ -91,6 +91,43 @@ TEST_F(Policies, isolated_is_refused_where_siblings_restart_together) {
   EXPECT_FALSE(try_start(tree(Strategy::rest_for_one, 1, 5s, {worker("a").as_isolated()})));
 }
 
+TEST_F(Policies, isolated_is_refused_for_a_child_that_a_reconfiguration_would_keep) {
+  const Pid sup = start(tree(Strategy::one_for_one, 1, 5s, {worker("a").as_isolated(), worker("b")}));
+  const ChildResult refused = reconfigure(rt, sup, tree(Strategy::one_for_all, 1, 5s, {worker("b")}));
+  ASSERT_EQ(failure_of(refused), "invalid");
+  EXPECT_THAT(refused.error().message, ::testing::HasSubstr("child 'a' is kept and isolated"));
+  EXPECT_EQ(failure_of(reconfigure(rt, sup, tree(Strategy::one_for_one, 2, 5s, {worker("b")}))), "ok");
+  EXPECT_EQ(failure_of(reconfigure(rt, sup, tree(Strategy::one_for_all, 1, 5s, {worker("a"), worker("b")}))), "ok");
+}
+
+TEST_F(Policies, isolated_children_of_a_pool_are_parked_one_by_one) {
+  SupervisorSpec spec = tree(Strategy::simple_one_for_one, 0, 60s,
+                             {pool_child<Worker, PlanPtr>("c").with(Budget{1, 60s, 10s}).as_isolated()});
+  const Pid sup = start(spec);
+  auto failing = plan();
+  failing->fails = {2};
+  const Pid bad = add_to_pool(sup, pool_arguments(failing));
+  const Pid good = add_to_pool(sup, pool_arguments(plan()));
+  crash(bad);
+  EXPECT_EQ(end_of(sup), "alive") << "intensity 0 is not touched";
+  EXPECT_EQ(which_children(rt, sup)->back().state, ChildState::parked);
+  EXPECT_EQ(counts(sup), (Counts{1, 1, 0, 2}));
+  rt.run_for(10s);
+  EXPECT_EQ(failing->starts, 3) << "tried again after its time, with its own arguments";
+  EXPECT_EQ(counts(sup), (Counts{1, 2, 0, 2}));
+  EXPECT_TRUE(alive(good));
+}
+
+TEST_F(Policies, a_start_that_fails_while_the_supervisor_starts_is_not_said_to_be_tried_again) {
+  auto failing = plan();
+  failing->fails = {1};
+  SupervisorSpec spec = tree(Strategy::one_for_one, 5, 60s, {worker("a"), worker("b", failing)});
+  const auto events = record(spec);
+  EXPECT_FALSE(try_start(spec));
+  EXPECT_THAT(names(*events), ::testing::ElementsAre("child_started", "child_start_failed", "child_stopped"));
+  EXPECT_EQ(event_text((*events)[1]), "error sup: the start of child b failed: planned (2 children)");
+}
+
 TEST_F(Policies, backoff_waits_before_the_first_restart_and_resets_after_a_long_life) {
   const Backoff backoff = Backoff::exponential(100ms, 1s);
   const Pid sup = start(tree(Strategy::one_for_one, 100, 60s, {worker("a").with(backoff)}));

@@ -7,13 +7,21 @@
 
 #include <boost/unordered/unordered_flat_set.hpp>
 
+#include "skein/runtime/core.hpp"
 #include "skein/supervision/child.hpp"
 
 namespace skein::inline v0 {
 namespace {
 
-// Everybody a dying supervisor is linked to, except its parent: its children, also those just being started.
-std::vector<Pid> linked_children(Self self) {
+// Whether this supervisor started it: a stranger may link itself to a supervisor too, and outlive it.
+[[nodiscard]] bool is_started_by(Self self, Pid pid) {
+  const detail::Slot* slot = self.core().table.find(pid);
+  return slot != nullptr && slot->generation.load(std::memory_order_acquire) == pid.generation() &&
+         slot->parent.load(std::memory_order_acquire) == self.pid().bits();
+}
+
+// Everybody a dying supervisor is linked to, except its parent.
+std::vector<Pid> linked(Self self) {
   std::vector<Pid> pids;
   const detail::Slot& slot = *self.slot();
   if (slot.first_link && slot.first_link != self.parent()) pids.push_back(slot.first_link);
@@ -61,16 +69,19 @@ Supervisor::~Supervisor() {
   Remains remains{self_.pid(), {}};
   for (const auto& [ref, leftover] : leftovers_) remains.pids.push_back(leftover.pid);
   if (!clean_) {
-    std::vector<Pid> linked = linked_children(self_);
-    const boost::unordered_flat_set<Pid, std::hash<Pid>> known(linked.begin(), linked.end());
+    boost::unordered_flat_set<Pid, std::hash<Pid>> tied;
+    for (const Pid pid : linked(self_)) {
+      tied.insert(pid);
+      // A child, or one that is just being started.
+      if (children().find(pid) || is_started_by(self_, pid)) remains.pids.push_back(pid);
+    }
     for (Children::Index index = children().first(); index != Children::k_none; index = children().after(index)) {
       const Child& child = at(index);
-      if (child.state != ChildState::running || known.contains(child.pid)) continue;
+      if (child.state != ChildState::running || tied.contains(child.pid)) continue;
       // It unlinked itself, so this supervisor's death does not reach it.
       self_.exit(child.pid, ExitReason::kill());
-      linked.push_back(child.pid);
+      remains.pids.push_back(child.pid);
     }
-    remains.pids.insert(remains.pids.end(), linked.begin(), linked.end());
   }
   detail::withdraw_view(self_.core(), self_.pid());
   view_->close(std::move(remains));
@@ -158,7 +169,7 @@ Task<Init> Supervisor::start_all(Self self) {
     if (start.failed()) {
       const std::string term = fmt::format("failed_to_start_child({})", at(index).spec->id);
       settle_remains(self, owner(index));
-      report(self, EventKind::child_retried, EventLevel::error, &at(index), start.reason());
+      report(self, EventKind::child_start_failed, EventLevel::error, &at(index), start.reason());
       Task<void> stopping = stop_children(self);
       co_await stopping;
       Task<bool> waiting = leftovers_gone(self, std::string(), k_forever);

@@ -86,6 +86,7 @@ class Supervisor {
   void open_view(Self self);
   void load_children(const SupervisorSpec& spec);
   void merge_specs(const std::vector<ChildSpec>& specs);
+  [[nodiscard]] std::optional<std::string> fault_of_kept(const SupervisorSpec& spec) const;
   [[nodiscard]] bool is_pool() const { return view_->flags.strategy == Strategy::simple_one_for_one; }
   [[nodiscard]] Children& children() { return view_->children; }
   [[nodiscard]] const Child& at(Index index) const { return view_->children.at(index); }

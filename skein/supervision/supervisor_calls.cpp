@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/unordered/unordered_flat_set.hpp>
 
 #include "skein/runtime/core.hpp"
@@ -249,6 +250,7 @@ ChildResult Supervisor::handle_call(Self self, const Reconfigure& request) {
   if ((spec.flags.strategy == Strategy::simple_one_for_one) != is_pool()) {
     return std::unexpected(invalid("a pool can't become another kind of supervisor, nor the other way round"));
   }
+  if (auto fault = fault_of_kept(spec)) return std::unexpected(invalid(std::move(*fault)));
   {
     const std::scoped_lock lock(view_->mutex);
     view_->flags = spec.flags;
@@ -267,6 +269,20 @@ ChildResult Supervisor::handle_call(Self self, const Reconfigure& request) {
   }
   report(self, EventKind::reconfigured, EventLevel::info, nullptr);
   return {};
+}
+
+// What a spec that is no longer mentioned, and so is kept, would make impossible under the new flags.
+std::optional<std::string> Supervisor::fault_of_kept(const SupervisorSpec& spec) const {
+  if (spec.flags.strategy == Strategy::one_for_one || is_pool()) return std::nullopt;
+  for (Index index = view_->children.first(); index != Children::k_none; index = view_->children.after(index)) {
+    const ChildSpec& kept = *at(index).spec;
+    if (!kept.isolated) continue;
+    const bool replaced = std::ranges::any_of(spec.children, [&](const ChildSpec& each) { return each.id == kept.id; });
+    if (replaced) continue;
+    return fmt::format("child '{}' is kept and isolated, which needs one_for_one: list it without, or delete it first",
+                       kept.id);
+  }
+  return std::nullopt;
 }
 
 // The new specs in their order, then those that are no longer mentioned; the lock is held.

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "skein/supervision/json_text.hpp"
 #include "skein/supervision/supervisor_view.hpp"
 
@@ -58,12 +60,18 @@ void read_below(Runtime& runtime, TreeEntry& entry, const TreeLimits& limits, st
   for (TreeEntry& child : entry.children) read_below(runtime, child, limits, depth + 1);
 }
 
+// "60" for whole seconds, "500ms" for less.
+std::string period_text(Duration period) {
+  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(period).count();
+  return ms % 1000 == 0 ? fmt::format("{}", ms / 1000) : fmt::format("{}ms", ms);
+}
+
 std::string line_of(const TreeEntry& entry) {
   std::string line = entry.id.empty() ? entry.pid.text() : entry.id;
   if (entry.supervisor) {
     const TreeSupervisor& about = *entry.supervisor;
-    line += fmt::format("  {} {}/{} used {}", strategy_name(about.strategy), about.intensity,
-                        std::chrono::duration_cast<std::chrono::seconds>(about.period).count(), about.used);
+    line += fmt::format("  {} {}/{} used {}", strategy_name(about.strategy), about.intensity, period_text(about.period),
+                        about.used);
   } else if (!entry.what.empty()) {
     line += "  " + entry.what;
   }
@@ -78,6 +86,8 @@ std::string line_of(const TreeEntry& entry) {
   if (entry.supervisor && entry.supervisor->leftovers != 0) {
     line += fmt::format(" leftovers {}", entry.supervisor->leftovers);
   }
+  // What people wrote must not break the picture.
+  std::ranges::replace_if(line, [](char each) { return each == '\n' || each == '\r'; }, ' ');
   return line;
 }
 
@@ -141,6 +151,10 @@ std::string mermaid_label(std::string_view text) {
         break;
       case '>':
         label += "#gt;";
+        break;
+      case '\n':
+      case '\r':
+        label += ' ';
         break;
       default:
         label += each;

@@ -86,6 +86,18 @@ TEST_F(TreeView, shows_mailboxes_and_what_the_limit_hides) {
   EXPECT_THAT(tree_text(*tree), HasSubstr("and 2 more"));
 }
 
+TEST_F(TreeView, keeps_to_a_line_per_entry_whatever_people_wrote) {
+  const Pid root = start(tree(Strategy::one_for_one, 5, 500ms, {worker("a\nb")}));
+  die(pid_of(root, "a\nb"), ExitReason::custom("first line\nsecond line"));
+  const auto read = read_tree(rt, root);
+  const std::string text = tree_text(*read);
+  EXPECT_THAT(text, HasSubstr("sup  one_for_one 5/500ms used 1"));
+  EXPECT_THAT(text, HasSubstr("\n└─ a b  "));
+  EXPECT_THAT(text, HasSubstr("last failure: first line second line"));
+  EXPECT_EQ(std::ranges::count(text, '\n'), 2);
+  EXPECT_THAT(tree_mermaid(*read), HasSubstr("([\"a b\"])\n"));
+}
+
 TEST_F(TreeView, there_is_none_of_a_worker_or_the_dead) {
   const Pid root = start_sample();
   EXPECT_FALSE(read_tree(rt, pid_of(root, "config")));
