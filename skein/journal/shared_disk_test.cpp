@@ -89,6 +89,7 @@ class SharedFolderTest : public testing::Test {
     limits.first_segment_bytes = 8192;
     limits.sector_bytes = 512;
     limits.disk_low_water_bytes = 0;
+    limits.spares_kept = 0;
     core_ = std::move(EmbeddedCore::open(disk_, "d", machine_, limits).value());
     submit();
     core_->run_queued();
