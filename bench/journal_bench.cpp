@@ -196,7 +196,7 @@ double snapshot_stall_p99() {
   auto core = journal::EmbeddedCore::open(disk, dir.path(), machine, {});
   if (!core) throw std::runtime_error(core.error().describe());
   const auto run_jobs = [&] {
-    while (const auto job = (*core)->take_job()) (*core)->job_done(run_aside(disk, *job));
+    while (const auto job = (*core)->take_job()) (*core)->job_done(run_aside(*(*core)->job_disk(), *job));
   };
   for (std::uint64_t key = 0; key < k_snapshot_keys; key += 1000) {
     (*core)->append(puts(key, 4, key + 1, 1000), [](const journal::Answer&) {});
@@ -214,7 +214,7 @@ double snapshot_stall_p99() {
     (*core)->apply();
     double stall = us_since(begin);
     if (!job || !std::holds_alternative<journal::SnapshotJob>(*job)) throw std::runtime_error("no snapshot was due");
-    const auto result = run_aside(disk, *job);
+    const auto result = run_aside(*(*core)->job_disk(), *job);
     begin = Clock::now();
     (*core)->job_done(result);
     stall += us_since(begin);

@@ -19,6 +19,10 @@ constexpr std::uint64_t k_steps_to_cut_max = 30;
 constexpr std::uint64_t k_ids_all = 8192;  // more than a story has commands
 constexpr std::size_t k_clients_max = 6;
 constexpr std::uint64_t k_finish_rounds_max = 50;
+constexpr double k_busy_folder_chance = 0.1;
+constexpr std::uint64_t k_inner_folder_syncs_max = 4;
+constexpr double k_busy_slow_sync_chance = 0.5;
+constexpr std::uint64_t k_busy_folder_salt = 0x666F6C646572;  // a seed's other draws do not depend on it
 
 std::uint64_t pick(Random& random, std::initializer_list<std::uint64_t> from) {
   return *(from.begin() + random.below(from.size()));
@@ -32,7 +36,9 @@ LogWorld::LogWorld(std::uint64_t seed, bool trace)
       disk_(random_.next()),
       ids_forgotten_(random_.chance(0.2)),
       oracle_(ids_forgotten_),
-      clients_(1 + random_.below(k_clients_max)) {
+      clients_(1 + random_.below(k_clients_max)),
+      busy_folder_(Random(seed ^ k_busy_folder_salt).chance(k_busy_folder_chance)) {
+  if (busy_folder_) disk_.set_slow_folder_sync_chance(k_busy_slow_sync_chance);
   if (random_.chance(0.4)) command_bytes_ = pick(random_, {8, 40, 200, 472});
   disk_.meanwhile = [this] { work_meanwhile(); };
   if (tracing_) disk_.on_point = [this](const std::string& what) { note("    disk: " + what); };
@@ -78,8 +84,12 @@ void LogWorld::live_once() {
   if (ending == Ending::cut_at_point) disk_.cut_power_at(1 + random_.below(pick(random_, {4, 15, 60, 150})));
   if (ending == Ending::disk_failure) {
     const bool full = random_.chance(0.25);
-    disk_.fail_at(1 + random_.below(pick(random_, {4, 15, 60, 150})),
-                  full ? journal::DiskError::Code::no_space : journal::DiskError::Code::io);
+    const auto code = full ? journal::DiskError::Code::no_space : journal::DiskError::Code::io;
+    if (busy_folder_) {
+      disk_.fail_inner_folder_sync_at(1 + random_.below(k_inner_folder_syncs_max), code);
+    } else {
+      disk_.fail_at(1 + random_.below(pick(random_, {4, 15, 60, 150})), code);
+    }
     ++result_.failures;
   }
   try {
@@ -110,6 +120,7 @@ void LogWorld::live_once() {
   }
   disk_.cut_power_at(0);
   disk_.fail_at(0, journal::DiskError::Code::io);
+  disk_.fail_inner_folder_sync_at(0, journal::DiskError::Code::io);
   if (!violated() && random_.chance(0.5)) damage_a_copy(false);
 }
 
@@ -162,7 +173,8 @@ void LogWorld::check_marks_are_safe() {
 void LogWorld::drop_core() {
   jobs_.clear();
   results_.clear();
-  working_meanwhile_ = false;
+  spare_running_ = false;
+  slow_running_ = false;
   core_.reset();
   for (auto& client : clients_) client.waiting = false;
 }
@@ -265,25 +277,36 @@ void LogWorld::take_job() {
 // Jobs run beside the log, so what they do may come any time later, and their results later still.
 void LogWorld::run_job() {
   if (jobs_.empty()) return take_job();
-  run_front_job();
+  run_job(jobs_.begin());
 }
 
-void LogWorld::run_front_job() {
-  const auto job = std::move(jobs_.front());
-  jobs_.pop_front();
-  working_meanwhile_ = true;  // a job's own slow sync lets no other job in
+void LogWorld::run_job(JobAt at) {
+  const auto job = std::move(*at);
+  jobs_.erase(at);
+  bool& running = std::holds_alternative<journal::SpareJob>(job) ? spare_running_ : slow_running_;
+  running = true;
   const bool dropped_before = disk_.dropped_names();
-  auto result = run_aside(disk_, job);
+  auto result = run_aside(*core_->job_disk(), job);
   results_.push_back({std::move(result), disk_.dropped_names() && !dropped_before});
-  working_meanwhile_ = false;
+  running = false;
 }
 
-// A sync takes its time, and work beside the log goes on, in the middle of whatever the log does.
+// Spares have a thread of their own, all other jobs share one.
+bool LogWorld::may_run(const journal::AsideJob& job) const {
+  if (!busy_folder_) return !spare_running_ && !slow_running_;
+  return std::holds_alternative<journal::SpareJob>(job) ? !spare_running_ : !slow_running_;
+}
+
+// A sync takes its time, and work beside it goes on, in the middle of whatever the log or a job does.
 void LogWorld::work_meanwhile() {
-  if (jobs_.empty() || working_meanwhile_) return;
-  note("    meanwhile, beside the log:");
-  ++result_.tally["job beside the log during a slow sync"];
-  run_front_job();
+  const auto at = std::ranges::find_if(jobs_, [this](const auto& job) { return may_run(job); });
+  if (at == jobs_.end()) return;
+  const bool beside_job = spare_running_ || slow_running_;
+  note(beside_job ? "    meanwhile, beside the job:" : "    meanwhile, beside the log:");
+  ++result_.tally[beside_job ? "job beside another during a slow sync" : "job beside the log during a slow sync"];
+  const bool dropped_before = disk_.dropped_names();
+  run_job(at);
+  if (disk_.dropped_names() && !dropped_before) ++result_.tally["name lost by a job during another's slow sync"];
 }
 
 void LogWorld::deliver_result() {

@@ -77,7 +77,9 @@ class LogWorld {
   void take_job();
   void run_job();
   void work_meanwhile();
-  void run_front_job();
+  using JobAt = std::deque<journal::AsideJob>::iterator;
+  void run_job(JobAt at);
+  [[nodiscard]] bool may_run(const journal::AsideJob& job) const;
   void deliver_result();
   void change_capacity();
   void ask_to_read();
@@ -106,7 +108,11 @@ class LogWorld {
   std::deque<JobResult> results_;
   std::size_t command_bytes_ = 0;  // 0: each of its own size
   bool healed_ = false;
-  bool working_meanwhile_ = false;
+  // In some stories half of the folder's syncs are slow, those in the middle of another's are the ones to fail, and
+  // both threads beside the log are at work at once.
+  bool busy_folder_;
+  bool spare_running_ = false;
+  bool slow_running_ = false;
 };
 
 }  // namespace skein::sim

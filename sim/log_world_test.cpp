@@ -15,6 +15,8 @@ using journal::EmbeddedCore;
 constexpr auto k_faults = std::to_array<std::string_view>({
     "slow sync",
     "job beside the log during a slow sync",
+    "job beside another during a slow sync",
+    "name lost by a job during another's slow sync",
     "sector written back before its sync",
     "killed in the middle of a step",
     "unsynced write torn",
@@ -106,7 +108,7 @@ class Course {
     for (int i = 0; i < 12 && !oracle_.violation(); ++i) {
       append();
       core_->run_queued();
-      while (auto job = core_->take_job()) core_->job_done(run_aside(disk_, *job));
+      while (auto job = core_->take_job()) core_->job_done(run_aside(*core_->job_disk(), *job));
       if (i == 6) core_->idle();
     }
     core_->close();

@@ -67,6 +67,7 @@ constexpr std::array k_mutants = {
     Mutant{Bug::batches_share_sectors, "several batches share a sector"},
     Mutant{Bug::folder_room_ignored, "a folder that can't be synced for want of room is taken as harmless"},
     Mutant{Bug::found_marks_not_synced, "marks found at a start are taken as safe"},
+    Mutant{Bug::folder_failure_not_shared, "who syncs a folder does not hear that another's sync of it failed"},
     Mutant{Bug::doubt_answered_as_refusal, "what may be in the log is answered as not done"},
 };
 

@@ -14,7 +14,6 @@ namespace {
 
 constexpr std::uint64_t k_sync_us = 100;
 constexpr std::uint64_t k_slow_sync_us = 50'000;
-constexpr double k_slow_sync_chance = 0.03;
 constexpr double k_write_back_chance = 0.1;
 
 std::string dir_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
@@ -27,6 +26,18 @@ std::string kind_of(const std::string& path) {
   if (name.ends_with(".tmp")) kind += ".tmp";
   return kind;
 }
+
+// Counts as long as it lives, also when the power goes.
+class UnderWay {
+ public:
+  explicit UnderWay(std::uint64_t& count) : count_(count) { ++count_; }
+  UnderWay(const UnderWay&) = delete;
+  UnderWay& operator=(const UnderWay&) = delete;
+  ~UnderWay() { --count_; }
+
+ private:
+  std::uint64_t& count_;
+};
 
 std::unexpected<DiskError> not_found(const char* what, const std::string& path) {
   return std::unexpected(DiskError{DiskError::Code::not_found, fmt::format("{} {}: no such file", what, path)});
@@ -77,6 +88,11 @@ void SimDisk::fail_at(std::uint64_t point, DiskError::Code code) {
   fail_with_ = code;
 }
 
+void SimDisk::fail_inner_folder_sync_at(std::uint64_t sync, DiskError::Code code) {
+  fail_inner_folder_sync_at_ = sync;
+  fail_with_ = code;
+}
+
 bool SimDisk::reach_point(const char* operation, const std::string& path, const std::string& what,
                           std::optional<DiskError>& error) {
   ++points_;
@@ -99,8 +115,8 @@ std::optional<DiskError> SimDisk::at_point(const char* operation, const std::str
   return error;
 }
 
-void SimDisk::take_time_to_sync() {
-  if (!random_.chance(k_slow_sync_chance)) {
+void SimDisk::take_time_to_sync(double slow_chance) {
+  if (!random_.chance(slow_chance)) {
     clock_us_ += k_sync_us;
     return;
   }
@@ -160,7 +176,7 @@ DiskResult<void> SimDisk::sync(Inode& inode) {
   std::optional<DiskError> error;
   const bool cut = reach_point("sync", path, "sync " + name_of(path), error);
   if (cut) throw PowerCut{};
-  take_time_to_sync();
+  take_time_to_sync(k_slow_sync_chance);
   if (error) {
     // Some pages made it, the others are forgotten and never written again.
     const double kept = random_.unit();
@@ -235,6 +251,7 @@ void SimDisk::lose_power() {
   dropped_names_ = false;
   cut_at_ = 0;
   fail_at_ = 0;
+  fail_inner_folder_sync_at_ = 0;
 }
 
 std::unique_ptr<SimDisk> SimDisk::clone(std::uint64_t seed) const {
@@ -359,8 +376,10 @@ DiskResult<std::vector<std::string>> SimDisk::list(const std::string& dir) {
 }
 
 DiskResult<void> SimDisk::sync_dir(const std::string& dir) {
+  if (folder_syncs_under_way_ > 0 && fail_inner_folder_sync_at_ > 0 && --fail_inner_folder_sync_at_ == 0) fail_at_ = 1;
   const auto error = at_point("sync", "/folder", "sync folder");
-  take_time_to_sync();
+  const UnderWay under_way(folder_syncs_under_way_);
+  take_time_to_sync(slow_folder_sync_chance_);
   if (error) {
     const double kept = random_.unit();
     std::erase_if(unsynced_, [&](const NameChange& change) {

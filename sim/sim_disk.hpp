@@ -36,6 +36,7 @@ using Tally = std::map<std::string, std::uint64_t>;
 class SimDisk final : public journal::Disk {
  public:
   static constexpr std::uint64_t k_sector_bytes = 512;
+  static constexpr double k_slow_sync_chance = 0.03;
   static constexpr std::uint64_t k_unlimited = ~std::uint64_t{0};
 
   explicit SimDisk(std::uint64_t seed) : random_(seed) {}
@@ -43,6 +44,9 @@ class SimDisk final : public journal::Disk {
   // The n-th persistence point from here on: 1 is the next. 0 calls it off.
   void cut_power_at(std::uint64_t point) { cut_at_ = point; }
   void fail_at(std::uint64_t point, journal::DiskError::Code code);
+  // The n-th sync of a folder from here on that comes in the middle of another's. 0 calls it off.
+  void fail_inner_folder_sync_at(std::uint64_t sync, journal::DiskError::Code code);
+  void set_slow_folder_sync_chance(double chance) { slow_folder_sync_chance_ = chance; }
   // No file can grow past this many bytes of all files together.
   void set_capacity(std::uint64_t bytes) { capacity_ = bytes; }
   // What has not reached the platter is gone, or partly gone. Open files are not to be used any more.
@@ -112,7 +116,7 @@ class SimDisk final : public journal::Disk {
                    std::optional<journal::DiskError>& error);
   // For operations that happen at once or not at all.
   std::optional<journal::DiskError> at_point(const char* operation, const std::string& path, const std::string& what);
-  void take_time_to_sync();
+  void take_time_to_sync(double slow_chance);
   journal::DiskResult<void> write(Inode& inode, std::uint64_t offset, std::string_view bytes);
   journal::DiskResult<void> sync(Inode& inode);
   void put(Inode& inode, std::uint64_t offset, std::string_view bytes);
@@ -133,6 +137,9 @@ class SimDisk final : public journal::Disk {
   std::uint64_t points_ = 0;
   std::uint64_t cut_at_ = 0;
   std::uint64_t fail_at_ = 0;
+  std::uint64_t fail_inner_folder_sync_at_ = 0;
+  std::uint64_t folder_syncs_under_way_ = 0;
+  double slow_folder_sync_chance_ = k_slow_sync_chance;
   journal::DiskError::Code fail_with_ = journal::DiskError::Code::io;
   std::uint64_t clock_us_ = 0;
   bool dropped_names_ = false;

@@ -105,6 +105,14 @@ StoreResult<void> EmbeddedCore::log_write(std::span<const EntryView> entries) {
   return ok;
 }
 
+// Nothing is answered once a sync of the folder has failed, also before its result comes.
+StoreResult<void> EmbeddedCore::log_sync() {
+  if (auto ok = store_->sync(); !ok || !disk_.failed()) return ok;
+  auto error = from_disk(*disk_.failure(), dir_);
+  error.kind = StoreError::Kind::io;
+  return std::unexpected(std::move(error));
+}
+
 void EmbeddedCore::check_disk() {
   unchecked_bytes_ = 0;
   const auto room = disk_.free_bytes(dir_);

@@ -13,6 +13,7 @@
 #include "skein/journal/hard_state.hpp"
 #include "skein/journal/journal_core.hpp"
 #include "skein/journal/log_store.hpp"
+#include "skein/journal/shared_disk.hpp"
 
 namespace skein::inline v0::journal {
 
@@ -28,12 +29,14 @@ class EmbeddedCore final : public JournalCore {
   void job_done(const AsideResult& result) override;
   // Compares the disk's room with the low-water mark.
   void check_disk();
+  // Whoever runs a job of this core does it on this disk.
+  [[nodiscard]] Disk* job_disk() override { return &disk_; }
 
   [[nodiscard]] const LogStore& store() const { return *store_; }
 
  protected:
   [[nodiscard]] StoreResult<void> log_write(std::span<const EntryView> entries) override;
-  [[nodiscard]] StoreResult<void> log_sync() override { return store_->sync(); }
+  [[nodiscard]] StoreResult<void> log_sync() override;
   [[nodiscard]] Position log_last() const override { return store_->last_position(); }
   [[nodiscard]] Position log_durable() const override { return store_->durable_position(); }
   void start_snapshot() override { snapshot_wanted_ = true; }
@@ -47,7 +50,7 @@ class EmbeddedCore final : public JournalCore {
   void snapshot_done(const StoreResult<SnapshotInfo>& result);
   void stop_after(const StoreError& error);
 
-  Disk& disk_;
+  SharedDisk disk_;
   std::string dir_;
   std::unique_ptr<FolderLock> lock_;
   HardState hard_;

@@ -76,7 +76,7 @@ class EmbeddedCoreTest : public testing::Test {
     }
   }
   void run_jobs() {
-    while (auto job = core_->take_job()) core_->job_done(run_aside(disk_, *job));
+    while (auto job = core_->take_job()) core_->job_done(run_aside(*core_->job_disk(), *job));
   }
   Position snapshot() {
     Position at = 0;
@@ -179,7 +179,7 @@ TEST_F(EmbeddedCoreTest, a_snapshot_does_not_see_what_is_applied_while_it_is_wri
   ASSERT_TRUE(job && std::holds_alternative<SnapshotJob>(*job));
   submit(kv_add("n", 1));
   core_->run_queued();
-  core_->job_done(run_aside(disk_, *job));
+  core_->job_done(run_aside(*core_->job_disk(), *job));
   EXPECT_EQ(core_->snapshot_position(), 10U);
   open();
   EXPECT_EQ(machine_->get("n"), "11");
@@ -209,7 +209,7 @@ TEST_F(EmbeddedCoreTest, a_disk_failure_of_work_beside_the_log_stops_it_for_good
     auto job = core_->take_job();
     ASSERT_TRUE(job && std::holds_alternative<SnapshotJob>(*job));
     fail(op, DiskError::Code::io);
-    const auto result = run_aside(disk_, *job);
+    const auto result = run_aside(*core_->job_disk(), *job);
     disk_.fault = nullptr;
     core_->job_done(result);
     ASSERT_TRUE(core_->stopped()) << static_cast<int>(op);
@@ -239,7 +239,7 @@ TEST_F(EmbeddedCoreTest, a_spare_or_a_discard_that_can_not_be_synced_stops_it_an
     auto job = core_->take_job();
     ASSERT_TRUE(job && std::holds_alternative<SpareJob>(*job));
     fail(op, code);
-    core_->job_done(run_aside(disk_, *job));
+    core_->job_done(run_aside(*core_->job_disk(), *job));
     disk_.fault = nullptr;
     EXPECT_EQ(core_->stopped().has_value(), stops) << static_cast<int>(op);
   }
@@ -248,11 +248,11 @@ TEST_F(EmbeddedCoreTest, a_spare_or_a_discard_that_can_not_be_synced_stops_it_an
   open();
   add(20);
   core_->request_snapshot([](StoreResult<SnapshotInfo>) {});
-  core_->job_done(run_aside(disk_, core_->take_job().value()));
+  core_->job_done(run_aside(*core_->job_disk(), core_->take_job().value()));
   auto job = core_->take_job();
   ASSERT_TRUE(job && std::holds_alternative<DiscardJob>(*job));
   fail(TestDisk::Op::remove, DiskError::Code::io);
-  core_->job_done(run_aside(disk_, *job));
+  core_->job_done(run_aside(*core_->job_disk(), *job));
   EXPECT_TRUE(core_->stopped());
 }
 
@@ -296,7 +296,7 @@ TEST_F(EmbeddedCoreTest, a_snapshot_asked_for_while_one_is_written_covers_what_w
   submit(kv_add("n", 1));
   core_->run_queued();
   core_->request_snapshot([&](StoreResult<SnapshotInfo> info) { second = info->position; });
-  core_->job_done(run_aside(disk_, *job));
+  core_->job_done(run_aside(*core_->job_disk(), *job));
   EXPECT_EQ(first, 10U);
   EXPECT_EQ(second, 0U) << "the one that was under way does not cover it";
   run_jobs();

@@ -39,7 +39,7 @@ void write_journal(TestDisk& disk) {
     (*core)->run_queued();
     if (i != 40) continue;
     (*core)->request_snapshot([](StoreResult<SnapshotInfo>) {});
-    while (auto job = (*core)->take_job()) (*core)->job_done(run_aside(disk, *job));
+    while (auto job = (*core)->take_job()) (*core)->job_done(run_aside(*(*core)->job_disk(), *job));
   }
   (*core)->close();
 }

@@ -38,7 +38,7 @@ struct SnapshotJob {
 using AsideJob = std::variant<SpareJob, SnapshotJob, DiscardJob>;
 using AsideResult = std::variant<StoreResult<Spare>, StoreResult<SnapshotInfo>, StoreResult<std::vector<Spare>>>;
 
-// Does a job; on whatever thread.
+// Does a job; on whatever thread. The disk is the job_disk() of the core that gave it out.
 [[nodiscard]] AsideResult run_aside(Disk& disk, const AsideJob& job);
 
 class JournalCore {
@@ -72,6 +72,8 @@ class JournalCore {
 
   [[nodiscard]] virtual std::optional<AsideJob> take_job() { return std::nullopt; }
   virtual void job_done(const AsideResult&) {}
+  // For run_aside(), on any thread; none for a core that has no jobs.
+  [[nodiscard]] virtual Disk* job_disk() { return nullptr; }
 
   void on_event(EventFn fn) { event_ = std::move(fn); }
   // How things are, in the words of events.

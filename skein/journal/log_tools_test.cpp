@@ -36,9 +36,9 @@ class LogToolsTest : public testing::Test {
       core.run_queued();
     }
   }
-  static void snapshot(EmbeddedCore& core, TestDisk& disk) {
+  static void snapshot(EmbeddedCore& core) {
     core.request_snapshot([](StoreResult<SnapshotInfo>) {});
-    while (auto job = core.take_job()) core.job_done(run_aside(disk, *job));
+    while (auto job = core.take_job()) core.job_done(run_aside(*core.job_disk(), *job));
   }
   // Flips a bit in the first place where the text stands in a file whose name starts with `prefix`.
   void damage(std::string_view prefix, std::string_view text) {
@@ -67,7 +67,7 @@ TEST_F(LogToolsTest, verify_says_what_is_there) {
   {
     auto core = open();
     add(*core, 100);
-    snapshot(*core, disk_);
+    snapshot(*core);
     add(*core, 5);
     core->close();
   }
@@ -117,7 +117,7 @@ TEST_F(LogToolsTest, a_dump_of_a_running_journal_says_what_was_dropped_before_it
   ASSERT_GT(core->store().segment_count(), 3U);
   std::vector<std::string> lines;
   const auto dumped = dump_journal(disk_, "d", DumpFormat::text, 1, [&](std::string_view line) {
-    if (lines.empty()) snapshot(*core, disk_);
+    if (lines.empty()) snapshot(*core);
     lines.emplace_back(line);
     return true;
   });
@@ -265,7 +265,7 @@ TEST_F(LogToolsTest, damage_before_the_snapshot_costs_nothing) {
   {
     auto core = open();
     add(*core, 50);
-    snapshot(*core, disk_);
+    snapshot(*core);
     add(*core, 30);
   }
   damage("d/seg", "key20");
@@ -284,7 +284,7 @@ TEST_F(LogToolsTest, a_damaged_snapshot_is_rebuilt_from_the_log_when_that_is_all
   {
     auto core = open();
     add(*core, 50);
-    snapshot(*core, disk_);
+    snapshot(*core);
     add(*core, 10);
   }
   damage("d/snap", "key20");
@@ -301,7 +301,7 @@ TEST_F(LogToolsTest, without_a_snapshot_or_a_beginning_only_a_backup_helps) {
   {
     auto core = open();
     add(*core, 200);
-    snapshot(*core, disk_);
+    snapshot(*core);
     add(*core, 10);
   }
   damage("d/snap", "key20");
@@ -341,7 +341,7 @@ TEST_F(LogToolsTest, a_repair_that_is_cut_off_at_any_point_can_be_repaired_again
 TEST_F(LogToolsTest, a_backup_of_a_running_journal_restores_to_the_same_state) {
   auto core = open();
   add(*core, 150);
-  snapshot(*core, disk_);
+  snapshot(*core);
   add(*core, 20);
   const auto digest = machine_->digest();
   const auto backed_up = back_up_journal(disk_, "d", "b");

@@ -35,6 +35,7 @@ enum class Bug {
   batches_share_sectors,
   folder_room_ignored,
   found_marks_not_synced,
+  folder_failure_not_shared,
 };
 
 #if defined(SKEIN_PLANTED_BUGS)

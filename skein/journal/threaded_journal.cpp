@@ -47,9 +47,9 @@ void AsideThread::run() {
   }
 }
 
-ThreadedJournal::ThreadedJournal(std::unique_ptr<JournalCore> core, Disk* disk) : core_(std::move(core)) {
+ThreadedJournal::ThreadedJournal(std::unique_ptr<JournalCore> core) : core_(std::move(core)) {
   core_->on_event([this](const JournalEvent& event) { emit(event); });
-  if (disk != nullptr) {
+  if (Disk* const disk = core_->job_disk(); disk != nullptr) {
     const auto done = [this](AsideResult result) {
       Message message(std::move(result));
       post(message);
@@ -264,7 +264,7 @@ StoreResult<std::unique_ptr<Journal>> open_journal(Disk& disk, const std::string
                                                    const JournalLimits& limits) {
   auto core = EmbeddedCore::open(disk, dir, machine, limits);
   if (!core) return std::unexpected(core.error());
-  return std::make_unique<ThreadedJournal>(std::move(*core), &disk);
+  return std::make_unique<ThreadedJournal>(std::move(*core));
 }
 
 StoreResult<std::unique_ptr<Journal>> open_journal(const std::string& dir, MachineRef machine,
@@ -273,7 +273,7 @@ StoreResult<std::unique_ptr<Journal>> open_journal(const std::string& dir, Machi
 }
 
 std::unique_ptr<Journal> open_memory_journal(MachineRef machine, const JournalLimits& limits) {
-  return std::make_unique<ThreadedJournal>(std::make_unique<MemoryCore>(machine, limits), nullptr);
+  return std::make_unique<ThreadedJournal>(std::make_unique<MemoryCore>(machine, limits));
 }
 
 Answer append_and_wait(Journal& journal, Batch batch, std::chrono::milliseconds timeout, Urgency urgency) {

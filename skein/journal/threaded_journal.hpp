@@ -46,8 +46,7 @@ class AsideThread {
 
 class ThreadedJournal final : public Journal {
  public:
-  // The disk is for the core's jobs; none for a core that has no jobs.
-  ThreadedJournal(std::unique_ptr<JournalCore> core, Disk* disk);
+  explicit ThreadedJournal(std::unique_ptr<JournalCore> core);
   ~ThreadedJournal() override;
 
   void append(Batch batch, AnswerFn done, Urgency urgency) override;
