@@ -74,11 +74,6 @@ const StackAccount::Assignment* StackAccount::assignment(Fence fence) const {
   return at == assignments_.end() ? nullptr : &at->second;
 }
 
-std::size_t StackAccount::open_count() const {
-  return static_cast<std::size_t>(
-      std::count_if(tasks_.begin(), tasks_.end(), [](const auto& each) { return each.second.is_open(); }));
-}
-
 BookedTask* StackAccount::open_task(TaskId id, const OpResult& answer) {
   const auto at = tasks_.find(id);
   const bool is_known = at != tasks_.end() && !at->second.is_archived;

@@ -74,7 +74,7 @@ class StackAccount {
     std::uint32_t attempts = 0;  // failed before it
   };
   [[nodiscard]] const Assignment* assignment(ledger::Fence fence) const;
-  [[nodiscard]] std::size_t open_count() const;
+  [[nodiscard]] ledger::Fence last_fence() const { return last_fence_; }
   [[nodiscard]] const Counts& counts() const { return counts_; }
   // The tasks an archived operation drops are handed to this before they go.
   std::function<void(const BookedTask&)> on_archived;

@@ -31,9 +31,12 @@ StackAgent::StackAgent(Self self, StackWorld* world, std::string id, std::vector
       random_(seed),
       slots_(static_cast<std::uint32_t>(1 + random_.below(3))),
       reports_starts_(random_.chance(0.5)) {
+  world_->oracle().agent_lives(id_);
   connect(self);
   self.send_after(k_beat_every, self.pid(), Beat{});
 }
+
+StackAgent::~StackAgent() { world_->oracle().agent_died(id_, world_->wall()); }
 
 bool StackAgent::bad(double chance) { return !world_->is_healed() && random_.chance(chance); }
 
@@ -211,7 +214,7 @@ void StackAgent::say(const Held& held, AgentReport& report) {
   }
 }
 
-// An assignment of long ago, or one nobody ever made; what it says must never be believed unless it is true.
+// An assignment of long ago, or one nobody ever made.
 void StackAgent::say_with_old_fence(AgentReport& report) {
   TaskRef ref = past_[random_.below(past_.size())];
   if (random_.chance(0.5) && ref.fence > 1) ref.fence -= 1;
@@ -220,6 +223,8 @@ void StackAgent::say_with_old_fence(AgentReport& report) {
   if (random_.chance(0.3)) {
     report.failed.push_back({ref, ErrorClass::permanent, fmt::format("{}too late", k_agents_own), std::nullopt});
   } else {
+    // Should it be the present one after all, forgotten here and not yet missed there, it may be believed.
+    world_->oracle().says(ref, "too late");
     report.complete.push_back({ref, ledger::body_of("too late")});
   }
 }

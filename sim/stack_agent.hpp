@@ -22,6 +22,10 @@ class StackAgent {
  public:
   StackAgent(Self self, StackWorld* world, std::string id, std::vector<std::string> capabilities, std::uint64_t seed);
 
+  StackAgent(const StackAgent&) = delete;
+  StackAgent& operator=(const StackAgent&) = delete;
+  ~StackAgent();
+
   void handle_info(Self self, Message message);
   // To it: the connection is lost for a while, or (zero) is back.
   struct CutOff {

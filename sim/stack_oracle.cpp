@@ -209,6 +209,10 @@ void StackOracle::judge_accepted(const BookedTask& task, const Op& op) {
                            failed->at - task.assigned_at, allowed));
     }
   } else if (const auto* requeue = std::get_if<Requeue>(&op)) {
+    const auto death = deaths_.find(task.agent);
+    if (requeue->reason == RequeueReason::agent_crash && death != deaths_.end() && death->second < task.assigned_at) {
+      violated(fmt::format("task {}: agent {} is said to have crashed, and lives", ref.number, task.agent));
+    }
     if (requeue->reason != RequeueReason::lease_expired) return;
     WallMs last = task.assigned_at;
     for (const WallMs at : named_[ref]) {

@@ -7,7 +7,7 @@
 // 4. A client that was told yes has the task, one that was told no has not, and one key has one task.
 // 5. An agent is given only what the ledger assigned to it, its outcome is settled only when the ledger decided, and a
 //    result that was accepted is one that was said with its fence.
-// 6. Leases and timeouts end no run before their time.
+// 6. Leases and timeouts end no run before their time, and no agent counts as crashed that lives.
 // One thread.
 #pragma once
 
@@ -57,6 +57,8 @@ class StackOracle {
   void ordered(const std::string& agent, const dispatch::Order& order);
   void settled(const std::string& agent, dispatch::TaskRef ref);
   void says(dispatch::TaskRef ref, const std::string& result);
+  void agent_lives(const std::string& agent) { deaths_.try_emplace(agent, 0); }
+  void agent_died(const std::string& agent, ledger::WallMs at) { deaths_[agent] = at; }
   // It named this assignment in a message that arrived.
   void named(dispatch::TaskRef ref, ledger::WallMs at);
 
@@ -91,6 +93,7 @@ class StackOracle {
   std::map<ledger::TaskId, ledger::TaskId> retries_;                    // likewise
   std::map<dispatch::TaskRef, std::set<std::string>> said_;
   std::map<dispatch::TaskRef, std::vector<ledger::WallMs>> named_;
+  std::map<std::string, ledger::WallMs> deaths_;  // the last of each agent that tells of them
   Counts counts_;
 };
 

@@ -51,7 +51,7 @@ void StackWorld::bad_times() {
 
 void StackWorld::do_harm() {
   auto& agent = agents_[random_.below(agents_.size())];
-  switch (random_.below(16)) {
+  switch (random_.below(20)) {
     case 0:
     case 1:
       if (!node_ || crashes_left_ == 0) return;
@@ -103,6 +103,11 @@ void StackWorld::do_harm() {
       return node_->journal->snapshot([](const auto&) {});
     case 14:
       return depose();
+    case 16:
+    case 17:
+    case 18:
+    case 19:
+      return say_something_late();
     default:
       if (crashes_left_ == 0) return;
       --crashes_left_;
@@ -130,6 +135,26 @@ void StackWorld::depose() {
   node_->may_end = true;
   journal::Batch batch;
   batch.push_back({{random_.next() | 1U, 1}, ledger::encode_command(ledger::TakeDispatch{"elsewhere", wall()})});
+  node_->journal->append(std::move(batch), [](const auto&) {}, journal::Urgency::completion);
+}
+
+// What a dispatcher that was deposed long ago had under way: an outcome of some assignment there once was.
+void StackWorld::say_something_late() {
+  const auto& account = oracle_.account();
+  if (!node_ || is_dying() || account.last_fence() == 0) return;
+  const ledger::Fence fence = 1 + random_.below(account.last_fence());
+  const auto* given = account.assignment(fence);
+  if (given == nullptr) return;
+  const auto& task = *account.numbered(given->task);
+  oracle_.count("late outcomes");
+  ledger::Op op = ledger::Fail{task.id, fence, wall(), ledger::ErrorClass::permanent, 0, std::string(k_agents_own)};
+  if (random_.chance(0.7)) {
+    const std::string result = task.fence == fence && !task.result.empty() ? task.result : "late";
+    oracle_.says({task.number, fence}, result);
+    op = ledger::Complete{task.id, fence, wall(), ledger::body_of(result)};
+  }
+  journal::Batch batch;
+  batch.push_back({{random_.next() | 1U, 2}, ledger::encode_command(op)});
   node_->journal->append(std::move(batch), [](const auto&) {}, journal::Urgency::completion);
 }
 

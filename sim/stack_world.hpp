@@ -100,6 +100,7 @@ class StackWorld {
   void do_harm();
   void fill_disk();
   void depose();
+  void say_something_late();
   void heal();
   void await_the_end();
   void check_the_end();
