@@ -105,9 +105,11 @@ void StackAgent::take(Self self, dispatch::Orders& orders) {
     }
   }
   for (const TaskRef ref : orders.settled) {
-    world_->oracle().settled(id_, ref);
     const auto at = held_.find(ref);
-    if (at != held_.end() && at->second.is_done) held_.erase(at);
+    // What it gave back or forgot is nobody's outcome, whatever it said of it afterwards.
+    if (at == held_.end() || !at->second.is_done) continue;
+    world_->oracle().settled(id_, ref);
+    held_.erase(at);
   }
   for (const auto& each : orders.stop) stop(each, report);
   for (const TaskRef ref : orders.ask_again) {

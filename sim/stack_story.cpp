@@ -192,6 +192,8 @@ void StackWorld::await_the_end() {
     keep_alive();
     if (ops() != nullptr && runtime_.now() >= resume_at) {
       resume_at = runtime_.now() + 1s;
+      // It may have been refused at every start, as the disk was full.
+      node_->ops->swarm_create({"alpha", {{"open_tasks", "5"}}}, [](const auto&) {});
       for (const auto* swarm : {"default", "alpha"}) node_->ops->swarm_resume(swarm, [](const auto&) {});
     }
     for (auto& client : clients_) client->act();
