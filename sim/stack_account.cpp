@@ -270,9 +270,10 @@ void StackAccount::on(const Retry& op, const OpResult& answer) {
   if (answer.verdict == Verdict::duplicate_id) return expect(tasks_.contains(op.new_task), "the id is new");
   expect(!tasks_.contains(op.new_task), "the id was accepted before");
   BookedTask task = old;
-  // A new one has neither key nor dependencies, and they are not charged.
+  // A new one has another key and no dependencies.
   task.bytes = old.bytes - old.key.size() - std::exchange(task.dependency_bytes, 0);
-  task.key.clear();
+  task.key = "retry of " + op.old_task.text();
+  task.bytes += task.key.size();
   if (!judge_room(old.swarm, task.bytes, answer)) return;
   task.id = op.new_task;
   task.retry_of = op.old_task;
@@ -286,6 +287,8 @@ void StackAccount::on(const Retry& op, const OpResult& answer) {
   task.finish_number = 0;
   task.is_expired = false;
   old.retried_as = op.new_task;
+  if (keys_.size() >= limits_.keys) keys_.erase(keys_.begin());
+  keys_.push_back({task.swarm, task.key, task.id, op.at});
   accept(std::move(task), answer);
 }
 

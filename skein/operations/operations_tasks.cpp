@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "skein/ledger/retry_key.hpp"
 #include "skein/operations/json_check.hpp"
 #include "skein/operations/operations.hpp"
 #include "skein/operations/operations_calls.hpp"
@@ -248,7 +249,8 @@ void Operations::task_retry(TaskId id, Reply<RetryAnswer> reply) {
   });
 }
 
-// The ledger has forgotten the old task, so this is a submit; a key of its own makes it happen once.
+// The ledger has forgotten the old task, so this is a submit; the key that the ledger gives to retries makes it happen
+// once.
 void Operations::retry_archived(const ledger::FinishedTask& old_task, Reply<RetryAnswer> reply) {
   const auto& task = old_task.task;
   if (task.state == State::completed) {
@@ -265,7 +267,7 @@ void Operations::retry_archived(const ledger::FinishedTask& old_task, Reply<Retr
   spec.timeout_ms = task.timeout_ms;
   spec.extras.trace = task.more().trace;
   spec.extras.retry_of = task.id;
-  spec.extras.key = "retry of " + task.id.text();
+  spec.extras.key = ledger::retry_key(task.id);
   const WallMs now = parts_.timers.wall_now();
   const TaskId fresh = ids_.next(now);
   submits_->append(
