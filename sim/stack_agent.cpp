@@ -96,6 +96,14 @@ void StackAgent::handle_info(Self self, Message message) {
 
 void StackAgent::take(Self self, dispatch::Orders& orders) {
   seen_ = orders.sequence;
+  world_->note([&] {
+    std::string text = fmt::format("  {} gets orders {}{}:", id_, orders.sequence, orders.full ? ", all there is" : "");
+    for (const auto& each : orders.run) text += fmt::format(" run {}/{}", each.ref.number, each.ref.fence);
+    for (const auto& each : orders.stop) text += fmt::format(" stop {}/{}", each.ref.number, each.ref.fence);
+    for (const auto& ref : orders.settled) text += fmt::format(" settled {}/{}", ref.number, ref.fence);
+    for (const auto& ref : orders.ask_again) text += fmt::format(" again {}/{}", ref.number, ref.fence);
+    return text;
+  });
   AgentReport report;
   if (orders.full) {
     for (const TaskRef ref : refs()) {
@@ -104,18 +112,17 @@ void StackAgent::take(Self self, dispatch::Orders& orders) {
       if (!is_wanted) stop({ref, dispatch::StopReason::stale}, report);
     }
   }
+  for (auto& order : orders.run) take_order(self, order);
   for (const TaskRef ref : orders.settled) {
-    const auto at = held_.find(ref);
-    // What it gave back or forgot is nobody's outcome, whatever it said of it afterwards.
-    if (at == held_.end() || !at->second.is_done) continue;
+    // What it gave back is nobody's outcome, whatever it said of it afterwards.
+    if (given_back_.contains(ref)) continue;
     world_->oracle().settled(id_, ref);
-    held_.erase(at);
+    if (const auto at = held_.find(ref); at != held_.end() && at->second.is_done) held_.erase(at);
   }
   for (const auto& each : orders.stop) stop(each, report);
   for (const TaskRef ref : orders.ask_again) {
     if (const auto at = held_.find(ref); at != held_.end()) say(at->second, report);
   }
-  for (auto& order : orders.run) take_order(self, order);
   send_report(self, std::move(report));
 }
 
@@ -254,6 +261,14 @@ void StackAgent::send_report(Self self, AgentReport report) {
   const bool is_empty = report.started.empty() && report.progress.empty() && report.complete.empty() &&
                         report.failed.empty() && report.handed_back.empty();
   if (is_empty || !dispatcher_ || is_cut(self)) return;
+  given_back_.insert(report.handed_back.begin(), report.handed_back.end());
+  world_->note([&] {
+    std::string text = fmt::format("  {} reports:", id_);
+    for (const auto& each : report.complete) text += fmt::format(" complete {}/{}", each.ref.number, each.ref.fence);
+    for (const auto& each : report.failed) text += fmt::format(" failed {}/{}", each.ref.number, each.ref.fence);
+    for (const auto& ref : report.handed_back) text += fmt::format(" back {}/{}", ref.number, ref.fence);
+    return text;
+  });
   if (bad(k_message_lost)) return world_->oracle().count("reports lost");
   self.send(dispatcher_, std::move(report));
 }

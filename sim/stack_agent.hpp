@@ -78,7 +78,8 @@ class StackAgent {
   std::uint64_t seen_ = 0;
   Instant cut_until_{};
   std::map<dispatch::TaskRef, Held> held_;
-  std::vector<dispatch::TaskRef> past_;  // assignments it once had
+  std::vector<dispatch::TaskRef> past_;     // assignments it once had
+  std::set<dispatch::TaskRef> given_back_;  // to a dispatcher; whether it heard of that or not
 };
 
 }  // namespace skein::sim

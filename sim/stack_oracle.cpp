@@ -216,7 +216,8 @@ void StackOracle::judge_accepted(const BookedTask& task, const Op& op) {
     if (requeue->reason != RequeueReason::lease_expired) return;
     WallMs last = task.assigned_at;
     for (const WallMs at : named_[ref]) {
-      if (at <= requeue->at) last = std::max(last, at);
+      // What was said in the same millisecond may have come a little later.
+      if (at < requeue->at) last = std::max(last, at);
     }
     if (requeue->at + k_rounding_ms < last + lease_ms) {
       violated(fmt::format("task {}: its lease is over {} ms after agent {} named it", ref.number, requeue->at - last,

@@ -128,19 +128,19 @@ ledger::Limits StackWorld::make_ledger_limits() {
 
 dispatch::DispatcherOptions StackWorld::make_options() {
   dispatch::DispatcherOptions options;
-  options.lease = std::chrono::milliseconds(pick({2'000, 4'000, 6'000}));
+  options.lease = std::chrono::milliseconds(pick({1'000, 2'000, 6'000}));
   options.silent_after = std::chrono::milliseconds(pick({1'500, 5'000}));
   options.function_timeout = std::chrono::milliseconds(pick({1'000, 3'000}));
   options.executor_timeout = std::chrono::milliseconds(pick({1'500, 5'000, 9'000}));
   options.age_step = std::chrono::milliseconds(pick({1'500, 5'000}));
-  options.breaker_crashes = static_cast<std::uint32_t>(pick({2, 5}));
+  options.breaker_crashes = static_cast<std::uint32_t>(pick({1, 2, 5}));
   options.breaker_warning = 1;
   options.breaker_open = std::chrono::milliseconds(pick({500, 3'000}));
   options.resync_after = std::chrono::milliseconds(pick({500, 2'000}));
   options.appends_in_flight = pick({2, 8});
   options.ops_per_command = pick({1, 3, 10'000});
   options.inbox_changes = pick({5, 1'000'000, 1'000'000});
-  options.strategy = static_cast<Strategy>(random_.below(5));
+  options.strategy = static_cast<Balance>(random_.below(k_balances));
   options.adaptive_retry = random_.chance(0.3);
   return options;
 }
@@ -189,7 +189,7 @@ void StackWorld::start_agent(Agent& agent) {
     options->function = [this, id = agent.id, random = std::make_shared<Random>(random_.next())](const auto& order) {
       return run_function(*this, id, *random, order);
     };
-    agent.pid = runtime_.spawn<agent::FunctionAgent>(std::move(options));
+    agent.pid = runtime_.spawn<agent::Agent>(agent::agent_setup(std::move(options)));
   } else {
     agent.pid = runtime_.spawn<StackAgent>(this, agent.id, agent.capabilities, random_.next());
   }
