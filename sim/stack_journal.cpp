@@ -189,7 +189,7 @@ void StackJournal::do_step(Step step) {
       guarded([&] {
         const auto job = std::move(jobs_.front());
         jobs_.pop_front();
-        results_.push_back(run_aside(disk_, job));
+        results_.push_back(run_aside(*core_->job_disk(), job));
       });
       later_do(some(k_job_us), Step::job_done);
       return;

@@ -252,8 +252,6 @@ void StackWorld::start_parts() {
   }
   operations::OperationsLimits limits;
   limits.gate.gather_ops = pick({1, 250});
-  // What is gathered must fit into the journal, also with one more.
-  limits.gate.command_bytes = journal_limits_.in_flight_bytes / 2;
   limits.gate.unknown_after = std::chrono::milliseconds(pick({20, 10'000}));
   node.ops = operations::Operations::start(
       {*node.journal, node.ledger->real, &store_, *node.timers, *node.reads, nullptr, random_.next()}, limits);
