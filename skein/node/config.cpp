@@ -1,11 +1,11 @@
 #include "skein/node/config.hpp"
 
 #include <fmt/format.h>
-#include <map>
 
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <optional>
 #include <set>
 #include <sstream>
