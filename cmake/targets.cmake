@@ -45,7 +45,8 @@ target_link_libraries(skein-sim-objects PUBLIC skein)
 skein_share_precompiled(skein-sim-objects)
 
 # The simulator has its own build of what bugs are planted in; it comes before the library's, which has none.
-skein_sources(planted_sources skein/journal/*.cpp skein/ledger/*.cpp)
+skein_sources(planted_sources skein/journal/*.cpp skein/ledger/*.cpp skein/dispatch/dispatcher*.cpp
+              skein/archive/archiver.cpp skein/operations/gate.cpp skein/operations/operations_tasks.cpp)
 file(GLOB mutant_sources CONFIGURE_DEPENDS sim/*mutants.cpp)
 add_executable(skein-sim sim/main.cpp ${mutant_sources} ${planted_sources})
 target_compile_definitions(skein-sim PRIVATE SKEIN_PLANTED_BUGS)

@@ -133,11 +133,18 @@ class Model {
     }
     if (tasks_.contains(op.new_task)) return {Verdict::duplicate_id, tasks_.at(op.new_task).state, 0, {}};
     if (swarm_ == SwarmState::draining || swarm_ == SwarmState::stopped) return {Verdict::swarm_closed, {}, 0, {}};
+    const auto name = "retry of " + op.old_task.text();
+    for (const auto& key : keys_) {
+      if (key.key != name) continue;
+      return {Verdict::existing, key.ended ? *key.ended : tasks_.at(key.task).state, 0, key.task};
+    }
     if (open_count() >= k_open_max) return {Verdict::queue_full, {}, k_open_max, {}};
     Known task;
     task.attempts_max = old->second.attempts_max;
     old->second.retried_as = op.new_task;
     tasks_[op.new_task] = task;
+    if (keys_.size() == k_keys_max) keys_.erase(keys_.begin());
+    keys_.push_back({name, op.new_task, std::nullopt});
     return {Verdict::ok, State::queued, 0, {}};
   }
 

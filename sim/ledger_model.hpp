@@ -23,4 +23,10 @@ struct LedgerStep {
 // What was violated, and at which step; nothing when the ledger did as the model says.
 [[nodiscard]] std::optional<std::string> run_ledger_steps(std::span<const LedgerStep> steps);
 
+// Tasks are submitted and assigned as `bytes` say, then all agents answer, in an order that `order` picks, some with
+// the fence before, some twice, with cancels and requeues in between. The history is replayed on a ledger of its own
+// that is restored from a snapshot at the `moment`, and on one that is not. What differs; nothing when nothing does.
+[[nodiscard]] std::optional<std::string> replay_from_snapshot(std::span<const std::uint8_t> bytes, std::uint64_t order,
+                                                              std::uint64_t moment);
+
 }  // namespace skein::sim

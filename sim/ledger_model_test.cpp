@@ -26,5 +26,14 @@ TEST(LedgerModel, any_sequence_of_commands_and_answers_in_any_order) {
   }));
 }
 
+// A history of commands, and the answers of agents in any order, taken up again from the snapshot of any moment: the
+// rest of it must be answered alike and lead to the same digest as without one.
+TEST(LedgerModel, replay_from_any_snapshot_gives_the_same_digest) {
+  EXPECT_TRUE(rc::check([](const std::vector<std::uint8_t>& bytes, std::uint64_t order, std::uint64_t moment) {
+    const auto wrong = replay_from_snapshot(bytes, order, moment);
+    if (wrong) RC_FAIL(*wrong);
+  }));
+}
+
 }  // namespace
 }  // namespace skein::sim

@@ -1,92 +1,89 @@
-// skein-sim ledger-mutants: the model of the ledger against bugs planted in the ledger. As for the journal's (see
-// mutants.cpp), only skein-sim has them: it is linked with its own build of the ledger's sources. One thread.
-#include <fmt/format.h>
-
-#include <array>
-#include <cstdio>
+// Bugs planted in the ledger, the dispatcher, the archiver and the operations, and the stories that must find them:
+// those of the whole stack, and steps against the ledger's model where a rule of the ledger alone is broken. See
+// mutants.hpp.
 #include <optional>
-#include <string>
 
 #include "sim/ledger_model.hpp"
-#include "sim/simulation.hpp"
+#include "sim/mutants.hpp"
+#include "sim/stack_world.hpp"
+#include "skein/archive/planted.hpp"
+#include "skein/dispatch/planted.hpp"
 #include "skein/ledger/planted.hpp"
+#include "skein/operations/planted.hpp"
 
-namespace skein::inline v0::ledger {
+namespace skein::sim {
 namespace {
 
+// The one that is planted, in whichever layer.
+template <class Bug>
 std::optional<Bug>& the_planted() {
   static std::optional<Bug> bug;
   return bug;
 }
 
 }  // namespace
+}  // namespace skein::sim
 
-bool planted(Bug bug) noexcept { return the_planted() == bug; }
+namespace skein::inline v0 {
 
-}  // namespace skein::inline v0::ledger
+bool ledger::planted(Bug bug) noexcept { return sim::the_planted<Bug>() == bug; }
+bool dispatch::planted(Bug bug) noexcept { return sim::the_planted<Bug>() == bug; }
+bool archive::planted(Bug bug) noexcept { return sim::the_planted<Bug>() == bug; }
+bool operations::planted(Bug bug) noexcept { return sim::the_planted<Bug>() == bug; }
+
+}  // namespace skein::inline v0
 
 namespace skein::sim {
 namespace {
 
-using ledger::Bug;
-
-// Each falls within some seeds; one that needs this many hides.
-constexpr std::uint64_t k_seeds_max = 1000;
+constexpr std::uint64_t k_stories_max = 200;
+constexpr std::uint64_t k_walks_max = 1000;
 constexpr std::size_t k_steps = 400;
 
-struct Mutant {
-  Bug bug;
-  const char* what;
-};
-
-constexpr std::array k_mutants = {
-    Mutant{Bug::stale_fence_accepted, "an outcome with a stale fence is accepted"},
-    Mutant{Bug::completion_applied_twice, "a completion is applied twice"},
-    Mutant{Bug::apply_counts_outside_state, "apply reads what is not in the state"},
-    Mutant{Bug::requeue_loses_attempts, "a requeue after a crash costs no attempt"},
-    Mutant{Bug::key_forgotten_at_snapshot, "idempotency keys are left out of snapshots"},
-    Mutant{Bug::cancel_reopens_finished, "a cancel opens a finished task again"},
-    Mutant{Bug::queue_limit_off_by_one, "a swarm takes one task more than its limit"},
-};
-
-std::optional<std::uint64_t> seed_that_catches(std::optional<Bug> bug, std::uint64_t seeds, std::string& violation) {
-  ledger::the_planted() = bug;
-  std::optional<std::uint64_t> caught;
-  for (std::uint64_t seed = 1; seed <= seeds && !caught; ++seed) {
-    const auto wrong = run_ledger_steps(ledger_steps(seed, k_steps));
-    if (!wrong) continue;
-    violation = *wrong;
-    caught = seed;
-  }
-  ledger::the_planted().reset();
-  return caught;
+template <class Bug>
+PlantedBug in_the_stack(Bug bug, const char* what) {
+  return {what, k_stories_max,
+          [bug](bool is_planted) { the_planted<Bug>() = is_planted ? std::optional(bug) : std::nullopt; },
+          [](std::uint64_t seed) { return tell_stack_story(seed, false).violation; }};
 }
 
-int run_mutants(std::span<const std::string> args) {
-  if (!args.empty()) {
-    fmt::print(stderr, "skein-sim: 'ledger-mutants' takes no arguments\nusage: skein-sim ledger-mutants\n");
-    return k_bad_usage;
-  }
-  std::string violation;
-  if (const auto seed = seed_that_catches(std::nullopt, 100, violation)) {
-    fmt::print("seed {} with nothing planted: {}\n", *seed, violation);
-    return k_violated;
-  }
-  std::size_t caught = 0;
-  for (const Mutant& mutant : k_mutants) {
-    if (const auto seed = seed_that_catches(mutant.bug, k_seeds_max, violation)) {
-      ++caught;
-      fmt::print("caught by seed {:>4}: {}\n                     {}\n", *seed, mutant.what, violation);
-    } else {
-      fmt::print("NOT CAUGHT by {} seeds: {}\n", k_seeds_max, mutant.what);
-    }
-    std::fflush(stdout);
-  }
-  fmt::print("{} of {} caught\n", caught, k_mutants.size());
-  return caught == k_mutants.size() ? k_nothing_violated : k_violated;
+// The same bug once more, found by the ledger's model alone.
+PlantedBug in_the_model(ledger::Bug bug, const char* what) {
+  auto mutant = in_the_stack(bug, what);
+  mutant.seeds_max = k_walks_max;
+  mutant.violation = [](std::uint64_t seed) { return run_ledger_steps(ledger_steps(seed, k_steps)); };
+  return mutant;
 }
 
-const Registrar k_registered{{.name = "ledger-mutants", .usage = "ledger-mutants", .run = run_mutants}};
+const bool k_registered = [] {
+  using enum ledger::Bug;
+  auto& all = all_mutants();
+  constexpr std::pair<ledger::Bug, const char*> k_ledger[] = {
+      {stale_fence_accepted, "an outcome with a stale fence is accepted"},
+      {completion_applied_twice, "a completion is applied twice"},
+      {apply_counts_outside_state, "apply reads what is not in the state"},
+      {requeue_loses_attempts, "a requeue after a crash costs no attempt"},
+      {key_forgotten_at_snapshot, "idempotency keys are left out of snapshots"},
+      {cancel_reopens_finished, "a cancel opens a finished task again"},
+      {queue_limit_off_by_one, "a swarm takes one task more than its limit"},
+  };
+  for (const auto& [bug, what] : k_ledger) {
+    all.push_back(in_the_stack(bug, what));
+    all.push_back(in_the_model(bug, what));
+  }
+  all.push_back(in_the_stack(dispatch::Bug::drop_on_agent_crash, "tasks of a crashed agent are dropped"));
+  all.push_back(in_the_stack(dispatch::Bug::acknowledged_before_commit, "an outcome is settled before it is decided"));
+  all.push_back(in_the_stack(dispatch::Bug::lease_not_renewed, "heartbeats renew no lease"));
+  all.push_back(
+      in_the_stack(dispatch::Bug::assign_without_waiting, "a task is handed out before its assign is applied"));
+  all.push_back(in_the_stack(dispatch::Bug::requeue_twice, "a failed attempt is requeued once more"));
+  all.push_back(
+      in_the_stack(archive::Bug::archived_before_insert, "a task leaves the ledger although its insert failed"));
+  all.push_back(
+      in_the_stack(operations::Bug::acknowledged_before_commit, "a submit is acknowledged before it is applied"));
+  all.push_back(in_the_stack(operations::Bug::doubt_forgotten, "a submit in doubt is answered as refused"));
+  return true;
+}();
 
 }  // namespace
 }  // namespace skein::sim

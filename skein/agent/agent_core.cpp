@@ -80,12 +80,13 @@ void AgentCore::take(dispatch::Orders& orders, Instant now) {
       if (std::none_of(orders.run.begin(), orders.run.end(), is_it)) stop_task({ref, StopReason::stale}, now);
     }
   }
+  // First, so that what is ordered and stopped in one message does not run.
+  for (auto& order : orders.run) take_order(order);
   for (const TaskRef ref : orders.settled) settle(ref);
   for (const auto& stop : orders.stop) stop_task(stop, now);
   for (const TaskRef ref : orders.ask_again) {
     if (const Held* held = find(ref)) say_again(*held);
   }
-  for (auto& order : orders.run) take_order(order);
 }
 
 void AgentCore::take_order(dispatch::Order& order) {

@@ -127,6 +127,29 @@ TEST_F(Core, a_waiting_task_that_is_stopped_is_handed_back_at_once_and_never_beg
   EXPECT_EQ(core_.begin(now_)->ref, ref(2));
 }
 
+TEST_F(Core, a_task_ordered_and_stopped_in_one_message_is_handed_back_and_never_begun) {
+  Orders orders;
+  orders.run.push_back(order(1));
+  orders.stop.push_back({ref(1), StopReason::yield});
+  core_.take(orders, now_);
+  EXPECT_EQ(core_.take_report().handed_back, std::vector{ref(1)});
+  EXPECT_EQ(core_.begin(now_), nullptr);
+  EXPECT_TRUE(core_.held().empty());
+}
+
+TEST_F(Core, an_outcome_settled_by_orders_that_still_name_its_task_is_not_run_again) {
+  give({1});
+  core_.begin(now_);
+  EXPECT_TRUE(core_.complete(ref(1), nullptr, now_));
+  Orders orders;
+  orders.full = true;
+  orders.run.push_back(order(1));
+  orders.settled.push_back(ref(1));
+  core_.take(orders, now_);
+  EXPECT_EQ(core_.begin(now_), nullptr);
+  EXPECT_TRUE(core_.held().empty());
+}
+
 TEST_F(Core, a_running_task_that_is_stopped_keeps_its_place_until_the_executor_answers) {
   give({1, 2});
   core_.begin(now_);

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "skein/archive/planted.hpp"
+
 namespace skein::inline v0::archive {
 
 // One round: read (journal's thread), insert (job), append, answered (journal's thread), next round. `busy_` is set
@@ -102,7 +104,9 @@ class Archiver::Loop final : public ledger::ChangeSink, public std::enable_share
   }
 
   void insert(const Batch& batch) {
-    if (const auto ok = store_.insert(batch); !ok) return failed(ok.error().describe());
+    const auto ok = store_.insert(batch);
+    if (!ok && !planted(Bug::archived_before_insert)) return failed(ok.error().describe());
+    if (const auto linked = link_retried(batch); !linked) return failed(linked.error().describe());
     const auto up_to = batch.back()->finish_number;
     // Finish numbers are never used twice, so this can be said once and for all.
     journal::Batch entry;
@@ -147,7 +151,22 @@ class Archiver::Loop final : public ledger::ChangeSink, public std::enable_share
     if (!posted) busy_ = false;
   }
 
-  // The record may be in the archive already, without the link. Should this be lost, the new task still names the old.
+  // Before a task that stands in for another leaves the ledger the other names it, whatever became of relink().
+  ArchiveResult<void> link_retried(const Batch& batch) {
+    for (const auto& each : batch) {
+      const auto old_task = each->task.more().retry_of;
+      if (old_task.none()) continue;
+      const auto found = store_.find(old_task);
+      if (!found) return std::unexpected(found.error());
+      if (!*found || !(*found)->retried_as.none()) continue;
+      if (const auto linked = store_.link_retry(old_task, each->task.id); !linked) {
+        return std::unexpected(linked.error());
+      }
+    }
+    return {};
+  }
+
+  // The record may be in the archive already, without the link. Should this be lost, link_retried() makes up for it.
   void relink(const ledger::TaskRetried& retried) {
     jobs_.post([self = self(), retried] {
       if (const auto ok = self->store_.link_retry(retried.old_task, retried.new_task); !ok) {

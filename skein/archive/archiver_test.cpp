@@ -135,6 +135,20 @@ TEST_F(Archivers, notes_a_retry_of_a_task_it_has_just_taken) {
   EXPECT_EQ((*store_.find(old_task))->retried_as, TestWorld::id(2));
 }
 
+TEST_F(Archivers, makes_up_for_a_lost_link_when_the_task_that_stands_in_is_archived) {
+  start();
+  const auto old_task = world_.submit(1);
+  world_.fail(old_task, "broken");
+  ASSERT_FALSE(world_.apply_one(ledger::Retry{old_task, TestWorld::id(2), 5000}).refused());
+  advance(1s);
+  // As a power cut before the link was written leaves it.
+  ASSERT_TRUE(store_.link_retry(old_task, ledger::TaskId{}));
+  ASSERT_FALSE(world_.apply_one(ledger::Cancel{TestWorld::id(2), 5001, ""}).refused());
+  advance(1s);
+  ASSERT_TRUE(*store_.find(TestWorld::id(2)));
+  EXPECT_EQ((*store_.find(old_task))->retried_as, TestWorld::id(2));
+}
+
 TEST_F(Archivers, removes_old_tasks_from_time_to_time) {
   ArchiverLimits limits;
   limits.retention = {std::chrono::hours(0), 2};

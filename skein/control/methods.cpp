@@ -144,7 +144,7 @@ void processes(NodeHooks& hooks, JsonReader& in, const Responder& respond) {
   const std::size_t limit = in.count("limit", 100, 100'000);
   if (is_bad(in, respond)) return;
   auto all = hooks.processes();
-  const auto by = [&](auto key) { std::ranges::stable_sort(all, std::greater<>(), key); };
+  const auto by = [&](auto key) { std::ranges::sort(all, std::greater<>(), key); };
   if (sort == "mailbox") {
     by(&ProcessInfo::mailbox);
   } else if (sort == "time") {

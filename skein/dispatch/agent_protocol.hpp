@@ -8,7 +8,7 @@
 //    that should run there: what the agent holds besides is to be stopped and forgotten.
 // 3. An agent keeps an outcome until it is settled and says it again in AgentReady's or a heartbeat's `held`; the
 //    dispatcher asks for it by `ask_again`.
-// 4. One message carries many tasks in either direction.
+// 4. One message carries many tasks in either direction. In Orders `run` comes first: what is stopped as well stops.
 #pragma once
 
 #include <cstdint>

@@ -118,8 +118,10 @@ void DispatcherCore::join(SlotNumber slot, AgentReady& ready, const Moment& mome
     }
     agent.handle = *joined;
     for (const SlotNumber index : agent.runs) {
+      // An outcome under way takes no place.
+      if (runs_[index].is_reported) continue;
       auto ticket = router_.adopted(*agent.handle, moment.now);
-      if (ticket && !runs_[index].is_reported) runs_[index].ticket = std::move(*ticket);
+      if (ticket) runs_[index].ticket = std::move(*ticket);
     }
     event(DispatchEvent::Kind::agent_joined, agent.id);
   }

@@ -78,6 +78,25 @@ TEST(DispatcherCoreRestart, a_run_whose_agent_never_comes_back_gets_a_full_lease
   EXPECT_EQ(world.task(1).attempts, 0U) << "a node's crash costs none";
 }
 
+TEST(DispatcherCoreRestart, an_agent_back_before_its_last_outcome_is_decided_has_all_its_places) {
+  CoreWorld world;
+  world.begin();
+  world.join(1);
+  world.submit(1);
+  world.settle();
+  world.is_held = true;
+  world.complete(1, world.ref(1));
+  world.step();
+  world.crash(1);
+  world.join(1);
+  world.is_held = false;
+  world.settle();
+  ASSERT_EQ(world.state(1), State::completed);
+  world.submit(2);
+  world.settle();
+  EXPECT_EQ(world.where(2), "agent1");
+}
+
 TEST(DispatcherCoreRestart, an_assign_applied_after_the_old_dispatcher_fell_is_found_in_the_state) {
   CoreWorld world;
   world.begin();

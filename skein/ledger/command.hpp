@@ -96,7 +96,7 @@ struct Cancel {
   WallMs at = 0;
   std::string reason;
 };
-// Makes a new task with the spec of a failed or cancelled one; no key, no dependencies, no deadline.
+// Makes a new task with the spec of a failed or cancelled one; retry_key() is its key, no dependencies, no deadline.
 struct Retry {
   TaskId old_task;
   TaskId new_task;

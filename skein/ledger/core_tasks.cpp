@@ -3,6 +3,7 @@
 
 #include "skein/ledger/core.hpp"
 #include "skein/ledger/planted.hpp"
+#include "skein/ledger/retry_key.hpp"
 
 namespace skein::inline v0::ledger {
 namespace {
@@ -347,11 +348,17 @@ OpResult Core::on(const Retry& op) {
   const auto swarm = swarm_slot(old->task.shape->swarm);
   if (!swarm) return refuse(Verdict::no_such_swarm);
   if (!swarms_[*swarm].info->takes_tasks()) return refuse(Verdict::swarm_closed);
+  // The link goes with the old task to the archive, which may get it late; the key stays here.
+  std::string key = retry_key(op.old_task);
+  if (const auto before = find_key(old->task.shape->swarm, key)) {
+    return {Verdict::existing, before->second, 0, before->first};
+  }
   Task task;
   task.id = op.new_task;
   task.shape = old->task.shape;
   task.params = old->task.params;
   Extras extras;
+  extras.key = key;
   extras.trace = old->task.more().trace;
   extras.retry_of = op.old_task;
   task.extras = std::make_shared<const Extras>(std::move(extras));
@@ -360,6 +367,7 @@ OpResult Core::on(const Retry& op) {
   task.priority = old->task.priority;
   const auto answer = accept(std::move(task), *swarm, op.at, TaskQueued::Why::retried);
   if (answer.refused()) return answer;
+  remember_key(old->task.shape->swarm, key, op.new_task, op.at);
   auto linked = std::make_shared<FinishedTask>(*old);
   linked->retried_as = op.new_task;
   finished_.writable(number) = std::move(linked);

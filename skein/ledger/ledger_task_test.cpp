@@ -1,6 +1,7 @@
 // What operations on tasks do, rule by rule.
 #include <gmock/gmock.h>
 
+#include "skein/ledger/retry_key.hpp"
 #include "skein/ledger/test_ledger.hpp"
 
 namespace skein::ledger {
@@ -367,11 +368,32 @@ TEST_F(LedgerTask, a_retry_is_a_new_task_linked_both_ways) {
   EXPECT_EQ(told<TaskRetried>()[0].new_task, task_id(2));
   EXPECT_EQ(task(2).more().retry_of, task_id(1));
   EXPECT_EQ(task(2).more().trace, "t");
-  EXPECT_EQ(task(2).more().key, "");
+  EXPECT_EQ(task(2).more().key, retry_key(task_id(1)));
   EXPECT_EQ(task(2).deadline_at, 0U);
   EXPECT_EQ(finished(1)->retried_as, task_id(2));
   EXPECT_EQ(run(Retry{task_id(1), task_id(3), 6}), (OpResult{Verdict::existing, State::queued, 0, task_id(2)}));
   EXPECT_EQ(verdict(Retry{task_id(7), task_id(8), 6}), Verdict::no_such_task);
+}
+
+TEST_F(LedgerTask, a_retry_is_known_by_its_key_when_the_old_task_is_archived) {
+  EXPECT_EQ(verdict(submit(1)), Verdict::ok);
+  EXPECT_EQ(verdict(Cancel{task_id(1), 5, ""}), Verdict::ok);
+  EXPECT_EQ(verdict(Retry{task_id(1), task_id(2), 6}), Verdict::ok);
+  EXPECT_EQ(run(Archived{1}).number, 1U);
+  EXPECT_EQ(verdict(Retry{task_id(1), task_id(3), 7}), Verdict::no_such_task);
+  auto again = submit(3);
+  again.spec.extras.retry_of = task_id(1);
+  again.spec.extras.key = retry_key(task_id(1));
+  EXPECT_EQ(run(again), (OpResult{Verdict::existing, State::queued, 0, task_id(2)}));
+}
+
+TEST_F(LedgerTask, a_key_that_was_taken_stands_for_the_retry) {
+  auto first = submit(2);
+  first.spec.extras.key = retry_key(task_id(1));
+  EXPECT_EQ(verdict(first), Verdict::ok);
+  EXPECT_EQ(verdict(submit(1)), Verdict::ok);
+  EXPECT_EQ(verdict(Cancel{task_id(1), 5, ""}), Verdict::ok);
+  EXPECT_EQ(run(Retry{task_id(1), task_id(3), 6}), (OpResult{Verdict::existing, State::queued, 0, task_id(2)}));
 }
 
 TEST_F(LedgerTask, what_is_completed_is_not_retried) {

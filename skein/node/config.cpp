@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <optional>
 #include <set>
 #include <sstream>
@@ -108,12 +109,13 @@ class Reader {
 
   void document(const toml::table& table);
   [[nodiscard]] std::vector<ConfigFault> take_faults() {
-    std::ranges::stable_sort(faults_, {}, &ConfigFault::line);
-    return std::move(faults_);
+    std::vector<ConfigFault> sorted;
+    for (auto& [line, fault] : faults_) sorted.push_back(std::move(fault));
+    return sorted;
   }
 
  private:
-  void fault(std::uint32_t line, std::string message) { faults_.push_back({line, std::move(message)}); }
+  void fault(std::uint32_t line, std::string message) { faults_.emplace(line, ConfigFault{line, std::move(message)}); }
   void fault(const toml::node& at, std::string message) { fault(at.source().begin.line, std::move(message)); }
 
   const toml::table* table_of(const toml::node& node, std::string_view title) {
@@ -163,7 +165,7 @@ class Reader {
   void name_fits(const toml::node& at, std::string_view what, std::string_view name);
 
   Config& config_;
-  std::vector<ConfigFault> faults_;
+  std::multimap<std::uint32_t, ConfigFault> faults_;  // by line, and then as they were found
 };
 
 void Reader::name_fits(const toml::node& at, std::string_view what, std::string_view name) {

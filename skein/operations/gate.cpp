@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "skein/operations/planted.hpp"
+
 namespace skein::inline v0::operations {
 namespace {
 
@@ -91,8 +93,13 @@ void Gate::send(const FlightPtr& flight) {
 }
 
 void Gate::answered(const FlightPtr& flight, journal::Answer answer) {
-  if (answer.outcome == Outcome::unknown) return send_again(flight, answer);
+  if (answer.outcome == Outcome::unknown) {
+    flight->is_in_doubt = !planted(Bug::doubt_forgotten);
+    return send_again(flight, answer);
+  }
   if (answer.outcome != Outcome::applied) {
+    if (flight->is_in_doubt && answer.outcome != Outcome::stopped) return send_again(flight, answer);
+    if (flight->is_in_doubt) answer.outcome = Outcome::unknown;
     fail_all(*flight, error_of(answer.outcome, answer.why, answer.leader));
     return landed();
   }
@@ -100,6 +107,7 @@ void Gate::answered(const FlightPtr& flight, journal::Answer answer) {
   if (applied.repeated && !applied.result_kept) {
     // It was applied, and what the ledger said is forgotten: ask again as if it were new, its ids make it harmless.
     repeated_.fetch_add(1, std::memory_order_relaxed);
+    flight->is_in_doubt = true;
     {
       const std::lock_guard lock(mutex_);
       flight->id = {space_, next_command_++};

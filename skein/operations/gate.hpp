@@ -9,6 +9,8 @@
 // 2. What is queued and under way is bounded in count and bytes; beyond it append() answers `overloaded`.
 // 3. When the journal does not know (`unknown`), the same command is appended again until it does, or until the
 //    deadline. Operations must be such that a repeated one does no harm: theirs are, by their ids.
+// 4. Once in doubt, only an answer ends the doubt: when the journal turns the repeated command away, that says nothing
+//    of the one before, and the callers get `unknown`.
 #pragma once
 
 #include <atomic>
@@ -73,6 +75,7 @@ class Gate : public std::enable_shared_from_this<Gate> {
     journal::CommandId id;
     Instant give_up_at{};
     Duration again{};
+    bool is_in_doubt = false;  // an append of it may have been applied
   };
   using FlightPtr = std::shared_ptr<Flight>;
 

@@ -194,6 +194,24 @@ TEST_F(Gates, passes_on_what_the_journal_says) {
   EXPECT_THAT(last_error_.describe(), HasSubstr("the leader is node-2: ask that node"));
 }
 
+// What the journal says to the second append tells nothing of the first, which may be in the log.
+TEST_F(Gates, stays_in_doubt_when_the_repeated_command_is_turned_away) {
+  start();
+  submit(1);
+  journal_.apply_and_lose_the_answer();
+  jobs_.advance(1s);
+  journal_.refuse(Outcome::overloaded);
+  EXPECT_TRUE(answers_.empty()) << "answered although it may be applied";
+  jobs_.advance(1s);
+  journal_.apply();
+  EXPECT_THAT(answers_, ElementsAre("1 ok"));
+  submit(2);
+  journal_.apply_and_lose_the_answer();
+  jobs_.advance(1s);
+  journal_.refuse(Outcome::stopped);
+  EXPECT_THAT(answers_, ElementsAre("1 ok", "2 unknown"));
+}
+
 TEST_F(Gates, appends_the_same_command_again_until_the_journal_knows) {
   start();
   submit(1);

@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "skein/ledger/retry_key.hpp"
 #include "skein/operations/json_check.hpp"
 #include "skein/operations/operations.hpp"
 #include "skein/operations/operations_calls.hpp"
+#include "skein/operations/planted.hpp"
 
 namespace skein::inline v0::operations {
 namespace {
@@ -98,6 +100,10 @@ void Operations::submit(SubmitRequest request, Reply<SubmitAnswer> reply) {
   auto& submit_op = std::get<ledger::Submit>(op);
   if (!submit_op.spec.extras.dependencies.empty()) {
     return submit(std::make_shared<ledger::Submit>(std::move(submit_op)), std::move(reply));
+  }
+  if (planted(Bug::acknowledged_before_commit)) {
+    submits_->append(op, [](const auto&) {});
+    return reply(SubmitAnswer{id, State::queued, false});
   }
   submits_->append(
       op, [self = shared_from_this(), id, reply = std::move(reply)](const Result<OpResult>& result) mutable {
@@ -243,7 +249,8 @@ void Operations::task_retry(TaskId id, Reply<RetryAnswer> reply) {
   });
 }
 
-// The ledger has forgotten the old task, so this is a submit; a key of its own makes it happen once.
+// The ledger has forgotten the old task, so this is a submit; the key that the ledger gives to retries makes it happen
+// once.
 void Operations::retry_archived(const ledger::FinishedTask& old_task, Reply<RetryAnswer> reply) {
   const auto& task = old_task.task;
   if (task.state == State::completed) {
@@ -260,7 +267,7 @@ void Operations::retry_archived(const ledger::FinishedTask& old_task, Reply<Retr
   spec.timeout_ms = task.timeout_ms;
   spec.extras.trace = task.more().trace;
   spec.extras.retry_of = task.id;
-  spec.extras.key = "retry of " + task.id.text();
+  spec.extras.key = ledger::retry_key(task.id);
   const WallMs now = parts_.timers.wall_now();
   const TaskId fresh = ids_.next(now);
   submits_->append(

@@ -226,6 +226,20 @@ TEST_F(TaskOperations, retries_an_archived_task_as_well) {
   EXPECT_EQ(retry(TestWorld::id(99)).code(), "task_not_found");
 }
 
+TEST_F(TaskOperations, retries_once_also_when_the_link_did_not_reach_the_archive) {
+  start_archiver();
+  const auto task = submitted("[1]");
+  world_.fail(task, "broken");
+  const auto fresh = retry(task).value();
+  archive_all();
+  // As a power cut before the link was written leaves it.
+  ASSERT_TRUE(store_.link_retry(task, TaskId{}));
+  ASSERT_TRUE((*store_.find(task))->retried_as.none());
+  const auto again = retry(task).value();
+  EXPECT_EQ(again.id, fresh.id);
+  EXPECT_TRUE(again.existing);
+}
+
 TEST_F(TaskOperations, does_not_retry_what_is_completed) {
   start_archiver();
   const auto task = submitted();

@@ -107,12 +107,12 @@ class Children {
   // Blocks double in size: few children take little memory, many take few blocks.
   [[nodiscard]] Child& slot(Index index) const {
     const std::uint32_t place = index + k_first_block;
-    const int block = std::bit_width(place) - k_first_width;
+    const int block = static_cast<int>(std::bit_width(place)) - k_first_width;
     return blocks_[static_cast<std::size_t>(block)][place - (k_first_block << block)];
   }
 
   static constexpr std::uint32_t k_first_block = 4;
-  static constexpr int k_first_width = std::bit_width(k_first_block);
+  static constexpr int k_first_width = static_cast<int>(std::bit_width(k_first_block));
 
   bool pool_;
   std::vector<std::unique_ptr<Child[]>> blocks_;

@@ -1,0 +1,80 @@
+// Bugs planted in the journal, and the stories that must find them; see mutants.hpp.
+#include <array>
+#include <optional>
+
+#include "sim/log_world.hpp"
+#include "sim/mutants.hpp"
+#include "skein/journal/planted.hpp"
+
+namespace skein::inline v0::journal {
+namespace {
+
+std::optional<Bug>& the_planted() {
+  static std::optional<Bug> bug;
+  return bug;
+}
+
+}  // namespace
+
+bool planted(Bug bug) noexcept { return the_planted() == bug; }
+
+}  // namespace skein::inline v0::journal
+
+namespace skein::sim {
+namespace {
+
+using journal::Bug;
+
+// Each falls within some hundred seeds; one that needs this many hides.
+constexpr std::uint64_t k_seeds_max = 5000;
+
+struct Mutant {
+  Bug bug;
+  const char* what;
+};
+
+constexpr std::array k_mutants = {
+    Mutant{Bug::reply_before_sync, "a client is answered before the sync"},
+    Mutant{Bug::apply_before_commit, "an entry is applied before it is durable"},
+    Mutant{Bug::sync_error_ignored, "a failed sync is ignored"},
+    Mutant{Bug::folder_not_synced, "folders are not synced"},
+    Mutant{Bug::crc_without_place, "the checksum leaves out segment and position"},
+    Mutant{Bug::tail_cut_at_mark, "a tail is cut although a whole batch follows"},
+    Mutant{Bug::torn_batch_half_applied, "a batch counts although its checksum is wrong"},
+    Mutant{Bug::idle_mark_before_sync, "the mark is written together with what it vouches for"},
+    Mutant{Bug::tail_not_copied, "a doubtful tail is used as it is"},
+    Mutant{Bug::snapshot_off_by_one, "a snapshot claims one position too many"},
+    Mutant{Bug::trim_past_snapshot, "the log is trimmed past the snapshot"},
+    Mutant{Bug::id_applied_twice, "a command id is applied again"},
+    Mutant{Bug::copied_tail_not_synced, "a copied tail is not synced"},
+    Mutant{Bug::crc_without_segment, "a recycled segment's old batches pass"},
+    Mutant{Bug::mark_ahead_of_sync, "a batch vouches for itself"},
+    Mutant{Bug::header_not_synced, "a segment gets its name before its header is safe"},
+    Mutant{Bug::short_segment_accepted, "a segment may be shorter than it was made"},
+    Mutant{Bug::snapshot_not_synced, "a snapshot is renamed before it is synced"},
+    Mutant{Bug::hard_state_not_synced, "the hard state is renamed before it is synced"},
+    Mutant{Bug::decided_not_checked, "nobody asks whether the log holds what was decided"},
+    Mutant{Bug::configured_ids_win, "the configured id limits win over the folder's"},
+    Mutant{Bug::found_names_not_synced, "names found at a start are not synced before they are built on"},
+    Mutant{Bug::next_not_checked, "nobody asks whether the segment is there that the log goes on in"},
+    Mutant{Bug::next_written_early, "a segment is said to go on in one that is not safe yet"},
+    Mutant{Bug::side_failure_ignored, "a disk failure of work beside the log is ignored"},
+    Mutant{Bug::batches_share_sectors, "several batches share a sector"},
+    Mutant{Bug::folder_room_ignored, "a folder that can't be synced for want of room is taken as harmless"},
+    Mutant{Bug::found_marks_not_synced, "marks found at a start are taken as safe"},
+    Mutant{Bug::folder_failure_not_shared, "who syncs a folder does not hear that another's sync of it failed"},
+    Mutant{Bug::doubt_answered_as_refusal, "what may be in the log is answered as not done"},
+};
+
+const bool k_registered = [] {
+  for (const auto& [bug, what] : k_mutants) {
+    all_mutants().push_back(
+        {what, k_seeds_max,
+         [bug = bug](bool is_planted) { journal::the_planted() = is_planted ? std::optional(bug) : std::nullopt; },
+         [](std::uint64_t seed) { return tell_log_story(seed, false).violation; }});
+  }
+  return true;
+}();
+
+}  // namespace
+}  // namespace skein::sim
