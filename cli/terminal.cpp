@@ -61,6 +61,7 @@ Colour colour_of(std::string_view state) {
 
 std::string Table::text() const {
   std::vector<std::size_t> widths;
+  widths.reserve(head_.size());
   for (const std::string& each : head_) widths.push_back(width_of(each));
   for (const auto& row : rows_) {
     for (std::size_t i = 0; i < row.size() && i < widths.size(); ++i) widths[i] = std::max(widths[i], width_of(row[i]));

@@ -27,8 +27,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr const char* k_usage = "agent-chaos [--kills N] [--agents N] [--seed S]";
 constexpr std::uint64_t k_open_max = 512;
-constexpr auto k_end_limit = 180s;  // for all that was accepted, once nobody is killed any more
-constexpr auto k_gone_limit = 5s;
+constexpr auto k_end_limit = 180s;            // for all that was accepted, once nobody is killed any more
 constexpr std::uint64_t k_pause_max_ms = 40;  // between two kills
 
 struct Options {
@@ -222,10 +221,10 @@ int run(std::span<const std::string> args) {
   launcher::Launcher::fork_early();
   const auto begin = Clock::now();
   std::vector<std::string> wrong;
-  std::string mark_left;
   {
-    ChaosHost host(options->agents / 2);
-    if (!host.wait_for_agents(options->agents / 2 * 2, 60s)) wrong.emplace_back("the agents did not come up");
+    const std::uint32_t per_swarm = options->agents / 2;
+    ChaosHost host(per_swarm);
+    if (!host.wait_for_agents(std::size_t{per_swarm} * 2, 60s)) wrong.emplace_back("the agents did not come up");
     Submitter submitter(host);
     Killer killer(host, options->seed);
     killer.run(options->kills);

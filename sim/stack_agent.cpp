@@ -42,6 +42,7 @@ bool StackAgent::bad(double chance) { return !world_->is_healed() && random_.cha
 
 std::vector<TaskRef> StackAgent::refs() const {
   std::vector<TaskRef> refs;
+  refs.reserve(held_.size());
   for (const auto& [ref, held] : held_) refs.push_back(ref);
   return refs;
 }

@@ -43,7 +43,7 @@ void StackClient::lost_node() {
 template <class T, class Fn>
 operations::Reply<T> StackClient::reply(Fn fn) {
   ++under_way_;
-  return operations::Reply<T>([this, life = world_.life(), fn](Result<T> answer) mutable {
+  return operations::Reply<T>([this, life = world_.life(), fn = std::move(fn)](Result<T> answer) mutable {
     if (life != world_.life() || world_.is_dying()) return;
     --under_way_;
     fn(std::move(answer));

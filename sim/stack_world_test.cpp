@@ -13,7 +13,7 @@ TEST(StackWorld, some_stories_pass) {
 }
 
 TEST(StackWorld, the_same_seed_tells_the_same_story) {
-  for (const std::uint64_t seed : {3, 8}) {
+  for (const std::uint64_t seed : {std::uint64_t{3}, std::uint64_t{8}}) {
     const auto once = tell_stack_story(seed, true);
     const auto again = tell_stack_story(seed, true);
     EXPECT_GT(once.trace.size(), 50U);

@@ -393,9 +393,10 @@ OpResult Core::on(const Age& op) {
     if (found.refusal) continue;
     const Task& known = tasks_[found.slot];
     if (known.state != State::queued || known.effective_priority == priority) continue;
-    tasks_.writable(found.slot).effective_priority = priority;
+    Task& task = tasks_.writable(found.slot);  // a copy, if a snapshot holds the chunk: `known` may be gone
+    task.effective_priority = priority;
     ++changed;
-    if (listening_) tell(TaskAged{id, known.number, priority});
+    if (listening_) tell(TaskAged{id, task.number, priority});
   }
   return {Verdict::ok, std::nullopt, changed, {}};
 }

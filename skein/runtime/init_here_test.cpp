@@ -1,6 +1,7 @@
 // Processes whose init runs within the turn of their starter: as any other start, with fewer turns.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <stdexcept>
 #include <string>
 
@@ -14,9 +15,9 @@ using std::chrono_literals::operator""s;
 enum class Manner : std::uint8_t { ok, stops, throws, ignores, continues, writes_to_itself };
 
 struct Seen {
-  int handled = 0;
-  int continued = 0;
-  int destroyed = 0;
+  std::atomic<int> handled = 0;  // of processes on several workers
+  std::atomic<int> continued = 0;
+  std::atomic<int> destroyed = 0;
 };
 
 struct Quick {
