@@ -2,11 +2,13 @@
 
 #include <fcntl.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <cstdint>
 #include <string_view>
 #include <vector>
 
@@ -28,6 +30,24 @@ void close_all_but(std::vector<int> kept) {
   ::close_range(from, ~0U, 0);
 }
 
+// As the kernel lays it out; all zero is the default action.
+struct KernelSigaction {
+  void (*handler)(int);
+  unsigned long flags;
+  void (*restorer)();
+  std::uint64_t mask;
+};
+
+// By system call: the C library refuses the signals it keeps for its threads, and whoever started the node may have
+// left those ignored.
+void reset_signals() {
+  constexpr int k_last_signal = 64;
+  const KernelSigaction plain = {};
+  for (int signal = 1; signal <= k_last_signal; ++signal) {
+    ::syscall(SYS_rt_sigaction, signal, &plain, nullptr, sizeof(plain.mask));
+  }
+}
+
 }  // namespace
 
 void enter_role(const char* name, std::initializer_list<int> kept) {
@@ -35,9 +55,7 @@ void enter_role(const char* name, std::initializer_list<int> kept) {
   const Fd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
   for (int fd = 0; null && fd < k_first_free_fd; ++fd) ::dup2(null.get(), fd);
   ::setsid();
-  struct sigaction plain = {};
-  plain.sa_handler = SIG_DFL;
-  for (int signal = 1; signal < NSIG; ++signal) ::sigaction(signal, &plain, nullptr);
+  reset_signals();
   sigset_t all;
   sigfillset(&all);
   ::sigprocmask(SIG_SETMASK, &all, nullptr);
