@@ -111,7 +111,7 @@ void spill_pool(PoolClass size) {
   list.count -= k_magazine_blocks;
 }
 
-StateMemory memory_of(std::size_t bytes) {
+StateMemory memory_of([[maybe_unused]] std::size_t bytes) {
 #ifdef SKEIN_FRAMES_FROM_HEAP
   return StateMemory::heap;
 #else
