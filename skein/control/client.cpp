@@ -107,7 +107,7 @@ ClientResult<void> Client::fill(Clock::time_point until) {
   if (ready < 0) return errno == EINTR ? ClientResult<void>() : std::unexpected(lost());
   if (ready == 0) {
     return std::unexpected(ClientError{
-        ClientError::Kind::timeout, {}, "the node did not answer in time", "try again, or with a longer --timeout", 0});
+        ClientError::Kind::timeout, {}, "the node did not answer in time", "try again, or with a longer --timeout-ms", 0});
   }
   if (in_at_ > 0 && in_at_ == in_.size()) {
     in_.clear();
