@@ -16,7 +16,8 @@ Watchdog::Watchdog(Self self, Duration every) { self.send_interval(every, self.p
 void Watchdog::handle_info(Self, Message message) {
   if (!message.is<Beat>()) return;
   ++beats_;
-  sd_notify("WATCHDOG=1");
+  // No process may wait here: it would hold one of the scheduler's threads.
+  sd_notify("WATCHDOG=1", NotifyWait::forbidden);
 }
 
 std::string Watchdog::describe() const { return fmt::format("{} beats", beats_); }

@@ -121,10 +121,11 @@ def test_doctor(home):
 
 def test_nobody_is_there(home):
     where = str(home.path / "nowhere")
-    verbs = (["status"], ["tree"], ["ps"], ["top"], ["events"], ["tasks"], ["agents"], ["swarms"], ["dump"], ["reload"],
-             ["stop"], ["log-level"], ["trace", "x"], ["submit", "echo"], ["task", "show", "x"], ["agent", "show", "x"],
-             ["agent", "spawn"], ["swarm", "show", "x"], ["swarm", "scale", "x", "--min", "1"], ["swarm", "create", "x"])
+    verbs = ("status", "tree", "ps", "top", "events", "tasks", "agents", "swarms", "dump", "reload", "stop",
+             "log-level", "trace x", "submit echo", "task show x", "agent show x", "agent spawn", "swarm show x",
+             "swarm create x", "swarm scale x --min 1")
+    wanted = f"no node is running in {where}: start one with 'skein up'"
     for verb in verbs:
-        home.expect(5, *verb, "--data", where, out="", err=f"no node is running in {where}: start one with 'skein up'")
+        home.expect(5, *verb.split(), "--data", where, out="", err=wanted)
     home.expect(1, "doctor", "--data", where, out="is not there: 'skein up' makes it")
     home.expect(5, "status", env={"SKEIN_DATA": where}, err=where)
