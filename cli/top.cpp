@@ -11,6 +11,7 @@
 #include <csignal>
 #include <cstdio>
 #include <thread>
+#include <tuple>
 
 #include "cli/node_views.hpp"
 #include "cli/session.hpp"
@@ -126,8 +127,8 @@ std::string agents_text(const json::value& agents, std::size_t limit) {
   if (all == nullptr) return "";
   std::vector<const json::value*> sorted;
   for (const json::value& each : *all) sorted.push_back(&each);
-  std::ranges::stable_sort(sorted, std::greater<>(), [](const json::value* each) {
-    return std::pair(!text_of(*each, "executing_task").empty(), count_of(*each, "completed"));
+  std::ranges::sort(sorted, {}, [](const json::value* each) {
+    return std::tuple(text_of(*each, "executing_task").empty(), ~count_of(*each, "completed"), text_of(*each, "id"));
   });
   Table table({"AGENT", "STATUS", "SWARM", "LOAD", "HEARD", "DONE", "FAILED", "RUNS"});
   for (std::size_t i = 0; i < sorted.size() && i < limit; ++i) {
