@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "cli/session.hpp"
 #include "cli/verbs.hpp"
 #include "skein/archive/rebuild.hpp"
 #include "skein/archive/sqlite_store.hpp"
@@ -15,7 +16,6 @@
 #include "skein/journal/journal.hpp"
 #include "skein/journal/log_tools.hpp"
 #include "skein/ledger/ledger.hpp"
-#include "skein/node/data_lock.hpp"
 
 namespace skein::cli {
 namespace {
@@ -33,7 +33,8 @@ std::string journal_in(const std::string& data) {
   fail(fmt::format("there is no journal in {}: name the node's data folder with --data", data));
 }
 
-void rebuild(const std::string& data) {
+void rebuild(const Session& session) {
+  const std::string data = session.data_folder();
   ledger::Ledger ledger;
   // Opening it takes the folder's lock: no node is running.
   const auto opened = journal::open_journal(journal_in(data), ledger);
@@ -42,6 +43,14 @@ void rebuild(const std::string& data) {
   const auto report = archive::rebuild_archive(data + "/" + archive::k_archive_file, ledger.freeze()->finished_tasks(),
                                                ledger.counters().archived_up_to);
   if (!report) fail(report.error().describe());
+  if (session.json) {
+    return print_json(json::object{{"file", data + "/" + archive::k_archive_file},
+                                   {"from_old", report->from_old},
+                                   {"from_ledger", report->from_ledger},
+                                   {"missing", report->missing},
+                                   {"old_error", report->old_error},
+                                   {"kept_as", report->kept_as}});
+  }
   fmt::print("{}/{}: {}\n", data, archive::k_archive_file, report->describe());
 }
 
@@ -50,11 +59,12 @@ void rebuild(const std::string& data) {
 void add_archive(CLI::App& app) {
   CLI::App& archive_app = *app.add_subcommand("archive", "The archive of finished tasks");
   archive_app.require_subcommand(1);
-  const auto data = std::make_shared<std::string>(node::default_data_folder());
+  const auto session = std::make_shared<Session>();
   CLI::App& rebuild_app = *archive_app.add_subcommand(
       "rebuild", "Make a new archive from what can be read of the old one and from the journal");
-  rebuild_app.add_option("--data", *data, "Data folder of the node, which must not be running")->capture_default_str();
-  rebuild_app.callback([data] { rebuild(*data); });
+  rebuild_app.add_option("--data", session->data, "Data folder of the node, which must not be running");
+  rebuild_app.add_flag("--json", session->json, "Print JSON");
+  rebuild_app.callback([session] { rebuild(*session); });
 }
 
 }  // namespace skein::cli

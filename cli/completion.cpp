@@ -14,60 +14,105 @@ namespace skein::cli {
 namespace {
 
 struct Words {
-  std::map<std::string, std::vector<std::string>> below;  // verbs below a path; "" is the program
-  std::map<std::string, std::vector<std::string>> flags;
+  std::vector<std::string> verbs;  // "name:what it does"
+  std::vector<std::string> flags;
 };
 
-Words words_of(const std::vector<VerbWords>& all) {
-  Words words;
+std::string without_quotes(std::string text) {
+  std::erase(text, '\'');
+  return text;
+}
+
+// By path; "" is the program itself.
+std::map<std::string, Words> words_of(const std::vector<VerbWords>& all) {
+  std::map<std::string, Words> words;
+  words[""].flags = {"--help", "--version"};
   for (const VerbWords& each : all) {
     const std::size_t space = each.path.rfind(' ');
     const std::string parent = space == std::string::npos ? "" : each.path.substr(0, space);
-    words.below[parent].push_back(space == std::string::npos ? each.path : each.path.substr(space + 1));
-    words.flags[each.path] = each.flags;
+    const std::string name = space == std::string::npos ? each.path : each.path.substr(space + 1);
+    words[parent].verbs.push_back(fmt::format("{}:{}", name, without_quotes(each.what)));
+    words[each.path].flags = each.flags;
   }
   return words;
 }
 
+// Finds the verb that is named so far: the longest path that there is. Both shells read this.
+std::string path_finder(const std::map<std::string, Words>& words, std::string_view before) {
+  std::string all = "|";
+  for (const auto& [path, unused] : words) all += path + "|";
+  return fmt::format(
+      "  local verb= word next\n"
+      "  for word in {}; do\n"
+      "    case $word in -*) continue ;; esac\n"
+      "    next=\"${{verb:+$verb }}$word\"\n"
+      "    case '{}' in *\"|$next|\"*) verb=$next ;; *) break ;; esac\n"
+      "  done\n",
+      before, all);
+}
+
 std::string bash(const std::vector<VerbWords>& all) {
-  const Words words = words_of(all);
+  const auto words = words_of(all);
   std::string out =
       "# bash completion for skein: source <(skein completion bash)\n"
       "_skein() {\n"
-      "  local path=\"\" word cur=${COMP_WORDS[COMP_CWORD]}\n"
-      "  for word in \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"; do\n"
-      "    case $word in -*) ;; *) path=\"${path:+$path }$word\" ;; esac\n"
-      "  done\n"
-      "  case $path in\n";
-  for (const auto& [path, flags] : words.flags) {
-    const auto below = words.below.find(path);
-    out += fmt::format("    '{}') COMPREPLY=($(compgen -W '{} {}' -- \"$cur\")) ;;\n", path,
-                       below != words.below.end() ? fmt::format("{}", fmt::join(below->second, " ")) : "",
-                       fmt::join(flags, " "));
+      "  local cur=${COMP_WORDS[COMP_CWORD]} words=\n";
+  out += path_finder(words, "\"${COMP_WORDS[@]:1:COMP_CWORD-1}\"");
+  out += "  case $verb in\n";
+  for (const auto& [path, here] : words) {
+    std::string names;
+    for (const std::string& each : here.verbs) names += each.substr(0, each.find(':')) + " ";
+    out += fmt::format("    '{}') words='{}{}' ;;\n", path, names, fmt::join(here.flags, " "));
   }
-  out += fmt::format("    '') COMPREPLY=($(compgen -W '{} --help --version' -- \"$cur\")) ;;\n",
-                     fmt::join(words.below.at(""), " "));
-  out += "    *) COMPREPLY=($(compgen -f -- \"$cur\")) ;;\n  esac\n}\ncomplete -o default -F _skein skein\n";
+  out +=
+      "  esac\n"
+      "  COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
+      "}\n"
+      "complete -o default -F _skein skein\n";
   return out;
 }
 
 std::string zsh(const std::vector<VerbWords>& all) {
-  return "#compdef skein\nautoload -U +X bashcompinit && bashcompinit\n" + bash(all);
+  const auto words = words_of(all);
+  std::string out =
+      "#compdef skein\n"
+      "# zsh completion for skein: source <(skein completion zsh), or a file _skein in a folder of fpath\n"
+      "_skein() {\n"
+      "  local -a verbs flags\n";
+  out += path_finder(words, "${words[2,CURRENT-1]}");
+  out += "  case $verb in\n";
+  for (const auto& [path, here] : words) {
+    std::string names;
+    for (const std::string& each : here.verbs) names += fmt::format("'{}' ", each);
+    out += fmt::format("    '{}') verbs=({}) flags=({}) ;;\n", path, names, fmt::join(here.flags, " "));
+  }
+  out +=
+      "  esac\n"
+      "  if [[ ${words[CURRENT]} == -* ]]; then\n"
+      "    compadd -- $flags\n"
+      "  elif (( $#verbs )); then\n"
+      "    _describe verb verbs\n"
+      "  else\n"
+      "    _files\n"
+      "  fi\n"
+      "}\n"
+      "if [[ ${funcstack[1]} == _skein ]]; then _skein \"$@\"; else compdef _skein skein; fi\n";
+  return out;
 }
 
 std::string fish(const std::vector<VerbWords>& all) {
   std::string out = "# fish completion for skein: skein completion fish | source\n";
   for (const VerbWords& each : all) {
     const std::size_t space = each.path.rfind(' ');
-    const std::string condition = space == std::string::npos
-                                      ? std::string("__fish_use_subcommand")
-                                      : fmt::format("__fish_seen_subcommand_from {}", each.path.substr(0, space));
+    const std::string parent = space == std::string::npos ? "" : each.path.substr(0, space);
     const std::string name = space == std::string::npos ? each.path : each.path.substr(space + 1);
-    std::string what = each.what;
-    std::erase(what, '\'');
-    out += fmt::format("complete -c skein -f -n '{}' -a '{}' -d '{}'\n", condition, name, what);
+    const std::string within = parent.empty() ? "" : fmt::format("__fish_seen_subcommand_from {}; and ", parent);
+    out += fmt::format("complete -c skein -f -n '{}' -a '{}' -d '{}'\n",
+                       parent.empty() ? "__fish_use_subcommand" : "__fish_seen_subcommand_from " + parent, name,
+                       without_quotes(each.what));
     for (const std::string& flag : each.flags) {
-      out += fmt::format("complete -c skein -n '__fish_seen_subcommand_from {}' -l '{}'\n", name, flag.substr(2));
+      out += fmt::format("complete -c skein -n '{}__fish_seen_subcommand_from {}' -l '{}'\n", within, name,
+                         flag.substr(2));
     }
   }
   return out;

@@ -4,12 +4,14 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <iostream>
 #include <memory>
 #include <string>
 
+#include "cli/session.hpp"
 #include "cli/verbs.hpp"
 #include "skein/journal/backup.hpp"
 #include "skein/journal/file_disk.hpp"
@@ -34,52 +36,85 @@ struct Arguments {
   throw CLI::RuntimeError(1);
 }
 
+// The folder that was named, or that of the node this user would talk to.
+std::string journal_folder(const Arguments& args) {
+  return args.dir.empty() ? Session().data_folder() + "/journal" : args.dir;
+}
+
+json::object image_json(const std::string& dir, const journal::JournalImage& image) {
+  const auto& segments = image.log.segments;
+  json::object out{{"dir", dir},
+                   {"first", segments.empty() ? 0 : segments.front().header.first_position},
+                   {"last", image.log.last},
+                   {"durable", image.log.durable},
+                   {"segments", segments.size()},
+                   {"term", std::max(image.hard.term, image.log.last_term)},
+                   {"clean", image.log.clean},
+                   {"cut_bytes", image.log.cut_bytes}};
+  out["snapshot"] = image.snapshot ? json::value(image.snapshot->position) : json::value();
+  return out;
+}
+
 void verify(const Arguments& args) {
-  const auto image = journal::verify_journal(file_disk(), args.dir);
+  const std::string dir = journal_folder(args);
+  const auto image = journal::verify_journal(file_disk(), dir);
   if (!image) fail(image.error().describe());
+  if (args.json) return print_json(image_json(dir, *image));
   fmt::print("{}whole\n", image->describe());
 }
 
 void dump(const Arguments& args) {
   const auto format = args.json ? journal::DumpFormat::json : journal::DumpFormat::text;
-  const auto ok = journal::dump_journal(file_disk(), args.dir, format, args.position, [](std::string_view line) {
-    return std::fwrite(line.data(), 1, line.size(), stdout) == line.size() && std::fputc('\n', stdout) != EOF;
-  });
+  const auto ok =
+      journal::dump_journal(file_disk(), journal_folder(args), format, args.position, [](std::string_view line) {
+        return std::fwrite(line.data(), 1, line.size(), stdout) == line.size() && std::fputc('\n', stdout) != EOF;
+      });
   if (!ok) fail(ok.error().describe());
 }
 
 bool asked_and_agreed(std::string_view question) {
-  fmt::print("{} [y/N] ", question);
   std::fflush(stdout);
+  fmt::print(stderr, "{} [y/N] ", question);
   std::string answer;
   return std::getline(std::cin, answer) && (answer == "y" || answer == "yes");
 }
 
 void repair(const Arguments& args) {
   auto& disk = file_disk();
-  if (!journal::is_journal(disk, args.dir)) fail(journal::not_a_journal(args.dir).describe());
-  const auto lock = disk.lock(args.dir);
+  const std::string dir = journal_folder(args);
+  if (!journal::is_journal(disk, dir)) fail(journal::not_a_journal(dir).describe());
+  const auto lock = disk.lock(dir);
   if (!lock) fail(journal::from_disk(lock.error()).describe());
-  const auto plan = journal::plan_repair(disk, args.dir);
+  const auto plan = journal::plan_repair(disk, dir);
   if (!plan) fail(plan.error().describe());
-  fmt::print("{}", plan->describe());
-  if (!plan->needed) return;
+  fmt::print(args.json ? stderr : stdout, "{}", plan->describe());
+  json::object report{{"dir", dir},
+                      {"needed", plan->needed},
+                      {"repaired", plan->needed},
+                      {"last", plan->keep_last},
+                      {"dropped", plan->dropped}};
+  if (!plan->needed) {
+    if (args.json) print_json(report);
+    return;
+  }
   if (!args.yes && !asked_and_agreed("Drop this for good? The old files stay beside it as *.damaged.")) {
     fail("nothing was changed; --yes repairs without asking");
   }
-  if (const auto ok = journal::carry_out_repair(disk, args.dir, *plan); !ok) fail(ok.error().describe());
+  if (const auto ok = journal::carry_out_repair(disk, dir, *plan); !ok) fail(ok.error().describe());
+  if (args.json) return print_json(report);
   fmt::print("repaired: the log goes up to position {}\n", plan->keep_last);
 }
 
 void skip(const Arguments& args) {
   const auto line = journal::show_skip(file_disk(), args.dir, args.position);
   if (!line) fail(line.error().describe());
-  fmt::print("{}\n", *line);
+  fmt::print(args.json ? stderr : stdout, "{}\n", *line);
   if (!args.yes && !asked_and_agreed("Have this entry passed over for good, on every start?")) {
     fail("nothing was changed; --yes skips without asking");
   }
   const auto at = journal::append_skip(file_disk(), args.dir, args.position);
   if (!at) fail(at.error().describe());
+  if (args.json) return print_json(json::object{{"position", args.position}, {"skipped_at", *at}});
   fmt::print("position {} will be passed over; position {} says so\n", args.position, *at);
 }
 
@@ -92,6 +127,7 @@ void backup(const Arguments& args) {
 void restore(const Arguments& args) {
   const auto image = journal::restore_journal(file_disk(), args.dir, args.dest);
   if (!image) fail(image.error().describe());
+  if (args.json) return print_json(image_json(args.dest, *image));
   fmt::print("{} goes on after position {}\n", args.dest, image->log.last);
 }
 
@@ -108,23 +144,27 @@ void add_log(CLI::App& app) {
   CLI::App& log = *app.add_subcommand("log", "Check, show or repair the folder of a journal");
   log.require_subcommand(1);
   const auto args = std::make_shared<Arguments>();
-  const char* const k_dir_help = "Folder of the journal";
+  const char* const k_dir_help = "Folder of the journal (default: the node's)";
+  const char* const k_json_help = "Print JSON";
 
   CLI::App& verify_app = verb(log, "verify", "Read everything and check every checksum", args, verify);
-  verify_app.add_option("DIR", args->dir, k_dir_help)->required();
+  verify_app.add_option("DIR", args->dir, k_dir_help);
+  verify_app.add_flag("--json", args->json, k_json_help);
 
   CLI::App& dump_app = verb(log, "dump", "Print the entries, one a line", args, dump);
-  dump_app.add_option("DIR", args->dir, k_dir_help)->required();
+  dump_app.add_option("DIR", args->dir, k_dir_help);
   dump_app.add_option("--from", args->position, "First position to print");
   dump_app.add_flag("--json", args->json, "An object per line, with the bytes as hex");
 
   CLI::App& repair_app = verb(log, "repair", "Say what has to be dropped to start again, ask, and do it", args, repair);
-  repair_app.add_option("DIR", args->dir, k_dir_help)->required();
+  repair_app.add_option("DIR", args->dir, k_dir_help);
+  repair_app.add_flag("--json", args->json, k_json_help);
   repair_app.add_flag("--yes", args->yes, "Do not ask");
 
   CLI::App& skip_app =
       verb(log, "skip", "Show an entry that stops every start, ask, and have it passed over", args, skip);
-  skip_app.add_option("DIR", args->dir, k_dir_help)->required();
+  skip_app.add_option("DIR", args->dir, "Folder of the journal")->required();
+  skip_app.add_flag("--json", args->json, k_json_help);
   skip_app.add_option("POSITION", args->position, "The entry's position, as the error named it")->required();
   skip_app.add_flag("--yes", args->yes, "Do not ask");
 }
@@ -142,6 +182,7 @@ void add_restore(CLI::App& app) {
   CLI::App& restore_app = verb(app, "restore", "Make a journal's folder from a backup", args, restore);
   restore_app.add_option("BACKUP", args->dir, "Folder of the backup")->required();
   restore_app.add_option("DEST", args->dest, "Folder to make")->required();
+  restore_app.add_flag("--json", args->json, "Print JSON");
 }
 
 }  // namespace skein::cli

@@ -1,40 +1,109 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "cli/verbs.hpp"
 #include "skein/base/version.hpp"
+#include "skein/node/config_values.hpp"
 
 namespace {
 
-constexpr int k_exit_failed = 1;
-constexpr int k_exit_usage = 2;
+using skein::cli::k_exit_failed;
+using skein::cli::k_exit_usage;
 
-int run(int argc, char** argv) {
+std::vector<std::string> verbs_of(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* each : app.get_subcommands([](const CLI::App*) { return true; })) {
+    names.push_back(each->get_name());
+  }
+  return names;
+}
+
+// The verb that the command line names, as far as it is known, and the word after it when that should be a verb too.
+struct Named {
+  const CLI::App* app = nullptr;
+  std::string path;  // "task show"
+  std::string unknown;
+};
+
+Named named_verb(const CLI::App& root, std::span<char* const> words) {
+  Named named{&root, "", ""};
+  for (const std::string word : words) {
+    const auto verbs = verbs_of(*named.app);
+    if (verbs.empty() || word.empty() || word.front() == '-') break;
+    const auto is_next = [&](const CLI::App* verb) { return verb->check_name(word); };
+    const auto next = named.app->get_subcommands(is_next);
+    if (next.empty()) {
+      named.unknown = word;
+      break;
+    }
+    named.app = next.front();
+    named.path += (named.path.empty() ? "" : " ") + word;
+  }
+  return named;
+}
+
+int complain(const Named& named, const std::string& problem) {
+  fmt::print(stderr, "skein: {}; 'skein {}{}--help' shows what is possible\n", problem, named.path,
+             named.path.empty() ? "" : " ");
+  return k_exit_usage;
+}
+
+std::string did_you_mean(const std::string& given, const std::vector<std::string>& known) {
+  return skein::node::suggestion(given, {known.begin(), known.end()});
+}
+
+// What CLI11 found wrong, in our words where ours say more.
+std::string problem_of(const Named& named, const CLI::ParseError& wrong, std::span<char* const> words) {
+  if (dynamic_cast<const CLI::ExtrasError*>(&wrong) == nullptr) return wrong.what();
+  std::vector<std::string> flags;
+  for (const CLI::Option* option : named.app->get_options()) {
+    for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
+  }
+  for (const std::string word : words) {
+    const std::string name = word.substr(0, word.find('='));
+    const bool is_known = std::ranges::find(flags, name) != flags.end();
+    if (name.starts_with("--") && name.size() > 2 && !is_known) {
+      return fmt::format("unknown option '{}'{}", name, did_you_mean(name, flags));
+    }
+  }
+  return wrong.what();
+}
+
+int run(std::span<char* const> args) {
   CLI::App app{"Runs swarms of agents so that no crash loses work.", "skein"};
   app.set_version_flag("--version", fmt::format("skein {}", skein::version()), "Print the version and exit");
   skein::cli::add_verbs(app);
 
-  const std::string first = argc > 1 ? argv[1] : "";
-  const bool names_a_verb = !first.empty() && first.front() != '-';
-  const auto is_first = [&](const CLI::App* verb) { return verb->check_name(first); };
-  if (names_a_verb && app.get_subcommands(is_first).empty()) {
-    fmt::print(stderr, "skein: unknown verb '{}'; 'skein --help' lists the verbs\n", first);
+  const auto words = args.subspan(1);
+  const Named named = named_verb(app, words);
+  if (!named.unknown.empty() && named.path.empty()) {
+    fmt::print(stderr, "skein: unknown verb '{}'{}; 'skein --help' lists the verbs\n", named.unknown,
+               did_you_mean(named.unknown, verbs_of(app)));
     return k_exit_usage;
   }
+  if (!named.unknown.empty()) {
+    return complain(named, fmt::format("unknown verb '{} {}'{}", named.path, named.unknown,
+                                       did_you_mean(named.unknown, verbs_of(*named.app))));
+  }
   try {
-    app.parse(argc, argv);
+    app.parse(static_cast<int>(args.size()), args.data());
   } catch (const CLI::Success& done) {
     return app.exit(done);
   } catch (const CLI::RuntimeError& failed) {
     return failed.get_exit_code();
   } catch (const CLI::ParseError& wrong) {
-    fmt::print(stderr, "skein: {}; 'skein {}--help' shows what is possible\n", wrong.what(),
-               names_a_verb ? first + " " : "");
-    return k_exit_usage;
+    const auto below = verbs_of(*named.app);
+    if (!named.path.empty() && !below.empty()) {
+      return complain(named, fmt::format("'skein {}' needs one of {}", named.path, fmt::join(below, ", ")));
+    }
+    return complain(named, problem_of(named, wrong, words));
   }
   if (app.get_subcommands().empty()) {
     fmt::print(stderr, "{}", app.help());
@@ -47,7 +116,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
-    return run(argc, argv);
+    return run(std::span(argv, static_cast<std::size_t>(argc)));
   } catch (const std::exception& error) {
     std::fprintf(stderr, "skein: %s\n", error.what());
     return k_exit_failed;

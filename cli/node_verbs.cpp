@@ -1,11 +1,10 @@
-// skein status, tree, ps, trace, dump, top, events, log-level, reload, stop, doctor: looking at a running node.
+// skein status, tree, ps, trace, dump, events, log-level, reload, stop: looking at a running node and steering it.
 #include <fmt/format.h>
 
-#include <csignal>
 #include <cstdio>
-#include <filesystem>
-#include <thread>
+#include <map>
 
+#include "cli/node_views.hpp"
 #include "cli/session.hpp"
 #include "cli/terminal.hpp"
 #include "cli/verbs.hpp"
@@ -15,6 +14,7 @@ namespace {
 
 constexpr std::chrono::hours k_follow{24 * 365};
 constexpr const char* k_home = "\033[H\033[2J";
+constexpr std::uint64_t k_named_processes_max = 10'000;
 
 struct Arguments {
   Session session;
@@ -27,11 +27,12 @@ struct Arguments {
   std::uint64_t every_ms = 1000;
   std::uint64_t messages = 100;
   std::uint64_t within_ms = 1000;
-  std::uint64_t rounds = 0;
   bool watch = false;
   bool follow = false;
 };
 using ArgumentsPtr = std::shared_ptr<Arguments>;
+
+}  // namespace
 
 std::string status_text(const json::value& node, const json::value& tasks) {
   std::string out;
@@ -39,8 +40,9 @@ std::string status_text(const json::value& node, const json::value& tasks) {
                      coloured(text_of(node, "state"), colour_of(text_of(node, "state"))), text_of(node, "version"),
                      count_of(node, "pid"), how_long(count_of(node, "uptime_ms")));
   out += fmt::format("data      {}\n", text_of(node, "data"));
-  out += fmt::format("memory    {}, {} processes\n", how_many_bytes(count_of(node, "memory_bytes")),
-                     count_of(node, "processes"));
+  out +=
+      fmt::format("memory    {}, {} processes, {} of processor time\n", how_many_bytes(count_of(node, "memory_bytes")),
+                  count_of(node, "processes"), how_long(count_of(node, "cpu_ms")));
   if (tasks.is_null()) return out + "engine    not there at the moment\n";
   const json::value& journal = part_of(tasks, "journal");
   out +=
@@ -53,6 +55,8 @@ std::string status_text(const json::value& node, const json::value& tasks) {
   out += fmt::format("swarms    {}\n", count_of(tasks, "swarms"));
   return out;
 }
+
+namespace {
 
 int status(const Arguments& args) {
   auto client = control::Client::connect(args.session.data_folder());
@@ -68,8 +72,28 @@ int status(const Arguments& args) {
   return k_exit_ok;
 }
 
-void add_tree_lines(const json::value& entry, const std::string& indent, bool is_last, bool is_root, std::string& out) {
-  const std::string id = text_of(entry, "id").empty() ? text_of(entry, "pid") : text_of(entry, "id");
+// What children of pools are called: agents by id, others by their registered names.
+using NamesByPid = std::map<std::string, std::string>;
+
+NamesByPid names_by_pid(control::Client& client, std::chrono::milliseconds timeout) {
+  NamesByPid names;
+  if (const auto all = client.ask("processes", {{"limit", k_named_processes_max}}, timeout)) {
+    for (const json::value& each : list_of(*all, "processes")) names[text_of(each, "pid")] = text_of(each, "name");
+  }
+  if (const auto agents = client.ask("agent_list", {}, timeout)) {
+    for (const json::value& each : list_of(*agents, "agents")) names[text_of(each, "pid")] = text_of(each, "id");
+  }
+  return names;
+}
+
+void add_tree_lines(const json::value& entry, const NamesByPid& names, const std::string& indent, bool is_last,
+                    bool is_root, std::string& out) {
+  const std::string pid = text_of(entry, "pid");
+  std::string id = text_of(entry, "id");
+  if (id.empty()) {
+    const auto named = names.find(pid);
+    id = named == names.end() || named->second.empty() ? pid : named->second + "  " + coloured(pid, Colour::dim);
+  }
   const std::string state = text_of(entry, "state");
   out += indent;
   if (!is_root) out += is_last ? "└─ " : "├─ ";
@@ -85,19 +109,25 @@ void add_tree_lines(const json::value& entry, const std::string& indent, bool is
   const json::array& children = list_of(entry, "children");
   const std::string below = is_root ? indent : indent + (is_last ? "   " : "│  ");
   for (std::size_t i = 0; i < children.size(); ++i) {
-    add_tree_lines(children[i], below, i + 1 == children.size(), false, out);
+    add_tree_lines(children[i], names, below, i + 1 == children.size(), false, out);
   }
 }
 
-std::string tree_lines(const json::value& tree) {
+std::string tree_lines(const json::value& tree, const NamesByPid& names) {
   std::string out;
-  add_tree_lines(tree, "", true, true, out);
+  add_tree_lines(tree, names, "", true, true, out);
   return out;
 }
 
 int tree(const Arguments& args) {
+  // Names are asked for on a connection of their own: the first one may be in the middle of a stream.
+  auto to_ask = control::Client::connect(args.session.data_folder());
+  if (!to_ask) return complain(to_ask.error());
+  const auto lines = [&](const json::value& all) {
+    return tree_lines(all, names_by_pid(*to_ask, args.session.timeout()));
+  };
   if (!args.watch) {
-    return ask_and_show(args.session, "tree", {}, [](const json::value& all) { fmt::print("{}", tree_lines(all)); });
+    return ask_and_show(args.session, "tree", {}, [&](const json::value& all) { fmt::print("{}", lines(all)); });
   }
   auto client = control::Client::connect(args.session.data_folder());
   if (!client) return complain(client.error());
@@ -105,7 +135,7 @@ int tree(const Arguments& args) {
     if (args.session.json) {
       print_json(part);
     } else {
-      fmt::print("{}{}", is_terminal(stdout) ? k_home : "", tree_lines(part));
+      fmt::print("{}{}", is_terminal(stdout) ? k_home : "", lines(part));
       std::fflush(stdout);
     }
     return true;
@@ -117,7 +147,7 @@ void show_processes(const json::value& answer) {
   Table table({"PID", "MAILBOX", "MOST", "HANDLED", "TIME", "MEMORY", "STATE", "NAME", "TYPE"});
   for (const json::value& each : list_of(answer, "processes")) {
     table.row({text_of(each, "pid"), text_of(each, "mailbox"), text_of(each, "high_water"), text_of(each, "handled"),
-               fmt::format("{:.1f} ms", number_of(each, "time_us") / 1000), how_many_bytes(count_of(each, "memory")),
+               fmt::format("{:.3f} ms", number_of(each, "time_us") / 1000), how_many_bytes(count_of(each, "memory")),
                text_of(each, "state"), text_of(each, "name"), text_of(each, "type")});
   }
   table.print();
@@ -141,10 +171,15 @@ void show_event(const json::value& event) {
     fmt::print(stderr, "skein: {} events were missed\n", missed);
     return;
   }
-  std::string about = text_of(event, "task");
-  if (about.empty()) about = text_of(event, "name");
-  fmt::print("{:>8}  {:<16} {:<36}  {} {}\n", count_of(event, "sequence"), text_of(event, "event"), about,
-             text_of(event, "type"), text_of(event, "message"));
+  const std::string task = text_of(event, "task");
+  const std::string name = text_of(event, "name");
+  std::string what = text_of(event, "type");
+  const auto add = [&](const std::string& more) { what += (what.empty() || more.empty() ? "" : " ") + more; };
+  // For an assignment the name is the agent's; for the task's other events its swarm's.
+  if (text_of(event, "event") == "task_assigned") add("to " + name);
+  add(text_of(event, "message"));
+  fmt::print("{:>8}  {:<12} {:<15} {:<36}  {}\n", count_of(event, "sequence"), time_of_day(count_of(event, "at")),
+             text_of(event, "event"), task.empty() ? name : task, what);
 }
 
 int events(const Arguments& args) {
@@ -168,79 +203,8 @@ int events(const Arguments& args) {
   return answer ? static_cast<int>(k_exit_ok) : complain(answer.error());
 }
 
-int top(const Arguments& args) {
-  auto client = control::Client::connect(args.session.data_folder());
-  if (!client) return complain(client.error());
-  std::uint64_t last_completed = 0;
-  for (std::uint64_t round = 0; args.rounds == 0 || round < args.rounds; ++round) {
-    if (round > 0) std::this_thread::sleep_for(std::chrono::milliseconds(args.every_ms));
-    const auto node = client->ask("info", {}, args.session.timeout());
-    if (!node) return complain(node.error());
-    const auto tasks = client->ask("status", {}, args.session.timeout());
-    const auto agents = client->ask("agent_list", {}, args.session.timeout());
-    if (args.session.json) {
-      print_json(json::object{{"node", *node},
-                              {"tasks", tasks ? *tasks : json::value()},
-                              {"agents", agents ? part_of(*agents, "agents") : json::value()}});
-      continue;
-    }
-    const std::uint64_t completed = tasks ? count_of(*tasks, "completed") : 0;
-    std::string screen = is_terminal(stdout) ? k_home : "";
-    screen += status_text(*node, tasks ? *tasks : json::value());
-    const double seconds = static_cast<double>(args.every_ms) / 1000;
-    if (round > 0) {
-      screen += fmt::format("rate      {:.0f} completed a second\n",
-                            static_cast<double>(completed - last_completed) / seconds);
-    }
-    last_completed = completed;
-    Table table({"AGENT", "STATUS", "SWARM", "LOAD", "DONE", "FAILED", "RUNS"});
-    std::size_t shown = 0;
-    const json::value listed = agents ? *agents : json::value();
-    for (const json::value& each : list_of(listed, "agents")) {
-      if (++shown > args.limit) break;
-      const std::string state = text_of(each, "status");
-      table.row({text_of(each, "id"), coloured(state, colour_of(state)), text_of(each, "swarm"), text_of(each, "load"),
-                 text_of(each, "completed"), text_of(each, "failed"), text_of(each, "executing_task")});
-    }
-    fmt::print("{}\n{}", screen, table.text());
-    std::fflush(stdout);
-  }
-  return k_exit_ok;
-}
-
 void print_text(const json::value& answer) {
   fmt::print("{}\n", answer.is_string() ? std::string(answer.get_string()) : "");
-}
-
-int doctor(const Arguments& args) {
-  const std::string data = args.session.data_folder();
-  json::array checks;
-  bool is_well = true;
-  const auto check = [&](const std::string& what, bool ok, const std::string& detail) {
-    is_well = is_well && ok;
-    checks.push_back({{"check", what}, {"ok", ok}, {"detail", detail}});
-    if (!args.session.json)
-      fmt::print("{}  {:<14} {}\n", ok ? coloured("ok  ", Colour::green) : coloured("FAIL", Colour::red), what, detail);
-  };
-  std::error_code error;
-  const auto space = std::filesystem::space(std::filesystem::exists(data) ? data : ".", error);
-  check("data folder", std::filesystem::is_directory(data, error), data);
-  check("disk", space.available > 256ULL << 20U, how_many_bytes(space.available) + " free");
-  auto client = control::Client::connect(data);
-  check("node", client.has_value(), client ? "answers" : client.error().message + ": " + client.error().advice);
-  if (client) {
-    const auto begin = std::chrono::steady_clock::now();
-    const auto tasks = client->ask("status", {}, args.session.timeout());
-    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
-    check("engine", tasks.has_value(),
-          tasks ? fmt::format("answered in {:.1f} ms", took.count()) : tasks.error().message);
-    const auto agents = client->ask("agent_list", {}, args.session.timeout());
-    const std::size_t count = agents ? list_of(*agents, "agents").size() : 0;
-    check("agents", count > 0, fmt::format("{}", count));
-    if (tasks) check("journal", !flag_of(part_of(*tasks, "journal"), "disk_low"), "writes");
-  }
-  if (args.session.json) print_json(json::object{{"ok", is_well}, {"checks", std::move(checks)}});
-  return is_well ? k_exit_ok : k_exit_failed;
 }
 
 Verb simple(Verb& root, const std::string& name, const std::string& what, const ArgumentsPtr& args,
@@ -259,10 +223,7 @@ void add_node(Verb& root) {
   Verb tree_verb = simple(root, "tree", "The supervision tree", args, tree);
   tree_verb.flag("--watch", args->watch, "Again whenever it changes");
   tree_verb.option("--every-ms", args->every_ms, "How often to look");
-  Verb top_verb = simple(root, "top", "A live view of node, tasks and agents", args, top);
-  top_verb.option("--every-ms", args->every_ms, "How often to look");
-  top_verb.option("--rounds", args->rounds, "Look so often, then end; 0: until interrupted");
-  top_verb.option("--limit", args->limit, "Agents shown");
+  add_top(root);
 
   Verb ps = root.verb("ps", "Processes by mailbox, time or memory");
   ps.option("--sort", args->sort, "mailbox, time, memory or handled");
@@ -306,7 +267,7 @@ void add_node(Verb& root) {
   Verb stop = root.verb("stop", "Let the node finish its work and end, as SIGTERM does");
   args->session.add_to(stop);
   stop.run([args] { return ask_and_show(args->session, "stop", {}, [](const json::value&) {}); });
-  simple(root, "doctor", "Check the data folder, the disk and the node", args, doctor);
+  add_doctor(root);
 }
 
 }  // namespace skein::cli

@@ -23,6 +23,10 @@ std::string Session::data_folder() const {
   if (std::filesystem::exists(node::k_config_file)) {
     const auto config = node::load_config(std::string(node::k_config_file));
     if (config && !config->node.data.empty()) return config->node.data;
+    if (!config) {
+      fmt::print(stderr, "skein: {} has errors ('skein config check' lists them), so its data folder is not known\n",
+                 node::k_config_file);
+    }
   }
   return node::default_data_folder();
 }

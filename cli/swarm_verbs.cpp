@@ -1,9 +1,14 @@
 // skein agents, agent show|pause|resume|stop|spawn, swarms, swarm create|show|scale|pause|resume|drain|stop|remove.
 #include <fmt/format.h>
 
+#include <charconv>
+#include <optional>
+#include <tuple>
+
 #include "cli/session.hpp"
 #include "cli/terminal.hpp"
 #include "cli/verbs.hpp"
+#include "skein/swarm/definition.hpp"
 
 namespace skein::cli {
 namespace {
@@ -16,10 +21,17 @@ struct Arguments {
   std::string swarm = "default";
   std::vector<std::string> capabilities;
   std::vector<std::string> fields;
-  std::uint64_t min = 5;
-  std::uint64_t max = 100;
+  std::string min;  // empty: not given
+  std::string max;
 };
 using ArgumentsPtr = std::shared_ptr<Arguments>;
+
+std::optional<std::uint64_t> whole_number(std::string_view text) {
+  std::uint64_t number = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (text.empty() || error != std::errc() || rest != text.data() + text.size()) return std::nullopt;
+  return number;
+}
 
 std::string joined(const json::array& all, std::string_view between) {
   std::string text;
@@ -54,14 +66,19 @@ void show_agent(const json::value& agent) {
   fmt::print("{:<12} {} ({} waiting here)\n", "load", count_of(agent, "load"), count_of(agent, "queue_length"));
   if (!text_of(agent, "executing_task").empty()) fmt::print("{:<12} {}\n", "runs", text_of(agent, "executing_task"));
   fmt::print("{:<12} {} ago\n", "heard", how_long(count_of(agent, "heartbeat_age_ms")));
-  fmt::print("{:<12} {} completed, {} failed, {:.0f}% success, {:.1f} ms on average\n", "tasks",
-             count_of(agent, "completed"), count_of(agent, "failed"), number_of(agent, "success_rate") * 100,
-             number_of(agent, "avg_latency_ms"));
+  const std::uint64_t completed = count_of(agent, "completed");
+  const std::uint64_t failed = count_of(agent, "failed");
+  if (completed + failed == 0) {
+    fmt::print("{:<12} none yet\n", "tasks");
+  } else {
+    fmt::print("{:<12} {} completed, {} failed, {:.0f}% success, {:.3f} ms on average\n", "tasks", completed, failed,
+               number_of(agent, "success_rate") * 100, number_of(agent, "avg_latency_ms"));
+  }
   if (list_of(agent, "past").empty()) return;
   Table table({"TASK", "TYPE", "END", "ATTEMPT", "TOOK"});
   for (const json::value& each : list_of(agent, "past")) {
     table.row({text_of(each, "id"), text_of(each, "type"), text_of(each, "end"), text_of(each, "attempt"),
-               fmt::format("{:.1f} ms", number_of(each, "took_ms"))});
+               fmt::format("{:.3f} ms", number_of(each, "took_ms"))});
   }
   table.print();
 }
@@ -146,8 +163,8 @@ void add_agent_verbs(Verb& root) {
 int create(const Arguments& args) {
   json::object fields{{"executor", args.executor},
                       {"role", args.role},
-                      {"agents_min", std::to_string(args.min)},
-                      {"agents_max", std::to_string(args.max)}};
+                      {"agents_min", args.min.empty() ? std::to_string(swarm::k_agents_min) : args.min},
+                      {"agents_max", args.max.empty() ? std::to_string(swarm::k_agents_max) : args.max}};
   std::string capabilities;
   for (const std::string& each : args.capabilities) capabilities += (capabilities.empty() ? "" : ",") + each;
   if (!capabilities.empty()) fields["capabilities"] = capabilities;
@@ -157,6 +174,31 @@ int create(const Arguments& args) {
     fields[each.substr(0, equals)] = each.substr(equals + 1);
   }
   return ask_and_show(args.session, "swarm_create", {{"name", args.name}, {"fields", fields}}, silent);
+}
+
+// The field as it is in force: an override wins over the definition.
+std::string field_of(const json::value& swarm, const char* key) {
+  const std::string over = text_of(part_of(swarm, "overrides"), key);
+  return over.empty() ? text_of(part_of(swarm, "definition"), key) : over;
+}
+
+// What is not given stays as it is.
+int scale_swarm(const Arguments& args) {
+  if (args.min.empty() && args.max.empty()) return complain(k_exit_usage, "give --min, --max or both");
+  auto client = control::Client::connect(args.session.data_folder());
+  if (!client) return complain(client.error());
+  const auto swarm = client->ask("swarm_status", {{"name", args.name}}, args.session.timeout());
+  if (!swarm) return complain(swarm.error());
+  json::object params{{"name", args.name}};
+  for (const auto& [key, field, given] : {std::tuple("min", "agents_min", args.min), {"max", "agents_max", args.max}}) {
+    const auto number = whole_number(given.empty() ? field_of(*swarm, field) : given);
+    if (!number) return complain(k_exit_usage, fmt::format("--{} {}: give a whole number", key, given));
+    params[key] = *number;
+  }
+  const auto answer = client->ask("swarm_scale", params, args.session.timeout());
+  if (!answer) return complain(answer.error());
+  if (args.session.json) print_json(params);
+  return k_exit_ok;
 }
 
 void add_swarm_verbs(Verb& root) {
@@ -188,10 +230,7 @@ void add_swarm_verbs(Verb& root) {
   scale.option("--min", args->min, "Agents at least");
   scale.option("--max", args->max, "Agents at most");
   args->session.add_to(scale);
-  scale.run([args] {
-    return ask_and_show(args->session, "swarm_scale", {{"name", args->name}, {"min", args->min}, {"max", args->max}},
-                        silent);
-  });
+  scale.run([args] { return scale_swarm(*args); });
   simple(swarm, "pause", "Give out none of its tasks", args, "swarm_pause", "name");
   simple(swarm, "resume", "Go on", args, "swarm_resume", "name");
   simple(swarm, "drain", "Accept nothing new and finish what there is", args, "swarm_drain", "name");

@@ -1,7 +1,9 @@
 // skein submit, tasks, task show|cancel|retry|wait|logs.
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <iostream>
 #include <iterator>
 #include <map>
@@ -62,7 +64,8 @@ bool read_params(SubmitArguments& args) {
   if (args.file.empty()) return true;
   std::FILE* in = args.file == "-" ? stdin : std::fopen(args.file.c_str(), "rb");
   if (in == nullptr) {
-    complain(k_exit_usage, fmt::format("{}: cannot be read", args.file));
+    complain(k_exit_usage, fmt::format("{}: {}; --file takes a file with the parameters as JSON, or -", args.file,
+                                       std::strerror(errno)));
     return false;
   }
   char buffer[1 << 16];
@@ -88,7 +91,11 @@ void show_outcome(const json::value& task) {
     return;
   }
   std::fflush(stdout);
-  fmt::print(stderr, "skein: task {} {}: {}\n", text_of(task, "id"), state, text_of(task, "message"));
+  const std::string id = text_of(task, "id");
+  std::string why = text_of(task, "message");
+  if (why.empty()) why = fmt::format("{}, no reason was given", text_of(task, "ending"));
+  fmt::print(stderr, "skein: task {} {} after {} of {} attempts: {}; 'skein task logs {}' has each\n", id, state,
+             count_of(task, "attempts"), count_of(task, "attempts_max"), why, id);
 }
 
 // Waits until the task ended or the time is up; the node answers each wait within its own limit.
@@ -173,7 +180,10 @@ int submit_many(const SubmitArguments& args) {
   }
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
   std::uint64_t completed = 0;
+  std::uint64_t waited = 0;
+  Progress waiting("ended");
   for (const std::string& id : ids) {
+    waiting.show(waited++, ids.size());
     const auto task = wait_for(*client, id, args.session.timeout(), false);
     if (!task) return complain(task.error());
     completed += text_of(*task, "state") == "completed" ? 1 : 0;
@@ -216,6 +226,10 @@ void add_submit_verb(Verb& root) {
   verb.flag("--wait", args->wait, "Wait for the result");
   args->session.add_to(verb);
   verb.run([args] {
+    if (args->count == 0) return complain(k_exit_usage, "--count 0 submits nothing; give at least 1");
+    if (!args->params.empty() && !args->file.empty()) {
+      return complain(k_exit_usage, "--params and --file both give the parameters; choose one");
+    }
     if (!read_params(*args)) return static_cast<int>(k_exit_usage);
     return args->count == 1 ? submit_one(*args) : submit_many(*args);
   });

@@ -7,11 +7,13 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <ctime>
 
 namespace skein::cli {
 namespace {
 
 constexpr std::size_t k_default_width = 100;
+constexpr std::size_t k_default_height = 24;
 constexpr std::size_t k_gap = 2;
 
 // Columns on the screen: colours take none, and UTF-8 continues in bytes that begin with 10.
@@ -38,6 +40,11 @@ std::size_t terminal_width() {
     if (const long given = std::strtol(columns, nullptr, 10); given > 20) return static_cast<std::size_t>(given);
   }
   return k_default_width;
+}
+
+std::size_t terminal_height() {
+  winsize size{};
+  return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0 ? size.ws_row : k_default_height;
 }
 
 bool uses_colour() {
@@ -80,6 +87,7 @@ std::string Table::text() const {
       if (!is_last) out += std::string(widths[i] - std::min(width_of(cell), widths[i]) + k_gap, ' ');
       used += widths[i] + k_gap;
     }
+    out.erase(out.find_last_not_of(' ') + 1);
     out += '\n';
   };
   add(head_, true);
@@ -123,6 +131,14 @@ std::string how_many_bytes(std::uint64_t bytes) {
   if (bytes >= 1ULL << 20U) return fmt::format("{:.1f} MiB", scaled / (1ULL << 20U));
   if (bytes >= 1ULL << 10U) return fmt::format("{:.1f} KiB", scaled / (1ULL << 10U));
   return fmt::format("{} B", bytes);
+}
+
+std::string time_of_day(std::uint64_t wall_ms) {
+  if (wall_ms == 0) return "";
+  const auto seconds = static_cast<std::time_t>(wall_ms / 1000);
+  std::tm parts{};
+  if (::localtime_r(&seconds, &parts) == nullptr) return "";
+  return fmt::format("{:02}:{:02}:{:02}.{:03}", parts.tm_hour, parts.tm_min, parts.tm_sec, wall_ms % 1000);
 }
 
 std::string how_long_ago(std::uint64_t wall_ms) {

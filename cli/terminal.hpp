@@ -11,6 +11,7 @@ namespace skein::cli {
 
 [[nodiscard]] bool is_terminal(std::FILE* file);
 [[nodiscard]] std::size_t terminal_width();
+[[nodiscard]] std::size_t terminal_height();
 [[nodiscard]] bool uses_colour();
 
 enum class Colour { plain, green, red, yellow, blue, dim, bold };
@@ -50,6 +51,8 @@ class Progress {
 // "3.2 s", "250 ms", "2 h 5 min".
 [[nodiscard]] std::string how_long(std::uint64_t milliseconds);
 [[nodiscard]] std::string how_many_bytes(std::uint64_t bytes);
+// "14:03:59.120", local; empty for 0.
+[[nodiscard]] std::string time_of_day(std::uint64_t wall_ms);
 // Since then, on the wall clock; empty for 0.
 [[nodiscard]] std::string how_long_ago(std::uint64_t wall_ms);
 

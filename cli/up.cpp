@@ -23,6 +23,7 @@
 #include "skein/node/config_values.hpp"
 #include "skein/node/node.hpp"
 #include "skein/node/sd_notify.hpp"
+#include "skein/node/watchdog.hpp"
 #include "skein/supervision/stop_tree.hpp"
 #include "skein/supervision/supervisor_api.hpp"
 
@@ -122,6 +123,7 @@ class Up {
     const auto config = node_->context().config();
     node_->context().log.info(
         fmt::format("skein {} is up: node '{}', data in {}", skein::version(), config->node.name, config->node.data));
+    node::start_watchdog(runtime_);
     node::sd_notify(fmt::format("READY=1\nSTATUS=running\nMAINPID={}", ::getpid()));
     std::thread watcher([this] {
       runtime_.wait_for_end(root_);
@@ -151,7 +153,9 @@ class Up {
   }
 
   void reload() {
-    node::sd_notify("RELOADING=1");
+    const auto since_boot = std::chrono::steady_clock::now().time_since_epoch();
+    node::sd_notify(fmt::format("RELOADING=1\nMONOTONIC_USEC={}",
+                                std::chrono::duration_cast<std::chrono::microseconds>(since_boot).count()));
     node_->context().log.info("SIGHUP: reading the config again");
     const auto answer =
         operations::ask<operations::ReloadAnswer>([&](auto reply) { node_->hooks().reload(std::move(reply)); });

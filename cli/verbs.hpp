@@ -15,6 +15,8 @@ void add_up(Verb& root);
 void add_tasks(Verb& root);
 void add_swarms(Verb& root);
 void add_node(Verb& root);
+void add_top(Verb& root);
+void add_doctor(Verb& root);
 void add_chaos(Verb& root);
 void add_completion(Verb& root);
 void add_demo(CLI::App& app);

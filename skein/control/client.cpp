@@ -86,13 +86,12 @@ ClientResult<void> Client::flush() {
     // Taking in answers meanwhile: neither side may wait for the other for ever.
     pollfd poll{fd_.get(), POLLIN | POLLOUT, 0};
     if (::poll(&poll, 1, -1) < 0 && errno != EINTR) return std::unexpected(lost());
-    if ((poll.revents & POLLIN) != 0) {
-      if (auto ok = fill(Clock::now()); !ok) return ok;
-    }
+    // Who is turned away is told why before the connection is closed: that is read first, then the loss is noticed.
+    if ((poll.revents & POLLIN) != 0 && !fill(Clock::now())) break;
     if ((poll.revents & POLLOUT) == 0) continue;
     const auto sent = ::send(fd_.get(), out_.data() + at, out_.size() - at, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-    if (sent <= 0) return std::unexpected(lost());
+    if (sent <= 0) break;
     at += static_cast<std::size_t>(sent);
   }
   out_.clear();
@@ -106,8 +105,11 @@ ClientResult<void> Client::fill(Clock::time_point until) {
       ::poll(&poll, 1, left.count() > 0 ? static_cast<int>(std::min<std::int64_t>(left.count() + 1, 1 << 30)) : 0);
   if (ready < 0) return errno == EINTR ? ClientResult<void>() : std::unexpected(lost());
   if (ready == 0) {
-    return std::unexpected(ClientError{
-        ClientError::Kind::timeout, {}, "the node did not answer in time", "try again, or with a longer --timeout", 0});
+    return std::unexpected(ClientError{ClientError::Kind::timeout,
+                                       {},
+                                       "the node did not answer in time",
+                                       "try again, or with a longer --timeout-ms",
+                                       0});
   }
   if (in_at_ > 0 && in_at_ == in_.size()) {
     in_.clear();

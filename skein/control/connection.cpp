@@ -22,6 +22,22 @@ constexpr std::size_t k_stream_bytes = 1ULL << 20U;  // unsent, beyond which str
 constexpr std::chrono::milliseconds k_tree_min{100};
 constexpr std::chrono::milliseconds k_tree_default{1000};
 
+std::optional<operations::Event::Kind> event_kind_named(std::string_view name) {
+  for (std::size_t i = 0; i < operations::k_event_kinds; ++i) {
+    const auto kind = static_cast<operations::Event::Kind>(i);
+    if (operations::name_of(kind) == name) return kind;
+  }
+  return std::nullopt;
+}
+
+std::string all_event_kinds() {
+  std::string all = "choose among";
+  for (std::size_t i = 0; i < operations::k_event_kinds; ++i) {
+    all += fmt::format("{}{}", i == 0 ? " " : ", ", operations::name_of(static_cast<operations::Event::Kind>(i)));
+  }
+  return all;
+}
+
 }  // namespace
 
 Connection::Connection(Self self, std::shared_ptr<const ConnectionSetup> setup, std::shared_ptr<Fd> fd)
@@ -193,13 +209,13 @@ void Connection::begin_events(Self self, const Responder& respond, operations::J
   filter.task = in.task_id("task", false);
   const bool follow = in.flag("follow");
   const auto after = in.count("after", UINT64_MAX, UINT64_MAX);
-  for (const std::string& name : in.texts("kinds")) {
-    for (std::size_t i = 0; i < operations::k_event_kinds; ++i) {
-      const auto kind = static_cast<operations::Event::Kind>(i);
-      if (operations::name_of(kind) == name) filter.kinds.insert(kind);
-    }
-  }
+  const auto names = in.texts("kinds");
   if (auto error = in.error()) return respond.fail(std::move(*error));
+  for (const std::string& name : names) {
+    const auto kind = event_kind_named(name);
+    if (!kind) return respond.fail(invalid(fmt::format("there is no kind of event '{}'", name), all_event_kinds()));
+    filter.kinds.insert(*kind);
+  }
   Stream stream;
   stream.ops = setup_->hooks->operations();
   if (stream.ops == nullptr) return respond.fail(engine_is_away());

@@ -242,8 +242,11 @@ void backup(NodeHooks& hooks, JsonReader& in, const Responder& respond) {
 
 void stop(NodeHooks& hooks, JsonReader& in, const Responder& respond) {
   if (is_bad(in, respond)) return;
-  respond.answer<Nothing>(Nothing{});
-  hooks.stop();
+  // In the connection's own handler, which writes the answer before anything can end it.
+  respond.send(Answer::Kind::ok, [&hooks]() -> json::value {
+    hooks.stop();
+    return json::object();
+  });
 }
 
 struct TaskMethod {

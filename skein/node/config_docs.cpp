@@ -4,6 +4,7 @@
 
 #include "skein/node/config_keys.hpp"
 #include "skein/node/config_values.hpp"
+#include "skein/node/fixed_limits.hpp"
 
 namespace skein::inline v0::node {
 namespace {
@@ -87,12 +88,11 @@ std::string limits_page() {
   }
   page +=
       "\n## Fixed\n\n"
-      "| limit | value | what happens there |\n|---|---|---|\n"
-      "| mailbox of a process | 1,000,000 messages | the sender is told `full`; signals always get in |\n"
-      "| a call between processes | 5 s | the caller gets `timeout`; a late answer is dropped |\n"
-      "| config file | 1 MiB | it is refused |\n"
-      "| supervisors within each other in the config | 32 | it is refused |\n"
-      "| failures remembered of a child | 16 | the oldest is forgotten |\n";
+      "These are constants of the program, by the names they have there.\n\n"
+      "| limit | name | value | what happens there |\n|---|---|---|---|\n";
+  for (const FixedLimit& each : fixed_limits()) {
+    page += fmt::format("| {} | `{}` | {} | {} |\n", each.what, each.name, each.value, each.at_limit);
+  }
   return page;
 }
 

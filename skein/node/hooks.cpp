@@ -42,7 +42,7 @@ void collect(const TreeEntry& entry, const std::string& path, std::vector<Target
 }
 
 Error no_process(const std::string& target) {
-  return {Code::invalid, fmt::format("no process is called '{}'", target),
+  return {Code::process_not_found, fmt::format("no process is called '{}'", target),
           "give a name, a Pid such as <0.7.1>, or a path as 'skein tree' shows them", std::chrono::milliseconds(0)};
 }
 
@@ -52,6 +52,12 @@ std::uint64_t resident_bytes() {
   std::uint64_t resident = 0;
   statm >> total >> resident;
   return resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+
+std::uint64_t cpu_ms() {
+  timespec used{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  return static_cast<std::uint64_t>(used.tv_sec) * 1'000 + static_cast<std::uint64_t>(used.tv_nsec) / 1'000'000;
 }
 
 Task<void> trace_one(Self self, ContextPtr context, Pid pid, operations::TraceRequest request,
@@ -159,6 +165,7 @@ class Hooks final : public operations::NodeHooks {
     info.uptime_ms = static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(up).count());
     info.processes = context_->runtime.process_count();
     info.memory_bytes = resident_bytes();
+    info.cpu_ms = cpu_ms();
     return info;
   }
   Result<TreeEntry> tree() override {

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "skein/node/config_keys.hpp"
-#include "skein/node/sd_notify.hpp"
 #include "skein/supervision/supervisor_api.hpp"
 
 namespace skein::inline v0::node {
@@ -117,22 +116,15 @@ Task<void> ConfigKeeper::change_agents(Self self, std::shared_ptr<const Config> 
   }
 }
 
-Health::Health(Self self, ContextPtr context) : context_(std::move(context)), every_(k_health_every) {
-  if (const auto watchdog = sd_watchdog()) {
-    every_ = std::min<Duration>(k_health_every, *watchdog / 3);
-    is_watched_ = true;
-  }
-  self.send_interval(every_, self.pid(), Beat{});
+Health::Health(Self self, ContextPtr context) : context_(std::move(context)) {
+  self.send_interval(k_health_every, self.pid(), Beat{});
 }
 
 void Health::handle_info(Self, Message message) {
   if (!message.is<Beat>()) return;
   ++beats_;
-  if (is_watched_) sd_notify("WATCHDOG=1");
 }
 
-std::string Health::describe() const {
-  return fmt::format("{} beats{}", beats_, is_watched_ ? ", watched by the service manager" : "");
-}
+std::string Health::describe() const { return fmt::format("{} beats", beats_); }
 
 }  // namespace skein::inline v0::node

@@ -1,5 +1,4 @@
-// The small processes of a node's tree: config, which reloads; swarm coordinators' starter, part of `swarms`' life; and
-// health, which feeds the service manager's watchdog from the scheduler.
+// The small processes of a node's tree: config, which reloads, and health, whose beats show that the tree is served.
 #pragma once
 
 #include <memory>
@@ -41,9 +40,7 @@ class Health {
  private:
   struct Beat {};
   ContextPtr context_;
-  Duration every_;
   std::uint64_t beats_ = 0;
-  bool is_watched_ = false;
 };
 
 }  // namespace skein::inline v0::node

@@ -14,7 +14,7 @@
 
 namespace skein::inline v0::node {
 
-bool sd_notify(const std::string& state) {
+bool sd_notify(const std::string& state, NotifyWait wait) {
   const char* path = std::getenv("NOTIFY_SOCKET");
   if (path == nullptr || (path[0] != '/' && path[0] != '@')) return false;
   sockaddr_un address{};
@@ -26,8 +26,8 @@ bool sd_notify(const std::string& state) {
   const control::Fd fd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (!fd) return false;
   const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + length);
-  return ::sendto(fd.get(), state.data(), state.size(), MSG_NOSIGNAL, reinterpret_cast<const sockaddr*>(&address),
-                  size) >= 0;
+  const int flags = MSG_NOSIGNAL | (wait == NotifyWait::forbidden ? MSG_DONTWAIT : 0);
+  return ::sendto(fd.get(), state.data(), state.size(), flags, reinterpret_cast<const sockaddr*>(&address), size) >= 0;
 }
 
 std::optional<Duration> sd_watchdog() {

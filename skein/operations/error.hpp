@@ -23,6 +23,7 @@ enum class Code : std::uint8_t {
   task_not_found,
   swarm_not_found,
   agent_not_found,
+  process_not_found,
   dependency_not_found,
   dependency_failed,
   swarm_exists,

@@ -44,6 +44,8 @@ class Describe {
   void operator()(const TaskQueued& c) const {
     task(Kind::task_queued, c.task);
     e_.message = name_of(c.why);
+    // The task only knows when it was submitted; when it came back to the queue the change does not say.
+    if (e_.message != "submitted" && e_.message != "retried") e_.at = 0;
   }
   void operator()(const TaskBlocked& c) const { task(Kind::task_blocked, c.task); }
   void operator()(const TaskAssigned& c) const {

@@ -159,7 +159,8 @@ json::value to_json(const NodeStatus& status) {
 json::value to_json(const NodeInfo& info) {
   return {{"name", info.name},           {"version", info.version},     {"data", info.data},
           {"config", info.config},       {"state", info.state},         {"pid", info.os_pid},
-          {"uptime_ms", info.uptime_ms}, {"processes", info.processes}, {"memory_bytes", info.memory_bytes}};
+          {"uptime_ms", info.uptime_ms}, {"processes", info.processes}, {"memory_bytes", info.memory_bytes},
+          {"cpu_ms", info.cpu_ms}};
 }
 
 json::value to_json(const Event& event) {

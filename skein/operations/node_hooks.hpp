@@ -89,6 +89,7 @@ struct NodeInfo {
   std::uint64_t uptime_ms = 0;
   std::uint32_t processes = 0;
   std::uint64_t memory_bytes = 0;  // resident
+  std::uint64_t cpu_ms = 0;        // processor time since the program began
 };
 
 struct ReloadAnswer {

@@ -31,6 +31,19 @@ RANK = {layer: rank for rank, row in enumerate(LAYERS) for layer in row}
 # What stands above every layer: it may include the library and itself.
 TOPS = {"cli", "sim", "bench", "web", "fuzz", "examples", "tests"}
 
+# A constant that is called a limit; docs/limits.md says what happens there.
+LIMIT = re.compile(r"\bconstexpr\s+[\w:<> ]+?\s(k_(?:\w+_)?(?:max|limit))\b")
+# Called so, but nothing grows up to them: numbers that are out of range, codes of fields, buffers that are reused.
+NO_LIMITS = {
+    "journal::k_no_trim_limit", "journal::k_ids_reserved_max", "runtime::k_slot_max", "runtime::k_generation_max",
+    "runtime::k_step_limit", "ledger::k_counter_max", "ledger::k_order_max", "dispatch::k_wall_ms_max",
+    "dispatch::k_walk_max", "dispatch::k_capacity_max", "dispatch::k_value_max", "dispatch::k_attempt_max",
+    "dispatch::k_load_max", "dispatch::k_field_number_max", "dispatch::k_latency_s_max", "swarm::k_field_agents_max",
+    "swarm::k_agents_max", "registry::k_load_max", "resilience::k_phi_max", "operations::k_max", "node::k_number_max",
+    "node::k_word_max", "supervision::k_number_max", "launcher::k_events_max", "launcher::k_packet_bytes_max",
+    "launcher::k_packet_fds_max",
+}
+
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 # Spelled in halves, so that this file passes its own rules.
 LEFTOVER = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b")
@@ -135,6 +148,21 @@ def coroutine_rules(text):
             yield line, "a capturing lambda is a coroutine: use a named function with arguments by value"
 
 
+def limit_rules(path, lines, documented):
+    kind, layer = place(path)
+    if kind != "layer" or path.name.endswith("_test.cpp"):
+        return
+    for number, line in enumerate(lines, 1):
+        for name in LIMIT.findall(line):
+            if f"{layer}::{name}" not in documented | NO_LIMITS:
+                yield number, f"{layer}::{name} is missing in docs/limits.md; see skein/node/fixed_limits.cpp"
+
+
+def documented_limits(root):
+    page = root / "docs/limits.md"
+    return set(re.findall(r"\b\w+::k_\w+", page.read_text())) if page.exists() else set()
+
+
 def code_rules(path, text, lines):
     for number, line in enumerate(lines, 1):
         if CODE_COMMENT.match(line) or re.match(r"\s*#\s*if\s+0\b", line):
@@ -152,6 +180,7 @@ def code_rules(path, text, lines):
 def problems(root):
     root = pathlib.Path(root)
     found = []
+    documented = documented_limits(root)
     for path in files_of(root):
         if not is_text(root, path):
             continue
@@ -159,6 +188,6 @@ def problems(root):
         lines = text.splitlines()
         rules = [text_rules(lines)]
         if path.suffix in CODE:
-            rules += [layering(path, lines), code_rules(path, text, lines)]
+            rules += [layering(path, lines), code_rules(path, text, lines), limit_rules(path, lines, documented)]
         found += [f"{path}:{number}: {what}" for rule in rules for number, what in rule]
     return found

@@ -1,0 +1,147 @@
+// skein doctor: looks at the data folder, the disk, the config and the node, and says what to do about what is wrong.
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+
+#include "cli/session.hpp"
+#include "cli/terminal.hpp"
+#include "cli/verbs.hpp"
+#include "skein/base/version.hpp"
+#include "skein/control/limits.hpp"
+#include "skein/node/config.hpp"
+
+namespace skein::cli {
+namespace {
+
+constexpr std::uint64_t k_processes_looked_at = 100'000;
+
+class Doctor {
+ public:
+  explicit Doctor(const Session& session) : session_(session), data_(session.data_folder()) {}
+
+  int run() {
+    check_config();
+    check_folder();
+    check_node();
+    if (session_.json) print_json(json::object{{"ok", is_well_}, {"checks", std::move(checks_)}});
+    return is_well_ ? k_exit_ok : k_exit_failed;
+  }
+
+ private:
+  void found(const std::string& what, bool ok, const std::string& detail) {
+    is_well_ = is_well_ && ok;
+    checks_.push_back({{"check", what}, {"ok", ok}, {"detail", detail}});
+    if (session_.json) return;
+    fmt::print("{}  {:<12} {}\n", ok ? coloured("ok  ", Colour::green) : coloured("FAIL", Colour::red), what, detail);
+  }
+
+  void check_config() {
+    const std::string file(node::k_config_file);
+    if (!std::filesystem::exists(file)) return;
+    const auto config = node::load_config(file);
+    if (config) low_water_ = config->journal.disk_low_water_bytes;
+    found("config", config.has_value(),
+          config ? file : fmt::format("{}: 'skein config check' says what is wrong", file));
+  }
+
+  void check_folder() {
+    std::error_code error;
+    struct stat status{};
+    if (::stat(data_.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) {
+      return found("data folder", false, data_ + " is not there: 'skein up' makes it, --data names another");
+    }
+    const bool is_ours = ::access(data_.c_str(), R_OK | W_OK | X_OK) == 0;
+    found("data folder", is_ours, is_ours ? data_ : data_ + ": this user may not write there; run as the node's user");
+    const auto space = std::filesystem::space(data_, error);
+    const bool is_roomy = !error && space.available > low_water_;
+    found("disk", is_roomy,
+          fmt::format("{} free{}", how_many_bytes(error ? 0 : space.available),
+                      is_roomy ? ""
+                               : fmt::format(": under {} only completions are taken; make room, or lower [journal] "
+                                             "disk_low_water_bytes",
+                                             how_many_bytes(low_water_))));
+    const std::string dump = data_ + "/dump-fatal.txt";
+    if (std::filesystem::exists(dump, error)) {
+      found("crashes", false, dump + " tells of one: read it, report it, and remove it");
+    }
+    if (::stat((data_ + "/" + control::k_socket_file).c_str(), &status) != 0) return;
+    const auto mode = static_cast<unsigned>(status.st_mode) & 0777U;
+    found("socket", mode == 0600, fmt::format("mode {:04o}{}", mode, mode == 0600 ? "" : ": make it 0600"));
+  }
+
+  void check_node() {
+    auto client = control::Client::connect(data_);
+    found("node", client.has_value(), client ? "answers" : client.error().message + ": " + client.error().advice);
+    if (!client) return;
+    const std::string version = text_of(client->node(), "version");
+    found("version", version == skein::version(),
+          version == skein::version()
+              ? version
+              : fmt::format("the node is {}, this program {}: restart the node", version, skein::version()));
+    const auto begin = std::chrono::steady_clock::now();
+    const auto tasks = client->ask("status", {}, session_.timeout());
+    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
+    found("engine", tasks.has_value(),
+          tasks ? fmt::format("answered in {:.1f} ms", took.count()) : tasks.error().message + ": look at its log");
+    if (tasks) check_journal(part_of(*tasks, "journal"));
+    check_agents(*client);
+    check_processes(*client);
+  }
+
+  void check_journal(const json::value& journal) {
+    const bool stopped = flag_of(journal, "stopped");
+    const bool low = flag_of(journal, "disk_low");
+    found("journal", !stopped && !low,
+          stopped ? "stopped: look at the node's log"
+          : low   ? "the disk is low, so only completions are taken: make room"
+                  : fmt::format("position {}", count_of(journal, "applied")));
+  }
+
+  void check_agents(control::Client& client) {
+    const auto answer = client.ask("agent_list", {}, session_.timeout());
+    if (!answer) return found("agents", false, answer.error().message + ": " + answer.error().advice);
+    const json::array& agents = list_of(*answer, "agents");
+    std::string lost;
+    for (const json::value& each : agents) {
+      if (text_of(each, "status") == "unreachable") lost += " " + text_of(each, "id");
+    }
+    const bool ok = !agents.empty() && lost.empty();
+    found("agents", ok,
+          agents.empty() ? "none: tasks wait; give a swarm agents with 'skein swarm scale'"
+          : lost.empty() ? fmt::format("{}", agents.size())
+                         : fmt::format("not heard of:{}: 'skein agent show' tells more", lost));
+  }
+
+  void check_processes(control::Client& client) {
+    const auto answer = client.ask("processes", {{"limit", k_processes_looked_at}}, session_.timeout());
+    if (!answer) return found("processes", false, answer.error().message + ": " + answer.error().advice);
+    std::string stuck;
+    for (const json::value& each : list_of(*answer, "processes")) {
+      if (text_of(each, "state") == "stuck")
+        stuck += fmt::format(" {} {}", text_of(each, "pid"), text_of(each, "type"));
+    }
+    found("processes", stuck.empty(),
+          stuck.empty() ? fmt::format("{}", count_of(*answer, "count"))
+                        : fmt::format("stuck:{}: 'skein dump' says where", stuck));
+  }
+
+  const Session& session_;
+  std::string data_;
+  json::array checks_;
+  std::uint64_t low_water_ = node::Config{}.journal.disk_low_water_bytes;
+  bool is_well_ = true;
+};
+
+}  // namespace
+
+void add_doctor(Verb& root) {
+  const auto session = std::make_shared<Session>();
+  Verb verb = root.verb("doctor", "Check config, data folder, disk and node; says what to do");
+  session->add_to(verb);
+  verb.run([session] { return Doctor(*session).run(); });
+}
+
+}  // namespace skein::cli

@@ -1,0 +1,33 @@
+#include "skein/node/watchdog.hpp"
+
+#include <fmt/format.h>
+
+#include "skein/node/sd_notify.hpp"
+
+namespace skein::inline v0::node {
+namespace {
+
+constexpr int k_beats_in_time = 3;
+
+}  // namespace
+
+Watchdog::Watchdog(Self self, Duration every) { self.send_interval(every, self.pid(), Beat{}); }
+
+void Watchdog::handle_info(Self, Message message) {
+  if (!message.is<Beat>()) return;
+  ++beats_;
+  // No process may wait here: it would hold one of the scheduler's threads.
+  sd_notify("WATCHDOG=1", NotifyWait::forbidden);
+}
+
+std::string Watchdog::describe() const { return fmt::format("{} beats", beats_); }
+
+Pid start_watchdog(Runtime& runtime) {
+  const auto allowed = sd_watchdog();
+  if (!allowed) return Pid{};
+  SpawnOptions options;
+  options.name = "watchdog";
+  return runtime.spawn_with<Watchdog>(options, *allowed / k_beats_in_time);
+}
+
+}  // namespace skein::inline v0::node

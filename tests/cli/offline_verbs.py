@@ -1,0 +1,146 @@
+"""Verbs that need no node: init, config, version, completion, log, restore, archive; and what a wrong line gets."""
+import shutil
+import subprocess
+
+from harness import ROOT, Home, Node
+
+
+def with_home(test):
+    def run():
+        home = Home()
+        try:
+            test(home)
+        finally:
+            home.remove()
+    run.__name__ = test.__name__
+    return run
+
+
+@with_home
+def test_init_writes_a_config_that_is_right_and_never_over_one(home):
+    home.expect(0, "init", out="skein.toml\n", err="'skein up' runs it")
+    before = (home.path / "skein.toml").read_text()
+    home.expect(1, "init", out="", err="is there already and was left as it is")
+    assert (home.path / "skein.toml").read_text() == before
+    assert home.ok("init", "other.toml", "--json").json == {"file": "other.toml"}
+    home.ok("config", "check", out="3 executors, 3 swarms")
+    home.expect(1, "init", "nosuch/skein.toml", out="", err="cannot be written here")
+
+
+@with_home
+def test_config_check_names_file_line_and_what_was_meant(home):
+    (home.path / "skein.toml").write_text('[node]\nnmae = "a"\n\n[swarms.build]\nexecutor = "cmd"\nmin = "many"\n')
+    wrong = home.expect(1, "config", "check", out="").err
+    assert "skein.toml:2: unknown key 'nmae' (did you mean 'name'?)" in wrong, wrong
+    assert "skein.toml:5: " in wrong and "skein.toml:6: " in wrong, wrong
+    report = home.expect(1, "config", "check", "--json", err="").json
+    assert not report["ok"] and [each["line"] for each in report["faults"]] == [2, 5, 6], report
+    home.expect(8, "up", out="", err="skein.toml:2:")
+    home.expect(1, "config", "check", "nosuch.toml", out="", err="nosuch.toml: cannot be read; 'skein init' writes one")
+    (home.path / "skein.toml").write_text("[node\n")
+    home.expect(1, "config", "check", out="", err="skein.toml:1:")
+    (home.path / "skein.toml").write_text("")
+    home.expect(1, "config", "check", "--set", "node.nmae=1", err="did you mean 'name'?")
+
+
+@with_home
+def test_config_limits(home):
+    home.ok("config", "limits", out="WHAT HAPPENS THERE")
+    assert {each["key"] for each in home.ok("config", "limits", "--json").lines} >= {"open_tasks", "line_bytes"}
+    assert home.ok("config", "limits", "--markdown").out == (ROOT / "docs/limits.md").read_text()
+
+
+@with_home
+def test_version_and_usage(home):
+    assert home.ok("version").out == home.ok("--version").out
+    assert set(home.ok("version", "--json").json) == {"version", "protocol"}
+    home.expect(2, "statsu", out="", err="unknown verb 'statsu' (did you mean 'status'?)")
+    home.expect(2, "config", out="", err="needs one of check, limits")
+    home.expect(2, "status", "--jsn", out="", err="unknown option '--jsn' (did you mean '--json'?)")
+    home.expect(2, "status", "more", out="", err="'skein status --help' shows what is possible")
+    home.expect(2, out="", err="Usage")
+
+
+def all_verbs(home, path=()):
+    """Every verb as --help lists them."""
+    _, _, below = home.ok(*path, "--help").out.partition("\nSubcommands:\n")
+    for line in below.splitlines():
+        words = line.split()
+        if words and line.startswith("  ") and not line.startswith("   "):
+            yield (*path, words[0])
+            yield from all_verbs(home, (*path, words[0]))
+
+
+@with_home
+def test_every_verb_has_help_json_a_place_in_the_docs_and_in_the_man_page(home):
+    verbs = list(all_verbs(home))
+    assert ("task", "show") in verbs and len(verbs) > 50, verbs
+    cli_page = (ROOT / "docs/cli.md").read_text()
+    man_page = (ROOT / "packaging/skein.1").read_text()
+    for verb in verbs:
+        text = home.ok(*verb, "--help").out
+        is_group = "\nSubcommands:\n" in text
+        exempt = verb[0] in ("up", "completion", "demo", "chaos", "backup")
+        assert is_group or exempt or "--json" in text, f"{verb} has no --json"
+        assert f"`{verb[0]}" in cli_page, f"docs/cli.md does not know {verb}"
+        assert all(f"\\fB{word}\\fR".replace("-", "\\-") in man_page for word in verb if verb[0] != "chaos"), verb
+
+
+@with_home
+def test_completion(home):
+    script = home.ok("completion", "bash").out
+
+    def completed(*words):
+        ask = (f"{script}\nCOMP_WORDS=({' '.join(words)!s} '')\nCOMP_CWORD={len(words)}\n_skein\n"
+               "printf '%s\\n' \"${COMPREPLY[@]}\"")
+        done = subprocess.run(["bash", "-c", ask], capture_output=True, text=True, check=True)
+        return set(done.stdout.split())
+
+    assert {"up", "task", "swarms", "--version"} <= completed("skein")
+    assert {"show", "cancel", "logs"} <= completed("skein", "task") and "up" not in completed("skein", "task")
+    assert {"--json", "--data"} <= completed("skein", "task", "show", "0197")
+    home.expect(2, "completion", "tcsh", out="", err="bash, zsh or fish")
+    for shell, check in (("zsh", ["zsh", "-n"]), ("fish", ["fish", "--no-execute"])):
+        script = home.ok("completion", shell, out="skein").out
+        assert "Cancel it" in script and "--json" in script or "-l 'json'" in script
+        if shutil.which(check[0]):
+            subprocess.run(check, input=script, text=True, check=True)
+        else:
+            print(f"{shell} is not installed: its completions were made and not parsed")
+
+
+@with_home
+def test_log_restore_and_archive_work_on_the_folder_of_a_node_that_has_ended(home):
+    (home.path / "skein.toml").write_text('[node]\ndata = "data"\n')
+    node = Node(home)
+    try:
+        home.ok("submit", "echo", "--count", "20", "--wait")
+        home.expect(1, "archive", "rebuild", out="", err="another program has this journal open")
+        home.expect(1, "log", "repair", out="", err="stop it first")
+    finally:
+        node.end()
+    home.ok("log", "verify", out="whole")
+    image = home.ok("log", "verify", "data/journal", "--json").json
+    assert image["last"] > 3 and image["clean"] and image["snapshot"] is None, image
+    entries = home.ok("log", "dump", "--json").lines
+    assert len(entries) == image["last"]
+    assert len(home.ok("log", "dump", "--from", str(image["last"])).out.splitlines()) == 1
+    home.ok("log", "repair", out="nothing to repair")
+    assert home.expect(0, "log", "repair", "--json").json["needed"] is False
+    home.expect(1, "log", "verify", "nowhere", out="", err="nowhere")
+    home.expect(1, "log", "skip", "data/journal", "999999", out="", err="999999")
+    last = str(image["last"] - 1)
+    home.expect(1, "log", "skip", "data/journal", last, err="nothing was changed; --yes")
+    shutil.copytree(home.path / "data/journal", home.path / "copy")
+    assert home.ok("restore", "copy", "restored", "--json").json["last"] == image["last"]
+    home.expect(1, "restore", "copy", "restored", out="", err="restored")
+    home.ok("restore", "copy", "again", out=f"again goes on after position {image['last']}")
+    home.ok("log", "verify", "again", out="whole")
+    assert home.ok("archive", "rebuild", "--json").json["missing"] == 0
+    home.ok("archive", "rebuild", out="archive.sqlite")
+    home.expect(1, "archive", "rebuild", "--data", "nowhere", out="", err="there is no journal in nowhere")
+    node = Node(home)
+    try:
+        assert home.ok("status", "--json").json["tasks"]["archived"] == 20
+    finally:
+        node.end()

@@ -1,0 +1,101 @@
+"""agents, agent ..., swarms, swarm ..., log-level, reload, against a running node."""
+import time
+
+
+def until(condition, what, limit=10):
+    end = time.monotonic() + limit
+    while not condition():
+        assert time.monotonic() < end, what
+        time.sleep(0.02)
+
+
+def agent(home, name):
+    return home.ok("agent", "show", name, "--json").json
+
+
+def test_agents(home):
+    shown = home.ok("agents", out="AGENT").out
+    head = shown.splitlines()[0].split()
+    assert head == ["AGENT", "ROLE", "STATUS", "SWARM", "LOAD", "HEARD", "DONE", "FAILED", "CAPABILITIES"]
+    agents = home.ok("agents", "--json").json["agents"]
+    assert {each["swarm"] for each in agents} >= {"default", "counters"}
+    assert all(each["heartbeat_age_ms"] < 10_000 for each in agents)
+
+
+def test_an_agent_is_shown(home):
+    name = home.ok("agent", "spawn", "--name", "fresh").out.strip()
+    shown = home.ok("agent", "show", name, out="agent        fresh").out
+    assert "none yet" in shown and "100%" not in shown, shown
+    home.ok("agent", "stop", name)
+    shown = home.ok("agent", "show", "default-1").out
+    assert "completed" in shown and "TASK" in shown
+    home.expect(3, "agent", "show", "nosuch", out="", err="there is no agent 'nosuch': 'skein agents' lists them")
+
+
+def test_an_agent_is_spawned_paused_resumed_and_stopped(home):
+    home.ok("agent", "spawn", "--name", "solo", "--capability", "alone", "--executor", "function", out="solo\n")
+    home.ok("agent", "pause", "solo", out="")
+    assert agent(home, "solo")["status"] == "paused"
+    home.ok("agent", "resume", "solo", out="")
+    assert agent(home, "solo")["status"] == "idle"
+    assert home.ok("agent", "pause", "solo", "--json").json == {}
+    home.ok("agent", "stop", "solo", out="")
+    until(lambda: home.run("agent", "show", "solo").code == 3, "the agent is still there")
+    for verb in ("pause", "resume", "stop"):
+        home.expect(3, "agent", verb, "solo", out="", err="there is no agent 'solo'")
+    made = home.ok("agent", "spawn", "--json").json
+    home.ok("agent", "stop", made)
+    home.expect(2, "agent", "spawn", "--executor", "nosuch", out="", err="there is no executor 'nosuch'")
+    home.expect(2, "agent", out="", err="needs one of show, pause, resume, stop, spawn")
+
+
+def test_swarms(home):
+    shown = home.ok("swarms", out="SWARM").out
+    assert "counters" in shown and "1 to 2" in shown
+    assert {each["name"] for each in home.ok("swarms", "--json").json["swarms"]} >= {"default", "counters"}
+    assert "agents_min       3" in home.ok("swarm", "show", "default", out="swarm            default").out
+    home.expect(3, "swarm", "show", "nosuch", out="", err="there is no swarm 'nosuch'")
+
+
+def test_a_swarm_has_a_whole_life(home):
+    home.ok("swarm", "create", "flock", "--min", "1", "--max", "4", "--capability", "fly", out="")
+    home.expect(7, "swarm", "create", "flock", out="", err="'flock' exists")
+    home.expect(2, "swarm", "create", "bad", "--set", "nothing", err="write key=value")
+    until(lambda: home.run("agent", "show", "flock-1").code == 0, "the swarm has no agent")
+    home.ok("swarm", "scale", "flock", "--min", "2", out="")
+    swarm = home.ok("swarm", "show", "flock", "--json").json
+    assert (swarm["overrides"]["agents_min"], swarm["overrides"]["agents_max"]) == ("2", "4"), swarm
+    until(lambda: home.run("agent", "show", "flock-2").code == 0, "the swarm was not scaled")
+    assert home.ok("swarm", "scale", "flock", "--max", "3", "--json").json == {"name": "flock", "min": 2, "max": 3}
+    home.expect(2, "swarm", "scale", "flock", out="", err="give --min, --max or both")
+    home.expect(2, "swarm", "scale", "flock", "--min", "few", out="", err="--min few: give a whole number")
+    home.expect(3, "swarm", "scale", "nosuch", "--min", "1", err="there is no swarm 'nosuch'")
+    states = {"pause": "paused", "resume": "active", "drain": "draining", "stop": "stopped"}
+    for verb, state in states.items():
+        home.ok("swarm", verb, "flock", out="")
+        assert home.ok("swarm", "show", "flock", "--json").json["state"] == state
+    home.expect(7, "submit", "fly", "--swarm", "flock", err="the swarm takes no tasks")
+    assert home.ok("swarm", "remove", "flock", "--json").json == {}
+    for verb in (*states, "remove"):
+        home.expect(3, "swarm", verb, "flock", out="", err="there is no swarm 'flock'")
+    home.expect(2, "swarm", out="", err="needs one of show, create, scale")
+
+
+def test_log_level(home):
+    home.ok("log-level", out="info\n")
+    home.ok("log-level", "debug", out="debug\n")
+    assert home.ok("log-level", "--json").json == "debug"
+    home.ok("log-level", "info")
+    home.expect(2, "log-level", "loud", out="", err="debug, info, warning or error")
+
+
+def test_reload_says_what_changed_and_what_could_not(home):
+    file = home.path / "skein.toml"
+    before = file.read_text()
+    file.write_text(before.replace('[node]', '[node]\nworkers = 3\ndrain = "7s"'))
+    home.expect(0, "reload", out="changed: drain", err="[node] workers differs and is taken over at the next start")
+    file.write_text(before.replace("[node]", "[nod]"))
+    home.expect(2, "reload", "--data", "data", out="", err="unknown section 'nod' (did you mean 'node'?)")
+    home.expect(5, "status", out="", err="skein.toml has errors ('skein config check' lists them)")
+    file.write_text(before)
+    assert home.ok("reload", "--json").json["changed"] == ["drain"]
