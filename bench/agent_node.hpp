@@ -2,11 +2,13 @@
 // agents; to be used by the thread that made it.
 #pragma once
 
+#include <future>
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "bench/bench_disk.hpp"
 #include "bench/task_node.hpp"
@@ -55,6 +57,32 @@ class AgentNode {
         [&](auto reply) { node_.ops().task_submit(std::move(request), std::move(reply)); });
     if (!answer) throw std::runtime_error(answer.error().describe());
     return answer->id;
+  }
+  // Submits so many at once and waits for the end of each, which must be a good one.
+  void run_tasks(const std::string& type, const std::string& params, std::size_t count) {
+    std::vector<std::future<operations::Result<operations::SubmitAnswer>>> accepted;
+    for (std::size_t i = 0; i < count; ++i) {
+      operations::SubmitRequest request;
+      request.type = type;
+      request.params = params;
+      auto answer = std::make_shared<std::promise<operations::Result<operations::SubmitAnswer>>>();
+      accepted.push_back(answer->get_future());
+      node_.ops().task_submit(std::move(request), [answer](const operations::Result<operations::SubmitAnswer>& said) {
+        answer->set_value(said);
+      });
+    }
+    for (auto& each : accepted) {
+      const auto said = each.get();
+      if (!said) throw std::runtime_error(said.error().describe());
+      operations::WaitRequest request;
+      request.id = said->id;
+      request.timeout = k_patience;
+      const auto ended = operations::ask<operations::WaitAnswer>(
+          [&](auto reply) { node_.ops().task_wait(request, nullptr, std::move(reply)); });
+      if (!ended || ended->status.task.state != ledger::State::completed) {
+        throw std::runtime_error("a task was not completed");
+      }
+    }
   }
   void submit_later(const std::string& swarm, const std::string& type) {
     operations::SubmitRequest request;

@@ -1,11 +1,10 @@
 // The workloads of agents: how long it takes to have one, to have its task run elsewhere when it dies, to have a
-// swarm's coordinator back, and what a million idle ones cost. crash_* end the process of a function agent, os_crash_*
-// SIGKILL the OS process of a stdio agent; both count from the kill to the task's next run on another agent.
+// swarm's coordinator back, and what a million idle ones cost. crash_* end the process of a function agent and count
+// from the kill to the task's next run on another agent. Those with OS processes are in os_agents_bench.cpp.
 #include <malloc.h>
 
 #include <atomic>
 #include <condition_variable>
-#include <csignal>
 #include <cstdint>
 #include <fstream>
 #include <future>
@@ -26,12 +25,8 @@ using agent::FunctionOutcome;
 constexpr std::size_t k_spawns = 20'000;
 constexpr std::size_t k_crashes = 500;
 constexpr std::size_t k_durable_crashes = 200;
-constexpr std::size_t k_os_crashes = 60;
 constexpr std::size_t k_recoveries = 30;
 constexpr std::uint64_t k_queued = 9'999;  // with the one that runs the swarm's limit
-constexpr std::size_t k_idle_agents = 1'000'000;
-constexpr std::size_t k_stdio_tasks = 2'000;
-constexpr std::size_t k_command_tasks = 300;
 constexpr auto k_patience = std::chrono::seconds(20);
 
 std::unique_ptr<agent::AgentSetup> function_setup(AgentNode& node, std::string id, agent::TaskFunction function) {
@@ -215,9 +210,10 @@ double resident_bytes() {
 
 // Bytes per agent that is registered, announced to the dispatcher and has nothing to do. A heartbeat a minute: a
 // million a second would measure the heartbeats.
+template <std::size_t Count>
 double idle_agents() {
   dispatch::DispatcherOptions options;
-  options.agents_max = k_idle_agents;
+  options.agents_max = Count;
   options.silent_after = std::chrono::hours(1);
   AgentNode node("", options);
   auto common = std::make_shared<agent::AgentOptions>();
@@ -225,7 +221,7 @@ double idle_agents() {
   const auto function = std::make_shared<const agent::TaskFunction>(&agent::echo);
   malloc_trim(0);
   const double before = resident_bytes();
-  for (std::size_t i = 0; i < k_idle_agents; ++i) {
+  for (std::size_t i = 0; i < Count; ++i) {
     auto setup = std::make_unique<agent::AgentSetup>();
     setup->id = "agent-" + std::to_string(i);
     setup->capabilities = {"work"};
@@ -234,9 +230,9 @@ double idle_agents() {
     setup->options = common;
     node.runtime().spawn<agent::Agent>(std::move(setup));
   }
-  node.wait_for_agents(k_idle_agents);
+  node.wait_for_agents(Count);
   malloc_trim(0);
-  return (resident_bytes() - before) / static_cast<double>(k_idle_agents);
+  return (resident_bytes() - before) / static_cast<double>(Count);
 }
 
 const Registrar k_spawn{{"agents", "spawn_register_p99", "us", &spawn_register_p99}};
@@ -246,7 +242,8 @@ const Registrar k_durable_p50{{"agents", "crash_to_reassigned_durable_p50", "ms"
 const Registrar k_durable_p99{{"agents", "crash_to_reassigned_durable_p99", "ms", &crash_durable<99>}};
 const Registrar k_syncs{{"agents", "crash_to_reassigned_durable_syncs", "syncs", &crash_durable_syncs}};
 const Registrar k_recovery{{"agents", "coordinator_recovery_10000", "ms", &coordinator_recovery}};
-const Registrar k_idle{{"agents", "idle_agents_1000000", "B/agent", &idle_agents}};
+const Registrar k_idle_small{{"agents", "idle_agents_100000", "B/agent", &idle_agents<100'000>}};
+const Registrar k_idle{{"agents", "idle_agents_1000000", "B/agent", &idle_agents<1'000'000>}};
 
 }  // namespace
 }  // namespace skein::bench

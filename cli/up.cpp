@@ -20,6 +20,7 @@
 #include "skein/base/version.hpp"
 #include "skein/control/fd.hpp"
 #include "skein/launcher/launcher.hpp"
+#include "skein/launcher/os_processes.hpp"
 #include "skein/node/config_values.hpp"
 #include "skein/node/node.hpp"
 #include "skein/node/sd_notify.hpp"
@@ -124,6 +125,7 @@ class Up {
     node_->context().log.info(
         fmt::format("skein {} is up: node '{}', data in {}", skein::version(), config->node.name, config->node.data));
     node::start_watchdog(runtime_);
+    node_->context().log.info("OS processes are held by " + launcher::OsProcesses::containment());
     node::sd_notify(fmt::format("READY=1\nSTATUS=running\nMAINPID={}", ::getpid()));
     std::thread watcher([this] {
       runtime_.wait_for_end(root_);

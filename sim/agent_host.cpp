@@ -4,7 +4,6 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <mutex>
 #include <random>
 #include <stdexcept>
@@ -16,6 +15,7 @@
 #include "skein/agent/function_agent.hpp"
 #include "skein/agent/stdio_executor.hpp"
 #include "skein/dispatch/dispatcher.hpp"
+#include "skein/launcher/proc_tree.hpp"
 #include "skein/supervision/events.hpp"
 #include "skein/supervision/supervisor_api.hpp"
 
@@ -201,17 +201,7 @@ bool AgentHost::is_healthy() {
   return done.task.state == ledger::State::completed && ledger::view_of(done.finished->result) == "\"yes\"";
 }
 
-std::vector<pid_t> AgentHost::os_processes() const {
-  std::vector<pid_t> found;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
-    const std::string name = entry.path().filename().string();
-    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
-    std::ifstream file(entry.path() / "environ", std::ios::binary);
-    const std::string environment((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-    if (environment.find(mark_) != std::string::npos) found.push_back(std::stoi(name));
-  }
-  return found;
-}
+std::vector<pid_t> AgentHost::os_processes() const { return launcher::processes_with(mark_); }
 
 std::vector<std::string> AgentHost::crashes() const {
   const std::lock_guard lock(crashes_->mutex);

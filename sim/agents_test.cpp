@@ -243,6 +243,67 @@ TEST_F(BadAgents, one_that_ignores_sigterm_is_killed) {
   EXPECT_TRUE(eventually([&] { return is_idle("bad"); }));
 }
 
+TEST_F(BadAgents, one_that_is_stopped_in_order_has_time_to_clean_up) {
+  start("good", R"(
+for task in tasks(): done(task)
+time.sleep(0.2)
+open("cleaned", "w").close()
+)");
+  ASSERT_TRUE(host_->wait_connected("good"));
+  host_->stop_agent("good");
+  EXPECT_TRUE(std::filesystem::exists(host_->folder() + "/cleaned")) << "it was killed while it cleaned up";
+  EXPECT_TRUE(host_->os_processes().empty());
+}
+
+TEST_F(BadAgents, one_that_is_stopped_in_the_middle_of_a_task_ends_before_another_gets_it) {
+  start("bad", R"(
+for task in tasks():
+    open("begun", "w").close()
+    time.sleep(0.3)
+    open("ended", "w").close()
+)");
+  ASSERT_TRUE(host_->wait_connected("bad"));
+  const auto id = submit({}, 1);
+  ASSERT_TRUE(eventually([&] { return std::filesystem::exists(host_->folder() + "/begun"); }));
+  start("good", "for task in tasks(): done(task, os.path.exists('ended'))\n");
+  ASSERT_TRUE(host_->wait_connected("good"));
+  host_->stop_agent("bad");
+  const auto status = host_->wait(id);
+  ASSERT_EQ(status.task.state, State::completed) << (status.finished ? status.finished->message : "not finished");
+  EXPECT_EQ(ledger::view_of(status.finished->result), "true");
+  EXPECT_EQ(status.task.attempts, 0U) << "being handed back costs nothing";
+}
+
+TEST_F(BadAgents, one_that_does_not_end_when_it_is_asked_gets_sigterm_and_then_sigkill) {
+  start("bad", R"(
+def terminate(*_):
+    open("asked by SIGTERM", "w").close()
+signal.signal(signal.SIGTERM, terminate)
+subprocess.Popen(["setsid", "sleep", "1000"])
+for task in tasks(): pass
+while True: time.sleep(1)
+)");
+  ASSERT_TRUE(host_->wait_connected("bad"));
+  const auto began = std::chrono::steady_clock::now();
+  host_->stop_agent("bad");
+  const auto took = std::chrono::steady_clock::now() - began;
+  EXPECT_TRUE(std::filesystem::exists(host_->folder() + "/asked by SIGTERM"));
+  EXPECT_GE(took, 1500ms) << "it did not get its time";
+  EXPECT_LT(took, 2s * tests::k_patience) << "its supervisor waited too long";
+  EXPECT_TRUE(eventually([&] { return host_->os_processes().empty(); }));
+}
+
+TEST_F(BadAgents, a_command_that_is_stopped_with_its_agent_gets_sigterm_and_its_task_is_handed_back) {
+  start_command("bad", "trap 'touch cleaned; exit 1' TERM; touch begun; while :; do sleep 0.05; done");
+  ASSERT_TRUE(host_->wait_connected("bad"));
+  const auto id = submit({}, 1);
+  ASSERT_TRUE(eventually([&] { return std::filesystem::exists(host_->folder() + "/begun"); }));
+  host_->stop_agent("bad");
+  EXPECT_TRUE(std::filesystem::exists(host_->folder() + "/cleaned"));
+  start_good("good");
+  expect_done_by_good(host_->wait(id));
+}
+
 TEST_F(BadAgents, exit_code_0_without_a_result_is_a_crash_of_a_stdio_agent) {
   start("bad", "for task in tasks(): os._exit(0)\n");
   const auto status = bad_then_good();

@@ -5,13 +5,13 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <random>
 #include <stdexcept>
 #include <thread>
 
 #include "skein/agent/command_executor.hpp"
 #include "skein/agent/stdio_executor.hpp"
+#include "skein/launcher/proc_tree.hpp"
 #include "skein/supervision/supervisor_api.hpp"
 #include "skein/supervision/trees.hpp"
 
@@ -225,16 +225,6 @@ bool ChaosHost::kill_launcher() {
   return pid > 0 && ::kill(pid, SIGKILL) == 0;
 }
 
-std::vector<pid_t> ChaosHost::os_processes() const {
-  std::vector<pid_t> found;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
-    const std::string name = entry.path().filename().string();
-    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
-    std::ifstream file(entry.path() / "environ", std::ios::binary);
-    const std::string environment((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-    if (environment.find(mark_) != std::string::npos) found.push_back(std::stoi(name));
-  }
-  return found;
-}
+std::vector<pid_t> ChaosHost::os_processes() const { return launcher::processes_with(mark_); }
 
 }  // namespace skein::sim

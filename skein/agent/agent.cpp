@@ -134,6 +134,11 @@ void Agent::handle_info(Self self, Message message) {
   }
 }
 
+void Agent::hand_back_waiting() {
+  auto waiting = core_.give_up_waiting();
+  if (!waiting.empty()) self_.send(dispatcher_, dispatch::RequestFailoverTasks{std::move(waiting)});
+}
+
 bool Agent::handle_own(Message message) {
   if (auto* orders = message.get_if<dispatch::Orders>()) {
     if (message.from() != dispatcher_) return true;
@@ -230,10 +235,7 @@ void Agent::set_paused(bool paused) {
   core_.set_paused(paused);
   if (dispatcher_) {
     self_.send(dispatcher_, dispatch::AgentPaused{paused});
-    // Others can do what has not begun.
-    if (auto waiting = core_.give_up_waiting(); !waiting.empty()) {
-      self_.send(dispatcher_, dispatch::RequestFailoverTasks{std::move(waiting)});
-    }
+    hand_back_waiting();
   }
   step();
 }
@@ -324,12 +326,21 @@ std::string Agent::describe() const {
 
 // Also after a crash: what was done is told, what was not begun is handed back. What was at work is handed back only if
 // the agent ends in order, and is stopped before another may get it.
-void Agent::terminate(Self self, const ExitReason& reason) {
+Task<void> Agent::terminate(Self self, ExitReason reason) {
   const bool in_order = reason.is_normal() || reason.is_shutdown();
+  Duration wait = in_order ? setup_->executor->wind_down() : Duration::zero();
+  if (wait > Duration::zero() && dispatcher_) {
+    self.send(dispatcher_, dispatch::AgentPaused{true});
+    hand_back_waiting();
+  }
+  while (wait > Duration::zero()) {
+    auto waiting = self.sleep(wait);
+    co_await waiting;
+    wait = setup_->executor->wind_down();
+  }
   setup_->executor->shutdown();
   report();
-  if (!dispatcher_) return;
-  self.send(dispatcher_, dispatch::AgentTerminating{core_.left_over(in_order)});
+  if (dispatcher_) self.send(dispatcher_, dispatch::AgentTerminating{core_.left_over(in_order)});
 }
 
 }  // namespace skein::inline v0::agent

@@ -6,7 +6,7 @@
 // says every `heartbeat_every` what it holds, and keeps outcomes until they are settled: agents outlive dispatchers.
 //
 // 1. An executor that throws or says broken() ends the agent as a crash: what ran costs an attempt, what waited is
-//    handed back. Told to end in order, it hands back everything.
+//    handed back. Told to end in order, it lets its executor wind down and hands back everything.
 // 2. Many tasks go into one report: what was done within `report_every`, or until nothing is left to do.
 // 3. Whoever restarts an agent makes a new setup, with a new executor, for it.
 #pragma once
@@ -75,7 +75,7 @@ class Agent final : private ExecutorHost {
   AgentTasks handle_call(Self self, GetAgentTasks request);
   CancelAnswer handle_call(Self self, CancelExecuting request);
   UpdateAnswer handle_call(Self self, const UpdateAgent& request);
-  void terminate(Self self, const ExitReason& reason);
+  Task<void> terminate(Self self, ExitReason reason);
   [[nodiscard]] std::string describe() const;
 
  private:
@@ -104,6 +104,8 @@ class Agent final : private ExecutorHost {
   void connect();
   void announce();
   void set_paused(bool paused);
+  // Others can do what has not begun.
+  void hand_back_waiting();
   void beat();
   void step();
   void work();

@@ -65,8 +65,10 @@ void CommandExecutor::run(const dispatch::Order& order) {
 void CommandExecutor::stop(TaskRef ref, dispatch::StopReason why) {
   // A command knows no other way to yield than to be killed.
   if (task_ != ref || why == dispatch::StopReason::yield) return;
-  child_.stop(host_->process(), Duration::zero());
+  child_.stop(host_->process(), Duration::zero(), options_->kill_after);
 }
+
+Duration CommandExecutor::wind_down() { return child_.wind_down(host_->process().now(), Duration::zero()); }
 
 void CommandExecutor::shutdown() {
   if (child_.is_there()) child_.kill();

@@ -9,7 +9,8 @@
 //   its processor time used up     failed for lack of a resource
 //   killed by a signal             the agent crashes: an attempt is spent, another agent gets the task at once
 //   it cannot be started           failed, tried again
-// Told to stop: SIGTERM at once, SIGKILL after kill_after, both to everything it started.
+// Told to stop: SIGTERM at once, SIGKILL after kill_after, both to everything it started. Wound down: SIGTERM at once,
+// SIGKILL after end_kill_after.
 #pragma once
 
 #include <memory>
@@ -29,6 +30,7 @@ class CommandExecutor final : public Executor {
   void run(const dispatch::Order& order) override;
   void stop(dispatch::TaskRef ref, dispatch::StopReason why) override;
   void handle(Message message) override;
+  [[nodiscard]] Duration wind_down() override;
   void shutdown() override;
   [[nodiscard]] std::string describe() const override;
 

@@ -1,5 +1,6 @@
 #include "skein/agent/os_executor.hpp"
 
+#include <algorithm>
 #include <csignal>
 #include <cstring>
 #include <utility>
@@ -10,6 +11,8 @@ namespace skein::inline v0::agent {
 namespace {
 
 constexpr std::size_t k_tail_in_message = 1'024;
+constexpr Duration k_least_rung = std::chrono::milliseconds(1);
+constexpr Duration k_wind_down_look = std::chrono::milliseconds(10);
 
 }  // namespace
 
@@ -71,10 +74,23 @@ void OsChild::spawn(Self self, const std::vector<std::string>& more_environment)
   is_stopping_ = is_ending_ = false;
 }
 
-void OsChild::stop(Self self, Duration first) {
+void OsChild::stop(Self self, Duration first, Duration second) {
   if (id_ == 0 || is_stopping_) return;
   is_stopping_ = true;
-  self.send_after(first, self.pid(), Rung{id_, ++ladder_, false});
+  self.send_after(first, self.pid(), Rung{id_, ++ladder_, std::max(second, k_least_rung)});
+}
+
+Duration OsChild::wind_down(Instant now, Duration first) {
+  // Nothing is sent by it, and nothing said when it is not there (any more).
+  if (id_ == 0 || !os_->signal(id_, 0)) return Duration::zero();
+  if (!winds_down_since_) winds_down_since_ = now;
+  const Duration took = between(*winds_down_since_, now);
+  if (took >= first + options_->end_kill_after) {
+    kill();
+    return Duration::zero();
+  }
+  if (took >= first && !std::exchange(has_wound_term_, true)) os_->signal(id_, SIGTERM);
+  return k_wind_down_look;
 }
 
 bool OsChild::handle(Self self, Message message) {
@@ -85,12 +101,12 @@ bool OsChild::handle(Self self, Message message) {
   const auto* rung = message.get_if<Rung>();
   if (rung == nullptr) return false;
   if (rung->id != id_ || rung->ladder != ladder_ || !is_stopping_) return true;
-  if (rung->is_last) {
+  if (rung->next == Duration::zero()) {
     os_->kill(id_);
   } else {
     is_ending_ = true;
     os_->signal(id_, SIGTERM);
-    self.send_after(options_->kill_after, self.pid(), Rung{id_, ladder_, true});
+    self.send_after(rung->next, self.pid(), Rung{id_, ladder_, {}});
   }
   return true;
 }

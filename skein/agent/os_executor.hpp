@@ -31,7 +31,10 @@ struct OsExecutorOptions {
   std::size_t lines_per_beat = 100'000;           // stdio: likewise
   Duration term_after = std::chrono::seconds(1);  // stdio: from the cancel to SIGTERM
   Duration kill_after = std::chrono::seconds(2);  // from SIGTERM to SIGKILL
-  Duration hello_timeout = std::chrono::seconds(10);  // stdio: from its start to its hello
+  // The agent ends in order; both together within the time its supervisor gives it:
+  Duration end_term_after = std::chrono::milliseconds(500);   // stdio: from the shutdown to SIGTERM
+  Duration end_kill_after = std::chrono::milliseconds(1000);  // from SIGTERM to SIGKILL
+  Duration hello_timeout = std::chrono::seconds(10);          // stdio: from its start to its hello
   Duration heartbeat_timeout{};  // stdio: silence, while a task runs, after which it is killed; zero: none
   bool is_text_output = false;   // command: the result is standard output as a string, instead of as JSON
 };
@@ -62,8 +65,11 @@ class OsChild {
   void terminate_now() const { os_->signal(id_, 15); }
   void kill() const { os_->kill(id_); }
 
-  // From now on it is being stopped: SIGTERM after `first`, SIGKILL after kill_after more.
-  void stop(Self self, Duration first);
+  // From now on it is being stopped: SIGTERM after `first`, SIGKILL after `second` more.
+  void stop(Self self, Duration first, Duration second);
+  // For Executor::wind_down(): SIGTERM `first` after the first call, SIGKILL end_kill_after later. How long until the
+  // next call; zero when it is gone or killed.
+  [[nodiscard]] Duration wind_down(Instant now, Duration first);
   [[nodiscard]] bool is_stopping() const { return is_stopping_; }
   // SIGTERM was sent: it will not live, whatever it still says.
   [[nodiscard]] bool is_ending() const { return is_ending_; }
@@ -79,7 +85,7 @@ class OsChild {
   struct Rung {
     launcher::OsId id = 0;
     std::uint64_t ladder = 0;
-    bool is_last = false;
+    Duration next{};  // zero: it is the last
   };
 
   std::shared_ptr<launcher::OsProcesses> os_;
@@ -89,6 +95,8 @@ class OsChild {
   std::uint64_t ladder_ = 0;  // which one it is on; rungs of those before mean nothing
   bool is_stopping_ = false;
   bool is_ending_ = false;
+  std::optional<Instant> winds_down_since_;
+  bool has_wound_term_ = false;
 };
 
 }  // namespace skein::inline v0::agent

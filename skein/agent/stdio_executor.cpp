@@ -64,11 +64,21 @@ void StdioExecutor::stop(TaskRef ref, dispatch::StopReason why) {
   if (!task_ || task_->ref != ref) return;
   // If it cannot be written, the ladder goes on without.
   static_cast<void>(child_.write(stdio_cancel(task_->id, ref.fence, why)));
-  if (why != dispatch::StopReason::yield) child_.stop(host_->process(), options_->term_after);
+  if (why != dispatch::StopReason::yield) child_.stop(host_->process(), options_->term_after, options_->kill_after);
+}
+
+Duration StdioExecutor::wind_down() {
+  if (is_given_up_) return Duration::zero();
+  if (child_.is_there() && !std::exchange(is_winding_down_, true)) {
+    // If it cannot be written, the end of its stdin says the same.
+    static_cast<void>(child_.write(stdio_shutdown()));
+    child_.close_stdin();
+  }
+  return child_.wind_down(host_->process().now(), options_->end_term_after);
 }
 
 void StdioExecutor::shutdown() {
-  if (!child_.is_there()) return;
+  if (!child_.is_there() || is_winding_down_) return;
   static_cast<void>(child_.write(stdio_shutdown()));
   child_.close_stdin();
   child_.terminate_now();

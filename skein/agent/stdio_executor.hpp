@@ -4,7 +4,8 @@
 // 2. An OS process that ends by itself, breaks the protocol or falls silent takes its agent along: what it ran costs an
 //    attempt and goes to another agent at once. Who restarts the agent, with which delays, is its supervisor's affair.
 // 3. Told to stop: a cancel, SIGTERM after term_after, SIGKILL after kill_after more. One that had to be ended so is
-//    replaced, and the agent lives on.
+//    replaced, and the agent lives on. Wound down: a shutdown and the end of its stdin, SIGTERM after end_term_after,
+//    SIGKILL after end_kill_after more.
 // 4. What it writes is taken up to output_per_beat and lines_per_beat; beyond that its pipe fills and it waits.
 #pragma once
 
@@ -28,6 +29,7 @@ class StdioExecutor final : public Executor {
   void stop(dispatch::TaskRef ref, dispatch::StopReason why) override;
   void handle(Message message) override;
   void beat() override;
+  [[nodiscard]] Duration wind_down() override;
   void shutdown() override;
   [[nodiscard]] std::string describe() const override;
 
@@ -60,6 +62,7 @@ class StdioExecutor final : public Executor {
   std::optional<Task> last_;  // the one before, of which something may still come
   bool has_said_hello_ = false;
   bool is_given_up_ = false;
+  bool is_winding_down_ = false;
   Instant heard_at_{};
   std::size_t bytes_this_beat_ = 0;
   std::size_t lines_this_beat_ = 0;

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <vector>
 
+#include "skein/launcher/control_group.hpp"
 #include "skein/launcher/proc_tree.hpp"
 #include "skein/launcher/role.hpp"
 #include "skein/launcher/wire.hpp"
@@ -38,12 +39,16 @@ class Guard {
       if (waits[1].revents != 0) {
         signalfd_siginfo info{};
         while (::read(deaths.get(), &info, sizeof info) > 0) continue;
-        if (reap_launchers()) end_orphans();
+        if (reap_launchers()) {
+          end_orphans();
+          end_lost_groups();
+        }
       }
       if (waits[0].revents != 0 && !take_packet()) break;
     }
     launchers_.clear();
     end_orphans();
+    NodeGroup::here().remove();
   }
 
  private:
@@ -63,7 +68,9 @@ class Guard {
   // True when a launcher was among the dead: what it left is here then.
   bool reap_launchers() {
     const std::size_t before = launchers_.size();
-    childless_ = reap([this](pid_t pid, int /*status*/, const rusage& /*usage*/) { std::erase(launchers_, pid); });
+    childless_ = reap([this](pid_t pid, int /*status*/, const rusage& /*usage*/) {
+      if (std::erase(launchers_, pid) > 0) lost_.push_back(pid);
+    });
     return launchers_.size() != before;
   }
 
@@ -79,17 +86,24 @@ class Guard {
                      [this](pid_t pid, int /*status*/, const rusage& /*usage*/) { std::erase(launchers_, pid); });
   }
 
+  // Of launchers that died, once their keepers are gone.
+  void end_lost_groups() {
+    for (const pid_t launcher : lost_) NodeGroup::here().end_keepers(launcher);
+    lost_.clear();
+  }
+
   [[nodiscard]] std::size_t orphans() const { return descendants(scan_processes(), ::getpid(), launchers_).size(); }
 
   int node_;
   std::vector<pid_t> launchers_;
+  std::vector<pid_t> lost_;
   bool childless_ = false;
 };
 
 }  // namespace
 
 void run_guard(Fd node) {
-  enter_role("skein-guard", {node.get()});
+  enter_role("skein-guard", {node.get(), NodeGroup::here().lock_fd()});
   Guard(node.get()).run();
   ::_exit(0);
 }

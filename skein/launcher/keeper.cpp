@@ -9,6 +9,7 @@
 #include <csignal>
 #include <string>
 
+#include "skein/launcher/control_group.hpp"
 #include "skein/launcher/proc_tree.hpp"
 #include "skein/launcher/role.hpp"
 #include "skein/launcher/start_program.hpp"
@@ -18,13 +19,18 @@ namespace skein::inline v0::launcher {
 
 namespace {
 
+// How long those that a control group has killed may take, before they are looked for in /proc.
+constexpr int k_group_rounds = 20;
+constexpr long k_group_round_ms = 5;
+
 std::uint64_t microseconds(const timeval& time) {
   return (static_cast<std::uint64_t>(time.tv_sec) * 1'000'000) + static_cast<std::uint64_t>(time.tv_usec);
 }
 
 class Keeper {
  public:
-  Keeper(int node, int life_line) : node_(node), life_line_(life_line) {}
+  Keeper(int node, int life_line, pid_t launcher)
+      : node_(node), life_line_(life_line), group_(NodeGroup::here(), launcher) {}
 
   void run() {
     for (;;) {
@@ -35,6 +41,7 @@ class Keeper {
       if (pidfd_ && waits[2].revents != 0) finish();
     }
     kill_all();
+    group_.remove();
   }
 
  private:
@@ -60,7 +67,10 @@ class Keeper {
   bool start(std::string_view body) {
     OsSpec spec;
     if (pid_ > 0 || !decode_spec(body, spec)) return false;
-    auto program = start_program(spec);
+    if (!group_.prepare(spec.limits)) {
+      return send_packet(node_, Kind::failed, encode_failure("its control group does not take its limits"));
+    }
+    auto program = start_program(spec, group_.fd());
     if (!program) return send_packet(node_, Kind::failed, encode_failure(program.error()));
     pid_ = program->pid;
     pidfd_ = std::move(program->pidfd);
@@ -90,6 +100,10 @@ class Keeper {
 
   void kill_all() {
     if (pid_ > 0 && !reaped_) ::kill(-pid_, SIGKILL);
+    for (int round = 0; round < k_group_rounds && group_.kill() && !reap_all(); ++round) {
+      wait_for_child(k_group_round_ms);
+    }
+    // Also of one that has left the group: it is below this keeper all the same.
     kill_descendants({}, [this](pid_t pid, int status, const rusage& usage) { take(pid, status, usage); });
   }
 
@@ -104,6 +118,7 @@ class Keeper {
 
   int node_;
   int life_line_;
+  KeeperGroup group_;
   pid_t pid_ = 0;
   Fd pidfd_;
   bool reaped_ = false;
@@ -112,10 +127,10 @@ class Keeper {
 
 }  // namespace
 
-void run_keeper(Fd node, Fd life_line) {
-  enter_role("skein-keeper", {node.get(), life_line.get()});
+void run_keeper(Fd node, Fd life_line, pid_t launcher) {
+  enter_role("skein-keeper", {node.get(), life_line.get(), NodeGroup::here().lock_fd()});
   raise_oom_score();
-  Keeper(node.get(), life_line.get()).run();
+  Keeper(node.get(), life_line.get(), launcher).run();
   ::_exit(0);
 }
 

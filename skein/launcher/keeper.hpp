@@ -2,9 +2,11 @@
 //
 // A child of the launcher and a child subreaper of its own, so whatever its program starts stays below it, however
 // often that forks or starts sessions. That makes two questions cheap and certain: does anything of this program still
-// live (has this keeper a child?), and what is it (what is below this keeper?). A keeper that is clean takes the next
-// program.
+// live (has this keeper a child?), and what is it (what is below this keeper?). Where there is a control group it is in
+// that as well. A keeper that is clean takes the next program.
 #pragma once
+
+#include <sys/types.h>
 
 #include "skein/launcher/fd.hpp"
 
@@ -12,6 +14,6 @@ namespace skein::inline v0::launcher {
 
 // Runs until the connection to the node or the launcher's life line closes; then kills what is below and exits.
 // `life_line` is the end of a pipe that hangs up when the launcher dies.
-[[noreturn]] void run_keeper(Fd node, Fd life_line);
+[[noreturn]] void run_keeper(Fd node, Fd life_line, pid_t launcher);
 
 }  // namespace skein::inline v0::launcher

@@ -13,6 +13,7 @@
 #include <stdexcept>
 #include <system_error>
 
+#include "skein/launcher/control_group.hpp"
 #include "skein/launcher/role.hpp"
 #include "skein/launcher/wire.hpp"
 
@@ -54,6 +55,8 @@ Launcher& Launcher::fork_early() {
   }
   auto pair = packet_pair();
   if (!pair) throw std::system_error(pair.error(), std::generic_category(), "launcher: no socket pair");
+  // Found before the fork, so that all below know it.
+  NodeGroup::here();
   const pid_t pid = ::fork();
   if (pid < 0) throw std::system_error(errno, std::generic_category(), "launcher: cannot fork the guard");
   if (pid == 0) run_guard(std::move(pair->second));

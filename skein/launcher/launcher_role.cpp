@@ -12,6 +12,7 @@
 #include <cstring>
 #include <vector>
 
+#include "skein/launcher/control_group.hpp"
 #include "skein/launcher/keeper.hpp"
 #include "skein/launcher/proc_tree.hpp"
 #include "skein/launcher/role.hpp"
@@ -46,6 +47,7 @@ class LauncherRole {
     }
     keepers_.clear();
     end_all_but_known();
+    NodeGroup::here().end_keepers(self_);
   }
 
  private:
@@ -66,7 +68,7 @@ class LauncherRole {
 
   [[noreturn]] void become(bool guard, Fd node) {
     if (guard) run_guard(std::move(node));
-    run_keeper(std::move(node), std::move(life_line_));
+    run_keeper(std::move(node), std::move(life_line_), self_);
   }
 
   void reap_children() {
@@ -74,7 +76,9 @@ class LauncherRole {
     reap([&](pid_t pid, int status, const rusage& /*usage*/) {
       std::erase(guards_, pid);
       // A keeper that ends by itself has cleaned up before.
-      if (std::erase(keepers_, pid) > 0) orphans = orphans || !WIFEXITED(status) || WEXITSTATUS(status) != 0;
+      if (std::erase(keepers_, pid) == 0 || (WIFEXITED(status) && WEXITSTATUS(status) == 0)) return;
+      orphans = true;
+      NodeGroup::here().end_keeper(self_, pid);
     });
     if (orphans) end_all_but_known();
   }
@@ -88,6 +92,7 @@ class LauncherRole {
     });
   }
 
+  const pid_t self_ = ::getpid();
   Fd node_;
   Fd life_line_;  // for the keepers
   Fd life_;
@@ -98,7 +103,7 @@ class LauncherRole {
 }  // namespace
 
 void run_launcher(Fd node) {
-  enter_role("skein-launcher", {node.get()});
+  enter_role("skein-launcher", {node.get(), NodeGroup::here().lock_fd()});
   LauncherRole(std::move(node)).run();
   ::_exit(0);
 }

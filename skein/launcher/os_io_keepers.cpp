@@ -8,6 +8,7 @@
 #include <csignal>
 #include <utility>
 
+#include "skein/launcher/control_group.hpp"
 #include "skein/launcher/os_io.hpp"
 
 namespace skein::inline v0::launcher {
@@ -198,6 +199,7 @@ void OsIo::drop_keeper(std::uint64_t keeper_id) {
 // Its keepers see it too, kill what they keep, and hang up: each process is told ended when its keeper is.
 void OsIo::launcher_died() {
   ++counts_.launcher_deaths;
+  const pid_t dead = line_.pid;
   line_ = {};
   keepers_asked_ = 0;
   for (const std::uint64_t keeper_id : std::vector(idle_)) drop_keeper(keeper_id);
@@ -207,6 +209,8 @@ void OsIo::launcher_died() {
   auto line = launcher_.start();
   if (!line) {
     counts_.launcher = 0;
+    // The guard would have seen to it.
+    NodeGroup::here().end_keepers(dead);
     return fail_all_waiting(line.error());
   }
   line_ = std::move(*line);

@@ -16,11 +16,13 @@ namespace skein::inline v0::launcher {
 using OsId = std::uint64_t;
 
 // Limits of one OS process; what it starts inherits them, each anew. Zero means none. Never above what the node has.
+// In a control group with the controllers for it, memory_bytes and processes hold for all of a program together.
 struct OsLimits {
   std::uint64_t memory_bytes = 0;  // RLIMIT_DATA: private writable memory
   std::uint64_t cpu_seconds = 0;   // SIGXCPU when used up, SIGKILL a second of processor time later
   std::uint64_t open_files = 0;
   std::uint64_t file_bytes = 0;  // the largest file it may write
+  std::uint64_t processes = 0;   // it and those below it; only in such a control group
 };
 
 struct OsSpec {

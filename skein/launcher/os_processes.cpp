@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "skein/launcher/control_group.hpp"
 #include "skein/launcher/os_io.hpp"
 
 namespace skein::inline v0::launcher {
@@ -20,6 +21,7 @@ void OsProcesses::consumed(OsId id, std::size_t bytes) { io_->consumed(id, bytes
 bool OsProcesses::signal(OsId id, int signal) { return io_->signal(id, signal); }
 void OsProcesses::kill(OsId id) { io_->kill(id); }
 OsCounts OsProcesses::counts() const { return io_->counts(); }
+const std::string& OsProcesses::containment() { return NodeGroup::here().describe(); }
 
 std::string OsProcesses::stderr_tail(OsId id) const {
   const auto handle = io_->find(id);

@@ -64,6 +64,8 @@ class OsProcesses {
   // The last bytes it wrote to stderr; empty when it is gone.
   [[nodiscard]] std::string stderr_tail(OsId id) const;
   [[nodiscard]] OsCounts counts() const;
+  // How it keeps hold of what programs start, for people: a control group, or why there is none.
+  [[nodiscard]] static const std::string& containment();
 
  private:
   std::shared_ptr<OsIo> io_;

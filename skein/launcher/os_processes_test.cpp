@@ -301,7 +301,8 @@ TEST(OsProcesses, enforces_its_limits) {
   const Story spun = world.after_exit(world.start(cpu));
   EXPECT_TRUE(spun.exit.signalled);
   EXPECT_EQ(spun.exit.code, SIGXCPU);
-  EXPECT_GE(spun.exit.user_us + spun.exit.system_us, 900'000U);
+  // The limit is counted by ticks, this is not: on a busy machine it may be less than the second.
+  EXPECT_GE(spun.exit.user_us + spun.exit.system_us, 500'000U);
 
   OsSpec files = shell("ulimit -n; ulimit -c; ulimit -f");
   files.limits.open_files = 17;

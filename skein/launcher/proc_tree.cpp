@@ -12,7 +12,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <fstream>
 #include <memory>
+#include <string>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -62,6 +64,20 @@ std::vector<OsEntry> scan_processes() {
     if (read_entry(each->d_name, entry)) all.push_back(entry);
   }
   return all;
+}
+
+std::vector<pid_t> processes_with(std::string_view variable) {
+  std::vector<pid_t> found;
+  for (const OsEntry& each : scan_processes()) {
+    if (is_dead(each)) continue;
+    std::ifstream file("/proc/" + std::to_string(each.pid) + "/environ", std::ios::binary);
+    for (std::string entry; std::getline(file, entry, '\0');) {
+      if (entry != variable) continue;
+      found.push_back(each.pid);
+      break;
+    }
+  }
+  return found;
 }
 
 std::vector<OsEntry> descendants(std::span<const OsEntry> all, pid_t root, std::span<const pid_t> spared) {

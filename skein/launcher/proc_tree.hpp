@@ -1,7 +1,7 @@
 // The OS processes below this one, found in /proc, and their end.
 //
 // For the single-threaded processes of the launcher: they are child subreapers, so whatever was started below them
-// stays below them, and they have SIGCHLD blocked. scan_processes() alone may be called by anybody.
+// stays below them, and they have SIGCHLD blocked. scan_processes() and processes_with() may be called by anybody.
 #pragma once
 
 #include <sys/resource.h>
@@ -9,6 +9,7 @@
 
 #include <functional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 namespace skein::inline v0::launcher {
@@ -24,6 +25,9 @@ struct OsEntry {
 [[nodiscard]] std::vector<OsEntry> scan_processes();
 // Those below `root` in `all`, dead ones included, without the spared and what is below them.
 [[nodiscard]] std::vector<OsEntry> descendants(std::span<const OsEntry> all, pid_t root, std::span<const pid_t> spared);
+
+// Those alive that have this, "NAME=VALUE", in their environment; of others' processes only the root may see it.
+[[nodiscard]] std::vector<pid_t> processes_with(std::string_view variable);
 
 // Told of each child that was reaped.
 using Reaped = std::function<void(pid_t, int status, const rusage&)>;

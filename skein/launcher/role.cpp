@@ -23,6 +23,7 @@ void close_all_but(std::vector<int> kept) {
   std::ranges::sort(kept);
   auto from = static_cast<unsigned>(k_first_free_fd);
   for (const int fd : kept) {
+    if (fd < k_first_free_fd) continue;
     const auto here = static_cast<unsigned>(fd);
     if (here > from) ::close_range(from, here - 1, 0);
     from = std::max(from, here + 1);

@@ -13,8 +13,8 @@
 
 namespace skein::inline v0::launcher {
 
-// First thing in each of them: closes all descriptors but `kept`, puts /dev/null on 0 to 2, takes its own session,
-// gives every signal its default, blocks them all, and becomes a child subreaper.
+// First thing in each of them: closes all descriptors but `kept` (-1: none), puts /dev/null on 0 to 2, takes its own
+// session, gives every signal its default, blocks them all, and becomes a child subreaper.
 void enter_role(const char* name, std::initializer_list<int> kept);
 // The kernel, out of memory, looks here first: programs inherit it.
 void raise_oom_score();

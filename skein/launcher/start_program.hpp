@@ -23,7 +23,8 @@ struct Program {
   Fd stderr_end;
 };
 
-// An error says which step failed, on what, and the errno text.
-[[nodiscard]] std::expected<Program, std::string> start_program(const OsSpec& spec);
+// In the control group whose folder `group` is, -1: in the keeper's own. An error says which step failed, on what, and
+// the errno text.
+[[nodiscard]] std::expected<Program, std::string> start_program(const OsSpec& spec, int group);
 
 }  // namespace skein::inline v0::launcher

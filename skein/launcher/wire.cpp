@@ -121,6 +121,7 @@ std::string encode_spec(const OsSpec& spec) {
   writer.u64(spec.limits.cpu_seconds);
   writer.u64(spec.limits.open_files);
   writer.u64(spec.limits.file_bytes);
+  writer.u64(spec.limits.processes);
   writer.blob(spec.directory);
   writer.u32(static_cast<std::uint32_t>(spec.argv.size()));
   for (const std::string& each : spec.argv) writer.blob(each);
@@ -135,6 +136,7 @@ bool decode_spec(std::string_view body, OsSpec& spec) {
   spec.limits.cpu_seconds = reader.u64();
   spec.limits.open_files = reader.u64();
   spec.limits.file_bytes = reader.u64();
+  spec.limits.processes = reader.u64();
   spec.directory = reader.blob();
   for (std::uint32_t n = reader.u32(); n > 0 && reader.ok(); --n) spec.argv.emplace_back(reader.blob());
   for (std::uint32_t n = reader.u32(); n > 0 && reader.ok(); --n) spec.environment.emplace_back(reader.blob());
