@@ -84,8 +84,10 @@ int run(std::span<char* const> args) {
   const auto words = args.subspan(1);
   const Named named = named_verb(app, words);
   if (!named.unknown.empty() && named.path.empty()) {
+    const std::string meant = did_you_mean(named.unknown, verbs_of(app));
+    // They are too many to be named here.
     fmt::print(stderr, "skein: unknown verb '{}'{}; 'skein --help' lists the verbs\n", named.unknown,
-               did_you_mean(named.unknown, verbs_of(app)));
+               meant.find("did you mean") != std::string::npos ? meant : "");
     return k_exit_usage;
   }
   if (!named.unknown.empty()) {

@@ -15,6 +15,9 @@ constexpr std::uint32_t k_long_backlog = 256;
 constexpr std::int64_t k_sustained_ns = 20'000;
 constexpr std::int64_t k_spin_ns = 50'000;
 constexpr Duration k_poll = std::chrono::milliseconds(2);
+constexpr std::uint32_t k_polls_per_step = 8;  // then they come half as often,
+constexpr std::uint32_t k_poll_steps = 4;      // down to every 32 ms
+constexpr std::int64_t k_long_busy_ns = 1'000'000;
 constexpr std::int64_t k_active_ns = 500'000'000;
 constexpr Duration k_watch_every = std::chrono::milliseconds(100);
 constexpr Duration k_watch_idle = std::chrono::seconds(10);
@@ -175,11 +178,18 @@ Slot* Workers::steal(Worker& thief) {
   return nullptr;
 }
 
-// Nothing to do: spins for a moment (one worker at a time), then sleeps. Returns work, or nullptr to look again.
+// Nothing to do: spins for a moment after work (one worker at a time), then sleeps. Returns work, or nullptr to look
+// again. While there is activity sleepers look around, often after much work and ever more seldom when they find
+// nothing: a program that only ticks now and then costs next to nothing.
 Slot* Workers::idle(Worker& worker) {
   const std::int64_t since = steady_ns();
+  const bool has_worked = worker.busy_since != 0;
+  const bool is_recruited = worker.is_woken && !has_worked;
+  if (is_recruited || (has_worked && since - worker.busy_since > k_long_busy_ns)) worker.fruitless = 0;
+  worker.busy_since = 0;
+  worker.is_woken = false;
   std::uint32_t none = 0;
-  if (spinners_.compare_exchange_strong(none, 1, std::memory_order_seq_cst)) {
+  if (has_worked && spinners_.compare_exchange_strong(none, 1, std::memory_order_seq_cst)) {
     for (unsigned round = 1; !core_.stopping.load(std::memory_order_relaxed); ++round) {
       Slot* slot = injected_.pop();
       if (slot == nullptr) slot = worker.queue.pop();
@@ -202,11 +212,15 @@ Slot* Workers::idle(Worker& worker) {
   const bool nothing = injected_.size() == 0 && !core_.stopping.load(std::memory_order_seq_cst);
   if (nothing) {
     const bool active = steady_ns() - last_activity_.load(std::memory_order_relaxed) < k_active_ns;
-    futex_wait(worker.sleep_word, 1, active ? k_poll : k_forever);
+    const Duration poll = k_poll * (1U << std::min(worker.fruitless / k_polls_per_step, k_poll_steps));
+    futex_wait(worker.sleep_word, 1, active ? poll : k_forever);
   }
   std::uint32_t asleep = 1;
   if (worker.sleep_word.compare_exchange_strong(asleep, 0, std::memory_order_seq_cst)) {
     sleepers_.fetch_sub(1, std::memory_order_seq_cst);
+    ++worker.fruitless;
+  } else {
+    worker.is_woken = true;
   }
   return nullptr;
 }
@@ -232,6 +246,7 @@ void Workers::run(Worker& worker) {
       // The first out of full idleness recruits another, who then polls for a while: a process that waits behind a
       // long handler is found by it.
       const std::int64_t before = last_activity_.exchange(now, std::memory_order_relaxed);
+      worker.busy_since = now;
       if (now - before > k_active_ns) {
         wake_one();
         const std::scoped_lock lock(core_.timer_mutex);

@@ -5,8 +5,9 @@
 //    woken one gets at least every third pop, the oldest new one every 64th, so nothing waits for ever.
 // 2. Waking a sleeping thread costs more than hundreds of messages, so a sleeper is woken only for a backlog that
 //    lasts or is long; a lone runnable process is stolen only from a worker whose turn lasts.
-// 3. A worker that finds nothing spins for a moment, then sleeps: for 2 ms at a time while the runtime is active,
-//    without end once it has been idle for half a second.
+// 3. A worker that has worked and finds nothing spins for a moment, then sleeps. While the runtime is active it looks
+//    around: every 2 ms after much work, down to every 32 ms when it finds nothing time and again. Once all have been
+//    idle for half a second it sleeps without end.
 #pragma once
 
 #include <atomic>
@@ -35,6 +36,9 @@ struct alignas(128) Worker {
   unsigned index = 0;
   std::uint64_t backlog_since = 0;        // when its queue began to be longer than one; 0: it is not
   std::vector<std::uint64_t> seen_turns;  // of the others, at the last attempt to steal
+  std::int64_t busy_since = 0;            // when it last came out of idleness; 0 while idle
+  std::uint32_t fruitless = 0;            // looks around in vain since it was last busy for long, or was recruited
+  bool is_woken = false;                  // its last sleep was ended by another
   std::thread thread;
   std::atomic<bool> exited{false};
 };
