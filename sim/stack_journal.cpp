@@ -83,8 +83,20 @@ void StackJournal::append(journal::Batch batch, journal::AnswerFn done, journal:
     if (!is_gone_) unanswered_.push_back(std::move(done));
     return;
   }
-  core_->append(std::move(batch), std::move(done), urgency);
+  core_->append(std::move(batch), doubted(std::move(done)), urgency);
   ring();
+}
+
+journal::AnswerFn StackJournal::doubted(journal::AnswerFn done) {
+  return [this, done = std::move(done)](journal::Answer answer) mutable {
+    const bool is_lost = answer.outcome == journal::Outcome::applied && runtime_.now() < doubt_until_;
+    if (!is_lost) return done(std::move(answer));
+    if (on_doubt) on_doubt();
+    journal::Answer unknown;
+    unknown.outcome = journal::Outcome::unknown;
+    unknown.why = "the leader is lost";
+    done(std::move(unknown));
+  };
 }
 
 void StackJournal::ring() {

@@ -241,6 +241,7 @@ void StackWorld::start_parts() {
     if (is_power_cut) is_cut_ = true;
     oracle_.count(is_power_cut ? "power cuts inside a disk operation" : "nodes ended by a failed disk");
   };
+  node.journal->on_doubt = [this] { oracle_.count("answers of the journal lost"); };
   const auto now = [this] { return wall(); };
   node.timers = std::make_unique<StackJobs>(runtime_, random_.next(), 200, now);
   node.reads = std::make_unique<StackJobs>(runtime_, random_.next(), 5'000, now);
@@ -252,6 +253,8 @@ void StackWorld::start_parts() {
   }
   operations::OperationsLimits limits;
   limits.gate.gather_ops = pick({1, 250});
+  // Otherwise it may gather more than the journal takes at once.
+  if (limits.gate.gather_ops == 1) limits.gate.command_bytes = journal_limits_.in_flight_bytes / 2;
   limits.gate.unknown_after = std::chrono::milliseconds(pick({20, 10'000}));
   node.ops = operations::Operations::start(
       {*node.journal, node.ledger->real, &store_, *node.timers, *node.reads, nullptr, random_.next()}, limits);
