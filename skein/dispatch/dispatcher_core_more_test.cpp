@@ -163,6 +163,7 @@ TEST(DispatcherCoreMail, an_outcome_is_not_settled_while_the_end_of_its_run_is_o
   world.begin();
   auto& agent = world.join_function(1);
   world.submit(1);
+  world.settle();
   const TaskRef ref = world.ref(1);
   ASSERT_TRUE(agent.held.contains(ref));
   world.is_held = true;
