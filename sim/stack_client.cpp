@@ -117,6 +117,7 @@ void StackClient::told(std::size_t index, const std::string& params, const Resul
     case Code::unknown:
     case Code::stopped:
     case Code::overloaded:
+    case Code::not_leader:
     case Code::queue_full:
     case Code::ledger_full:
     case Code::archive_behind:

@@ -13,6 +13,7 @@ constexpr std::uint64_t k_apply_us = 100;
 constexpr std::uint64_t k_read_us = 150;
 constexpr std::uint64_t k_job_us = 20'000;
 constexpr std::uint64_t k_slowest_sync_us = 2'000'000;
+constexpr double k_not_led = 0.3;            // of appends while answers are in doubt
 constexpr std::uint64_t k_exit_us = 60'000;  // from a failed disk to the end of the program
 
 }  // namespace
@@ -83,8 +84,26 @@ void StackJournal::append(journal::Batch batch, journal::AnswerFn done, journal:
     if (!is_gone_) unanswered_.push_back(std::move(done));
     return;
   }
-  core_->append(std::move(batch), std::move(done), urgency);
+  if (runtime_.now() < doubt_until_ && random_.chance(k_not_led)) {
+    journal::Answer answer;
+    answer.outcome = journal::Outcome::not_leader;
+    answer.why = "nobody leads";
+    return done(std::move(answer));
+  }
+  core_->append(std::move(batch), doubted(std::move(done)), urgency);
   ring();
+}
+
+journal::AnswerFn StackJournal::doubted(journal::AnswerFn done) {
+  return [this, done = std::move(done)](journal::Answer answer) mutable {
+    const bool is_lost = answer.outcome == journal::Outcome::applied && runtime_.now() < doubt_until_;
+    if (!is_lost) return done(std::move(answer));
+    if (on_doubt) on_doubt();
+    journal::Answer unknown;
+    unknown.outcome = journal::Outcome::unknown;
+    unknown.why = "the leader is lost";
+    done(std::move(unknown));
+  };
 }
 
 void StackJournal::ring() {

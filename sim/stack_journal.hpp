@@ -36,6 +36,10 @@ class StackJournal final : public journal::Journal {
   // Every sync takes so many times as long.
   void slow_down(std::uint64_t factor) { slowness_ = factor; }
   void check_disk();
+  // Whoever is answered until then is told `unknown`, whatever became of his commands, and some are turned away as
+  // `not_leader`; as by an engine that has just lost its leader.
+  void doubt_until(Instant until) { doubt_until_ = until; }
+  std::function<void()> on_doubt;
 
   void append(journal::Batch batch, journal::AnswerFn done, journal::Urgency urgency) override;
   void read(journal::Position min_position, journal::ReadFn fn) override;
@@ -69,6 +73,7 @@ class StackJournal final : public journal::Journal {
     Step step;
   };
 
+  [[nodiscard]] journal::AnswerFn doubted(journal::AnswerFn done);
   void later_do(Duration after, Step step);
   void ring();
   void do_step(Step step);
@@ -91,6 +96,7 @@ class StackJournal final : public journal::Journal {
   bool is_stopping_ = false;
   bool is_gone_ = false;
   bool at_once_ = false;
+  Instant doubt_until_{};
   std::uint64_t slowness_ = 1;
   std::vector<std::pair<journal::Position, journal::ReadFn>> reads_;
   std::deque<journal::AsideJob> jobs_;

@@ -87,7 +87,8 @@ class StackOracle {
   std::map<journal::Position, Seen> log_;
   bool is_replay_ = false;
   ledger::Ledger replica_;
-  std::unique_ptr<ledger::Ledger> late_;  // restored from a snapshot on the way
+  std::shared_ptr<const ledger::FrozenLedger> before_;  // the ledger as it was before the last new entry
+  std::unique_ptr<ledger::Ledger> late_;                // restored from a snapshot on the way
   std::map<std::string, Sent> sent_;
   std::map<std::pair<std::string, std::string>, ledger::TaskId> keys_;  // what clients were told
   std::map<ledger::TaskId, ledger::TaskId> retries_;                    // likewise

@@ -74,7 +74,9 @@ int run_ledger(std::span<const std::string> args) {
     for (const auto& [what, count] : story.counts) total[what] += count;
   }
   for (const auto& [what, count] : total) fmt::print("{:>12} {}\n", count, what);
-  fmt::print("{} seeds: nothing violated\n", options->seeds);
+  fmt::print("{} seeds: nothing violated; {} leases expired, {} breakers opened, {} submits answered unknown\n",
+             options->seeds, total["requeued: lease_expired"], total["event breaker_opened"],
+             total["submits answered unknown"]);
   return k_nothing_violated;
 }
 

@@ -51,7 +51,7 @@ void StackWorld::bad_times() {
 
 void StackWorld::do_harm() {
   auto& agent = agents_[random_.below(agents_.size())];
-  switch (random_.below(20)) {
+  switch (random_.below(24)) {
     case 0:
     case 1:
       if (!node_ || crashes_left_ == 0) return;
@@ -108,6 +108,19 @@ void StackWorld::do_harm() {
     case 18:
     case 19:
       return say_something_late();
+    case 20:
+    case 21:
+      if (!node_) return;
+      note([] { return std::string("answers of the journal are lost for a while"); });
+      return node_->journal->doubt_until(runtime_.now() + std::chrono::milliseconds(random_.below(1'000)));
+    case 22:
+    case 23:
+      // Longer than any lease.
+      if (agent.is_function || !runtime_.is_alive(agent.pid)) return;
+      note([&] { return agent.id + " is cut off for long"; });
+      oracle_.count("agents cut off");
+      runtime_.send(agent.pid, StackAgent::CutOff{std::chrono::milliseconds(6'000 + random_.below(6'000))});
+      return;
     default:
       if (crashes_left_ == 0) return;
       --crashes_left_;
@@ -168,6 +181,7 @@ void StackWorld::heal() {
   store_.cut_power_at(0);
   if (node_) {
     node_->journal->slow_down(1);
+    node_->journal->doubt_until(runtime_.now());
     if (!is_dying()) node_->journal->check_disk();
     node_->dispatcher_at = runtime_.now();
   }

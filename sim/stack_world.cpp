@@ -52,6 +52,7 @@ StackWorld::StackWorld(std::uint64_t seed, bool trace)
       store_(random_.next()),
       oracle_(random_.next(), store_),
       runtime_(seeded(random_.next())),
+      in_flight_bytes_(pick({2'000, 8'000, 1ULL << 20U})),
       ledger_limits_(make_ledger_limits()),
       options_(make_options()) {
   if (trace) {
@@ -108,7 +109,7 @@ journal::JournalLimits StackWorld::make_limits() {
   limits.first_segment_bytes = pick({8'192, 16'384});
   limits.snapshot_bytes = pick({3'000, 10'000, 40'000, 1ULL << 30U});
   limits.spares_kept = random_.below(3);
-  limits.in_flight_bytes = pick({2'000, 8'000, 1ULL << 20U});
+  limits.in_flight_bytes = in_flight_bytes_;
   limits.in_flight_reserve_bytes = 256ULL << 10U;
   limits.disk_low_water_bytes = pick({0, 20'000});
   limits.ids.id_result_bytes = pick({8, 4'096, 4'096});
@@ -139,6 +140,8 @@ dispatch::DispatcherOptions StackWorld::make_options() {
   options.resync_after = std::chrono::milliseconds(pick({500, 2'000}));
   options.appends_in_flight = pick({2, 8});
   options.ops_per_command = pick({1, 3, 10'000});
+  // What it appends at once must fit into the journal; a gate may try more.
+  options.command_bytes = options.append_bytes = in_flight_bytes_ / 8;
   options.inbox_changes = pick({5, 1'000'000, 1'000'000});
   options.strategy = static_cast<Balance>(random_.below(k_balances));
   options.adaptive_retry = random_.chance(0.3);
@@ -241,6 +244,7 @@ void StackWorld::start_parts() {
     if (is_power_cut) is_cut_ = true;
     oracle_.count(is_power_cut ? "power cuts inside a disk operation" : "nodes ended by a failed disk");
   };
+  node.journal->on_doubt = [this] { oracle_.count("answers of the journal lost"); };
   const auto now = [this] { return wall(); };
   node.timers = std::make_unique<StackJobs>(runtime_, random_.next(), 200, now);
   node.reads = std::make_unique<StackJobs>(runtime_, random_.next(), 5'000, now);
@@ -252,6 +256,8 @@ void StackWorld::start_parts() {
   }
   operations::OperationsLimits limits;
   limits.gate.gather_ops = pick({1, 250});
+  // Otherwise it may gather more than the journal takes at once.
+  if (limits.gate.gather_ops == 1) limits.gate.command_bytes = journal_limits_.in_flight_bytes / 2;
   limits.gate.unknown_after = std::chrono::milliseconds(pick({20, 10'000}));
   node.ops = operations::Operations::start(
       {*node.journal, node.ledger->real, &store_, *node.timers, *node.reads, nullptr, random_.next()}, limits);

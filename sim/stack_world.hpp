@@ -115,6 +115,7 @@ class StackWorld {
   StackStore store_;
   StackOracle oracle_;
   Runtime runtime_;
+  std::uint64_t in_flight_bytes_;  // of the journal
   journal::JournalLimits journal_limits_;
   ledger::Limits ledger_limits_;
   dispatch::DispatcherOptions options_;

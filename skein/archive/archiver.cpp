@@ -26,6 +26,7 @@ class Archiver::Loop final : public ledger::ChangeSink, public std::enable_share
       self->listening_ = true;
       self->finished_ = self->ledger_.counters().finished_tasks;
       self->begin(Duration::zero());
+      self->link_open();
     });
     jobs_.post_after(limits_.retain_every, [self = shared_from_this()] { self->retain(); });
   }
@@ -41,15 +42,21 @@ class Archiver::Loop final : public ledger::ChangeSink, public std::enable_share
   }
 
   void take(const std::shared_ptr<const ledger::ChangeBatch>& batch) override {
-    const auto is_finish = [](const ledger::Change& each) {
-      return std::holds_alternative<ledger::TaskFinished>(each);
-    };
-    const auto some = std::ranges::count_if(batch->changes, is_finish);
+    std::uint64_t some = 0;
     for (const auto& change : batch->changes) {
-      if (const auto* retried = std::get_if<ledger::TaskRetried>(&change)) relink(*retried);
+      if (std::holds_alternative<ledger::TaskFinished>(change)) {
+        ++some;
+      } else if (const auto* retried = std::get_if<ledger::TaskRetried>(&change)) {
+        relink({{retried->old_task, retried->new_task}});
+      } else if (const auto* queued = std::get_if<ledger::TaskQueued>(&change)) {
+        const auto& extras = queued->task.extras;
+        if (queued->why == ledger::TaskQueued::Why::submitted && extras && !extras->retry_of.none()) {
+          relink({{extras->retry_of, queued->task.id}});
+        }
+      }
     }
     if (some == 0) return;
-    finished_ += static_cast<std::uint64_t>(some);
+    finished_ += some;
     begin(finished_ >= limits_.batch_tasks ? Duration::zero() : Duration(limits_.linger));
   }
 
@@ -60,6 +67,7 @@ class Archiver::Loop final : public ledger::ChangeSink, public std::enable_share
 
  private:
   using Batch = std::vector<Finished>;
+  using Links = std::vector<std::pair<ledger::TaskId, ledger::TaskId>>;  // the old task, and the one in its stead
 
   // A full batch need not wait for the round that lingers: it is begun at once, and the lingering one finds it busy.
   void begin(Duration after) {
@@ -154,26 +162,55 @@ class Archiver::Loop final : public ledger::ChangeSink, public std::enable_share
   // Before a task that stands in for another leaves the ledger the other names it, whatever became of relink().
   ArchiveResult<void> link_retried(const Batch& batch) {
     for (const auto& each : batch) {
-      const auto old_task = each->task.more().retry_of;
-      if (old_task.none()) continue;
-      const auto found = store_.find(old_task);
-      if (!found) return std::unexpected(found.error());
-      if (!*found || !(*found)->retried_as.none()) continue;
-      if (const auto linked = store_.link_retry(old_task, each->task.id); !linked) {
-        return std::unexpected(linked.error());
-      }
+      if (const auto linked = link(each->task.more().retry_of, each->task.id); !linked) return linked;
     }
     return {};
   }
 
-  // The record may be in the archive already, without the link. Should this be lost, link_retried() makes up for it.
-  void relink(const ledger::TaskRetried& retried) {
-    jobs_.post([self = self(), retried] {
-      if (const auto ok = self->store_.link_retry(retried.old_task, retried.new_task); !ok) {
-        const std::lock_guard lock(self->mutex_);
-        ++self->status_.failures;
+  ArchiveResult<void> link(ledger::TaskId old_task, ledger::TaskId new_task) {
+    if (old_task.none()) return {};
+    const auto found = store_.find(old_task);
+    if (!found) return std::unexpected(found.error());
+    // Not archived yet: it will be, with the link.
+    if (!*found || !(*found)->retried_as.none()) return {};
+    if (const auto linked = store_.link_retry(old_task, new_task); !linked) return std::unexpected(linked.error());
+    return {};
+  }
+
+  // The record may be in the archive already, without the link.
+  void relink(Links links) {
+    const bool posted = jobs_.post([self = self(), links = std::move(links)] {
+      for (const auto& [old_task, new_task] : links) {
+        if (const auto ok = self->link(old_task, new_task); ok) continue;
+        {
+          const std::lock_guard lock(self->mutex_);
+          ++self->status_.failures;
+        }
+        return self->link_open_later();
       }
     });
+    if (!posted) link_open_later();
+  }
+
+  // What a crash or a failing archive has left without its link: the keys of retries do not live for ever.
+  void link_open() {
+    Links links;
+    for (const auto& task : ledger_.freeze()->open_tasks()) {
+      if (!task.more().retry_of.none()) links.emplace_back(task.more().retry_of, task.id);
+    }
+    if (!links.empty()) relink(std::move(links));
+  }
+
+  void link_open_later() {
+    if (stopped_ || is_linking_.exchange(true)) return;
+    const bool posted = jobs_.post_after(limits_.retry_max, [self = self()] {
+      self->is_linking_ = false;
+      if (self->stopped_) return;
+      self->journal_.read(0, [self](const journal::ReadAnswer& answer) {
+        if (answer.outcome == journal::Outcome::applied) self->link_open();
+      });
+    });
+    if (!posted) is_linking_ = false;
   }
 
   void retain() {
@@ -201,6 +238,7 @@ class Archiver::Loop final : public ledger::ChangeSink, public std::enable_share
   std::atomic<bool> stopped_{false};
   std::atomic<bool> busy_{false};
   std::atomic<bool> lingering_{false};
+  std::atomic<bool> is_linking_{false};
   bool listening_ = false;                  // journal's thread
   std::atomic<std::uint64_t> finished_{0};  // in the ledger, about
   std::chrono::milliseconds retry_{limits_.retry_first};

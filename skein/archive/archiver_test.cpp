@@ -149,6 +149,19 @@ TEST_F(Archivers, makes_up_for_a_lost_link_when_the_task_that_stands_in_is_archi
   EXPECT_EQ((*store_.find(old_task))->retried_as, TestWorld::id(2));
 }
 
+TEST_F(Archivers, links_at_its_start_what_a_crash_left_without_a_link) {
+  start();
+  const auto old_task = world_.submit(1);
+  world_.fail(old_task, "broken");
+  ASSERT_FALSE(world_.apply_one(ledger::Retry{old_task, TestWorld::id(2), 5000}).refused());
+  advance(1s);
+  ASSERT_TRUE(store_.link_retry(old_task, ledger::TaskId{}));
+  // The task that stands in is open, and its key may be forgotten before it ends.
+  archiver_.reset();
+  start();
+  EXPECT_EQ((*store_.find(old_task))->retried_as, TestWorld::id(2));
+}
+
 TEST_F(Archivers, removes_old_tasks_from_time_to_time) {
   ArchiverLimits limits;
   limits.retention = {std::chrono::hours(0), 2};

@@ -134,6 +134,12 @@ void DispatcherCore::join(SlotNumber slot, AgentReady& ready, const Moment& mome
   }
 }
 
+// Ordered, and not yet sent: the agent cannot know of it.
+bool DispatcherCore::is_in_mail(const AgentRecord& agent, TaskRef ref) {
+  const auto& orders = agent.out.run;
+  return std::any_of(orders.begin(), orders.end(), [&](const Order& each) { return each.ref == ref; });
+}
+
 // An agent that announces itself says all it holds. What it lacks of before is lost: it was never delivered, or the
 // agent has begun anew since.
 void DispatcherCore::match_announced(SlotNumber slot, std::span<const TaskRef> held, const Moment& moment) {
@@ -156,7 +162,7 @@ void DispatcherCore::match_announced(SlotNumber slot, std::span<const TaskRef> h
     if (run.is_listed || (run.task != k_no_slot && run.ref.fence == 0)) continue;
     if (run.task == k_no_slot) {
       end_run(index, moment);
-    } else if (tasks_[run.task].phase == Phase::running) {
+    } else if (tasks_[run.task].phase == Phase::running && !is_in_mail(agents_[slot], run.ref)) {
       release(run, std::nullopt, moment);
       run.is_sent = false;
       requeue(index, ledger::RequeueReason::node_crash, moment);
@@ -237,7 +243,11 @@ void DispatcherCore::on_report(Pid from, AgentReport report, const Moment& momen
   // An outcome that nobody waits for: the agent may forget it, and is free if the task went on without it.
   const auto stale = [&](TaskRef ref) {
     ++counters_.stale_reports;
-    mail_to(slot).settled.push_back(ref);
+    // What ends that assignment may still be on its way to the ledger; until it is there the agent keeps its outcome.
+    const SlotNumber task = by_number_.find(ref.number);
+    const bool is_undecided = task != k_no_slot && tasks_[task].fence == ref.fence &&
+                              (tasks_[task].phase == Phase::ending || tasks_[task].phase == Phase::assigning);
+    if (!is_undecided) mail_to(slot).settled.push_back(ref);
     for (const SlotNumber index : agents_[slot].runs) {
       if (runs_[index].task == k_no_slot && runs_[index].ref == ref) {
         end_run(index, moment);

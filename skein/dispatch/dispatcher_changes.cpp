@@ -206,6 +206,7 @@ void DispatcherCore::on(const ledger::TaskAssigned& change, const Moment& moment
   }
   TaskRecord& task = tasks_[slot];
   task.batch = 0;
+  task.fence = change.fence;
   if (task.phase != Phase::assigning || agents_[runs_[task.run].agent].id != ledger::view_of(change.agent)) {
     // Decided by an append of before a fresh start.
     leave_queue(slot);

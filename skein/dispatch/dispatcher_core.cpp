@@ -145,6 +145,7 @@ void DispatcherCore::fill(SlotNumber slot, const ledger::Task& task, const Momen
     record.lane = queue_.hold(task.shape, record.swarm, swarms_[record.swarm].own_agents);
   }
   if (task.mark) record.its_past().mark = task.mark;
+  record.fence = task.fence;
   record.order = task.order;
   record.attempts = task.attempts;
   record.effective_priority = task.effective_priority;

@@ -218,6 +218,7 @@ class DispatcherCore {
   void join(SlotNumber agent, AgentReady& ready, const Moment& moment);
   void match_announced(SlotNumber agent, std::span<const TaskRef> held, const Moment& moment);
   void match_heartbeat(SlotNumber agent, const AgentHeartbeat& heartbeat, const Moment& moment);
+  [[nodiscard]] static bool is_in_mail(const AgentRecord& agent, TaskRef ref);
   void not_held(SlotNumber agent, TaskRef ref);
   void send_all(SlotNumber agent);
   Orders& mail_to(SlotNumber agent);

@@ -140,6 +140,47 @@ TEST(DispatcherCoreMail, an_order_that_was_lost_is_sent_again) {
   EXPECT_THAT(agent.held, Contains(testing::Key(ref)));
 }
 
+TEST(DispatcherCoreMail, an_order_not_yet_sent_outlives_an_announcement) {
+  CoreWorld world;
+  world.begin();
+  auto& agent = world.join_function(1, 2);
+  world.is_held = true;
+  world.submit(1);
+  world.step();
+  ASSERT_TRUE(world.apply_next());
+  // Its order is in the mail when the agent announces itself once more.
+  world.join_function(1, 2);
+  world.step();
+  EXPECT_EQ(world.pending(), 0U) << "nothing is requeued";
+  ASSERT_TRUE(agent.held.contains(world.ref(1)));
+  world.is_held = false;
+  world.complete(1, world.ref(1));
+  EXPECT_EQ(world.state(1), ledger::State::completed);
+}
+
+TEST(DispatcherCoreMail, an_outcome_is_not_settled_while_the_end_of_its_run_is_on_its_way) {
+  CoreWorld world;
+  world.begin();
+  auto& agent = world.join_function(1);
+  world.submit(1);
+  world.settle();
+  const TaskRef ref = world.ref(1);
+  ASSERT_TRUE(agent.held.contains(ref));
+  world.is_held = true;
+  // It announces itself as one that has nothing: the order may have been on its way then.
+  agent.held.clear();
+  world.join_function(1);
+  world.step();
+  ASSERT_EQ(world.pending(), 1U) << "a requeue";
+  world.complete(1, ref);
+  world.step();
+  EXPECT_TRUE(agent.settled.empty()) << "the ledger has not decided yet";
+  world.is_held = false;
+  world.settle();
+  world.complete(1, ref);
+  EXPECT_EQ(agent.settled, std::vector{ref});
+}
+
 TEST(DispatcherCoreMail, what_an_agent_should_not_have_is_stopped) {
   CoreWorld world;
   world.begin();

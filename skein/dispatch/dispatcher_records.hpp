@@ -86,6 +86,7 @@ struct TaskRecord {
   std::shared_ptr<const ledger::Shape> shape;
   ledger::Body params;
   std::shared_ptr<const ledger::Extras> extras;
+  ledger::Fence fence = 0;  // of its last assignment that is known to be applied
   std::int64_t order = 0;
   std::uint64_t timeout_ms = 0;
   ledger::WallMs deadline_at = 0;

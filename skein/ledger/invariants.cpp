@@ -40,6 +40,28 @@ std::optional<std::string> broken_task(const Task& task, const Counters& counter
   return std::nullopt;
 }
 
+struct Load {
+  std::uint64_t has = 0;
+  std::uint64_t limit = 0;
+};
+// By whom and what.
+using Loads = std::map<std::pair<std::string, std::string>, Load>;
+
+Loads loads_of(const FrozenLedger& ledger) {
+  const auto& counters = ledger.counters();
+  const auto& limits = ledger.limits();
+  const std::string all = "the ledger has";
+  Loads loads{{{all, "open tasks"}, {counters.open_tasks, limits.open_tasks}},
+              {{all, "open bytes"}, {counters.open_bytes, limits.open_bytes}},
+              {{all, "keys"}, {counters.keys, limits.keys}}};
+  for (const auto& swarm : ledger.swarms()) {
+    const auto name = fmt::format("swarm {} has", swarm.name);
+    loads[{name, "open tasks"}] = {swarm.open_tasks, limit_of(swarm, k_field_open_tasks, limits.swarm_tasks)};
+    loads[{name, "open bytes"}] = {swarm.open_bytes, limit_of(swarm, k_field_open_bytes, limits.swarm_bytes)};
+  }
+  return loads;
+}
+
 }  // namespace
 
 std::optional<std::string> broken_invariant(const FrozenLedger& ledger) {
@@ -95,17 +117,19 @@ std::optional<std::string> broken_invariant(const FrozenLedger& ledger) {
 }
 
 std::optional<std::string> broken_limit(const FrozenLedger& ledger) {
-  const auto& counters = ledger.counters();
-  const auto& limits = ledger.limits();
-  if (counters.open_tasks > limits.open_tasks) return "more open tasks than the limit";
-  if (counters.open_bytes > limits.open_bytes) return "more open bytes than the limit";
-  if (counters.keys > limits.keys) return "more keys than the limit";
-  for (const auto& swarm : ledger.swarms()) {
-    if (swarm.open_tasks > limit_of(swarm, k_field_open_tasks, limits.swarm_tasks)) {
-      return fmt::format("swarm {} has more open tasks than its limit", swarm.name);
-    }
-    if (swarm.open_bytes > limit_of(swarm, k_field_open_bytes, limits.swarm_bytes)) {
-      return fmt::format("swarm {} has more open bytes than its limit", swarm.name);
+  for (const auto& [what, load] : loads_of(ledger)) {
+    if (load.has > load.limit) return fmt::format("{} more {} than the limit", what.first, what.second);
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> grown_past_limit(const FrozenLedger& before, const FrozenLedger& after) {
+  const auto then = loads_of(before);
+  for (const auto& [what, load] : loads_of(after)) {
+    if (load.has <= load.limit) continue;
+    const auto at = then.find(what);
+    if (at != then.end() && at->second.limit == load.limit && load.has > at->second.has) {
+      return fmt::format("{} past its limit of {}, and more {} than before", what.first, load.limit, what.second);
     }
   }
   return std::nullopt;

@@ -135,6 +135,24 @@ TEST_F(LedgerLimits, hold_for_the_whole_ledger_and_for_what_waits_for_the_archiv
   EXPECT_EQ(verdict(submit(2)), Verdict::ok);
 }
 
+TEST_F(LedgerLimits, lowered_below_what_is_there_take_nothing_away_and_let_nothing_in) {
+  for (std::uint64_t n = 1; n <= 3; ++n) EXPECT_EQ(verdict(submit(n)), Verdict::ok);
+  const auto full = ledger.freeze();
+  Limits limits;
+  limits.swarm_tasks = 2;
+  EXPECT_EQ(verdict(SetLimits{limits}), Verdict::ok);
+  const auto lowered = ledger.freeze();
+  EXPECT_NE(broken_limit(*lowered), std::nullopt);
+  EXPECT_EQ(grown_past_limit(*full, *lowered), std::nullopt);
+  EXPECT_EQ(verdict(submit(4)), Verdict::queue_full);
+  EXPECT_EQ(verdict(Cancel{task_id(1), 1, ""}), Verdict::ok);
+  EXPECT_EQ(verdict(submit(4)), Verdict::queue_full);
+  const auto smaller = ledger.freeze();
+  EXPECT_EQ(grown_past_limit(*lowered, *smaller), std::nullopt);
+  EXPECT_EQ(broken_limit(*smaller), std::nullopt);
+  EXPECT_NE(grown_past_limit(*smaller, *lowered), std::nullopt) << "one more than there was";
+}
+
 TEST_F(LedgerLimits, refuse_what_is_too_large_and_say_the_limit) {
   Limits limits;
   limits.params_bytes = 10;

@@ -100,6 +100,7 @@ void Gate::answered(const FlightPtr& flight, journal::Answer answer) {
   if (answer.outcome != Outcome::applied) {
     if (flight->is_in_doubt && answer.outcome != Outcome::stopped) return send_again(flight, answer);
     if (flight->is_in_doubt) answer.outcome = Outcome::unknown;
+    if (answer.outcome == Outcome::refused && flight->items.size() > 1) return send_in_halves(*flight);
     fail_all(*flight, error_of(answer.outcome, answer.why, answer.leader));
     return landed();
   }
@@ -116,6 +117,29 @@ void Gate::answered(const FlightPtr& flight, journal::Answer answer) {
   }
   deliver(*flight, applied);
   landed();
+}
+
+// What came together is too large for this journal; that says nothing of its parts.
+void Gate::send_in_halves(Flight& flight) {
+  const auto middle = flight.items.begin() + static_cast<std::ptrdiff_t>(flight.items.size() / 2);
+  const auto take = [&](auto from, auto to) {
+    auto half = std::make_shared<Flight>();
+    half->items.assign(std::make_move_iterator(from), std::make_move_iterator(to));
+    for (const auto& item : half->items) half->bytes += item.frame.size() - k_head_of_one;
+    half->id = {space_, next_command_++};
+    return half;
+  };
+  FlightPtr first;
+  FlightPtr second;
+  {
+    const std::lock_guard lock(mutex_);
+    first = take(flight.items.begin(), middle);
+    second = take(middle, flight.items.end());
+    ++in_flight_;
+    ++commands_;
+  }
+  send(first);
+  send(second);
 }
 
 void Gate::deliver(Flight& flight, const journal::Applied& applied) {

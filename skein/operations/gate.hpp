@@ -11,6 +11,7 @@
 //    deadline. Operations must be such that a repeated one does no harm: theirs are, by their ids.
 // 4. Once in doubt, only an answer ends the doubt: when the journal turns the repeated command away, that says nothing
 //    of the one before, and the callers get `unknown`.
+// 5. A command the journal can never take is sent in halves: `too_large` is said only of what is too large alone.
 #pragma once
 
 #include <atomic>
@@ -87,6 +88,7 @@ class Gate : public std::enable_shared_from_this<Gate> {
   void send(const FlightPtr& flight);
   void answered(const FlightPtr& flight, journal::Answer answer);
   void deliver(Flight& flight, const journal::Applied& applied);
+  void send_in_halves(Flight& flight);
   void fail_all(Flight& flight, const Error& error);
   void send_again(const FlightPtr& flight, const journal::Answer& answer);
   void landed();

@@ -114,6 +114,25 @@ TEST_F(Gates, appends_at_once_when_nothing_is_under_way) {
   EXPECT_THAT(answers_, ElementsAre("1 ok"));
 }
 
+TEST_F(Gates, sends_in_halves_what_is_too_large_together) {
+  start();
+  for (std::uint64_t n = 1; n <= 4; ++n) submit(n);
+  journal_.apply();
+  ASSERT_EQ(journal_.appended.size(), 1U);
+  journal_.refuse(Outcome::refused, "too large");
+  ASSERT_EQ(journal_.appended.size(), 2U) << "2, and 3 with 4";
+  journal_.refuse(Outcome::refused, "too large");
+  journal_.refuse(Outcome::refused, "too large");
+  ASSERT_EQ(journal_.appended.size(), 2U) << "3, and 4; 2 alone is too large";
+  submit(5);
+  EXPECT_EQ(journal_.appended.size(), 2U) << "it waits: both halves are under way";
+  journal_.apply();
+  EXPECT_EQ(journal_.appended.size(), 1U);
+  journal_.apply();
+  journal_.apply();
+  EXPECT_THAT(answers_, ElementsAre("1 ok", "2 too_large", "3 ok", "4 ok", "5 ok"));
+}
+
 TEST_F(Gates, gathers_what_comes_meanwhile_into_one_command) {
   start();
   for (std::uint64_t n = 1; n <= 5; ++n) submit(n);
