@@ -36,6 +36,7 @@ inline std::string skein_program() {
 inline pid_t start_program(const std::string& folder, std::vector<std::string> args, const std::string& more = "") {
   args.insert(args.begin(), skein_program());
   std::vector<char*> argv;
+  argv.reserve(args.size() + 1);
   for (std::string& each : args) argv.push_back(each.data());
   argv.push_back(nullptr);
   std::string added = more;
