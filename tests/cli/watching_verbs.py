@@ -58,9 +58,9 @@ def test_ps(home):
 
 
 def test_trace(home):
-    shown = home.ok("trace", "dispatcher", "--within-ms", "400", out="AFTER").out
+    shown = home.ok("trace", "dispatcher", "--within-ms", "1000", out="AFTER").out
     assert "dispatch::" in shown
-    messages = home.ok("trace", "dispatcher", "--messages", "1", "--within-ms", "300", "--json").json["messages"]
+    messages = home.ok("trace", "dispatcher", "--messages", "1", "--within-ms", "1000", "--json").json["messages"]
     assert len(messages) == 1, messages
     home.expect(3, "trace", "nosuch", out="", err="no process is called 'nosuch': give a name")
 
