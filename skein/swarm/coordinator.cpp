@@ -134,9 +134,11 @@ Task<void> Coordinator::follow(Self self) {
       core_.on_start_failed(self.now());
       break;
     }
+    told_.clear();
     watch(self, started->pid);
     core_.on_started(started->pid, self.now());
   }
+  tell_problems();
   if (load_ && load_->swarm.state == ledger::SwarmState::stopped && core_.agents() == 0) {
     self.stop(ExitReason::normal());
     co_return;
@@ -145,6 +147,14 @@ Task<void> Coordinator::follow(Self self) {
   Duration wait = is_quiet ? setup_->look_idle : setup_->look_every;
   if (plan.look_at != Instant::max()) wait = std::min(wait, std::max(plan.look_at - self.now(), Duration(0)));
   look_after(self, wait);
+}
+
+void Coordinator::tell_problems() {
+  for (const std::string& each : problems_) {
+    if (std::ranges::find(told_, each) != told_.end()) continue;
+    told_.push_back(each);
+    if (setup_->on_problem) setup_->on_problem(swarm_, each);
+  }
 }
 
 SwarmStatus Coordinator::handle_call(Self, GetSwarmState) {
