@@ -84,11 +84,13 @@ void Coordinator::take(Self self, const dispatch::SwarmLoad& load) {
   } else {
     problems_ = std::move(definition.error());  // the last good one stays in force
   }
-  for (const auto& agent : load.agents) {
+  // Agents with names of their own are somebody else's: they work for the swarm, and whoever started them ends them.
+  std::erase_if(load_->agents, [this](const auto& agent) { return number_of(agent.id, swarm_) == 0; });
+  for (const auto& agent : load_->agents) {
     if (!core_.has(agent.pid)) watch(self, agent.pid);
     last_number_ = std::max(last_number_, number_of(agent.id, swarm_));
   }
-  core_.on_load(load, self.now());
+  core_.on_load(*load_, self.now());
 }
 
 // Those a coordinator before this one has started.
@@ -97,6 +99,7 @@ void Coordinator::find_agents(Self self) {
   const auto names = setup_->registry->query_agents({dispatch::swarm_capability(swarm_)});
   if (!names) return;
   for (const std::string& name : *names) {
+    if (number_of(name, swarm_) == 0) continue;
     last_number_ = std::max(last_number_, number_of(name, swarm_));
     const auto pid = setup_->registry->find_agent(name);
     if (!pid || core_.has(*pid)) continue;
