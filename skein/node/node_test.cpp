@@ -263,11 +263,12 @@ TEST_F(NodeTest, what_ran_when_the_program_fell_goes_on_at_once_after_its_restar
     id = std::string(asked(to_node, "task_submit", {{"type", "sleep"}, {"params", "4000"}}).at("id").as_string());
     ASSERT_TRUE(eventually([&] { return asked(to_node, "task_status", {{"id", id}}).at("state") == "executing"; }));
     // As when the power goes: what the log has is all there is. A copy taken now is what a restart would find.
-    std::filesystem::copy(folder_, folder_.string() + "-copy", std::filesystem::copy_options::recursive);
+    std::filesystem::copy(folder_ / "journal", folder_.string() + "-copy", std::filesystem::copy_options::recursive);
   }
   stop();
   std::filesystem::remove_all(folder_);
-  std::filesystem::rename(folder_.string() + "-copy", folder_);
+  std::filesystem::create_directories(folder_);
+  std::filesystem::rename(folder_.string() + "-copy", folder_ / "journal");
   const auto begin = std::chrono::steady_clock::now();
   start();
   Client again = client();
