@@ -17,11 +17,11 @@ build: ## install what is missing, build build/bin/skein, skein-bench, skein-sim
 	@test -f build/build.ninja || cmake --preset release
 	@cmake --build build -j $(JOBS)
 
-demo: ## install what is missing, build the program, then watch processes, a crash, and who was told
+demo: ## install what is missing, build the program, run a swarm, kill an agent, kill the node: nothing is lost
 	@scripts/setup build
 	@test -f build/build.ninja || cmake --preset release
 	@cmake --build build -j $(JOBS) --target skein-cli
-	@build/bin/skein demo
+	@build/bin/skein demo --agents 4 --tasks 40
 
 test: build ## build, then run every test; ends with 'N passed, N failed'
 	@scripts/run-tests build

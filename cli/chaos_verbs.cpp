@@ -1,6 +1,7 @@
-// skein chaos kill: ends processes of a running node on purpose.
+// skein chaos: breaks a running node on purpose (kill), or one of its own (collapse, run).
 #include <fmt/format.h>
 
+#include "cli/chaos.hpp"
 #include "cli/session.hpp"
 #include "cli/verbs.hpp"
 
@@ -14,12 +15,30 @@ struct Arguments {
   std::uint64_t count = 1;
 };
 
+void add_own_nodes(Verb& chaos) {
+  constexpr std::uint64_t k_collapse_limit_ms = 300'000;
+  const auto timeout_ms = std::make_shared<std::uint64_t>(k_collapse_limit_ms);
+  Verb collapse = chaos.verb("collapse", "Bring a node of its own down, phase by phase, and see it mend itself");
+  collapse.option("--timeout-ms", *timeout_ms, "It takes no longer than this");
+  collapse.run([timeout_ms] { return chaos_collapse(*timeout_ms); });
+
+  const auto options = std::make_shared<ChaosRunOptions>();
+  Verb run = chaos.verb("run", "Kill everything in a node of its own at random, and say what was lost");
+  run.option("--seconds", options->seconds, "For so long");
+  run.option("--kills", options->kills, "So many kills, instead of a time");
+  run.option("--agents", options->agents, "In each of three swarms");
+  run.option("--seed", options->seed, "Of the choice of victims; 0: a new one");
+  run.option("--timeout-ms", options->timeout_ms, "It takes no longer than this");
+  run.run([options] { return chaos_run(*options); });
+}
+
 }  // namespace
 
 void add_chaos(Verb& root) {
   const auto args = std::make_shared<Arguments>();
   Verb chaos = root.verb("chaos", "Break a running node on purpose, to see it mend itself");
   chaos.needs_verb();
+  add_own_nodes(chaos);
   Verb kill = chaos.verb("kill", "Kill processes of the tree; prints which");
   kill.place("TARGET", args->target, "A path such as agents_sup/agent_pool/* or engine_sup/work_sup, a name, a Pid");
   kill.option("--signal", args->signal, "kill, or crash: a reason that can be trapped");

@@ -1,4 +1,4 @@
-// skein log verify|dump|repair|skip, skein backup, skein restore: the journal's folder from outside, with no node
+// skein log verify|dump|repair|skip, skein restore: the journal's folder from outside, with no node
 // needed.
 #include <fmt/format.h>
 
@@ -118,12 +118,6 @@ void skip(const Arguments& args) {
   fmt::print("position {} will be passed over; position {} says so\n", args.position, *at);
 }
 
-void backup(const Arguments& args) {
-  const auto image = journal::back_up_journal(file_disk(), args.dir, args.dest);
-  if (!image) fail(image.error().describe());
-  fmt::print("{} holds everything up to position {}\n", args.dest, image->log.last);
-}
-
 void restore(const Arguments& args) {
   const auto image = journal::restore_journal(file_disk(), args.dir, args.dest);
   if (!image) fail(image.error().describe());
@@ -167,14 +161,6 @@ void add_log(CLI::App& app) {
   skip_app.add_flag("--json", args->json, k_json_help);
   skip_app.add_option("POSITION", args->position, "The entry's position, as the error named it")->required();
   skip_app.add_flag("--yes", args->yes, "Do not ask");
-}
-
-void add_backup(CLI::App& app) {
-  const auto args = std::make_shared<Arguments>();
-  CLI::App& backup_app =
-      verb(app, "backup", "Copy a journal, also of a running node, and check the copy", args, backup);
-  backup_app.add_option("DIR", args->dir, "Folder of the journal")->required();
-  backup_app.add_option("DEST", args->dest, "Folder to make")->required();
 }
 
 void add_restore(CLI::App& app) {

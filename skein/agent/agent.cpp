@@ -114,7 +114,9 @@ void Agent::announce() {
   ready.role = setup_->role;
   ready.capabilities = announced();
   ready.slots = setup_->slots;
-  ready.executor = setup_->executor->shared_name();
+  ready.executor =
+      setup_->shared_executor.empty() ? std::string(setup_->executor->shared_name()) : setup_->shared_executor;
+  ready.attempt_timeout = setup_->attempt_timeout;
   ready.is_function = setup_->executor->is_function();
   ready.reports_starts = true;
   ready.is_paused = core_.is_paused();

@@ -48,6 +48,8 @@ struct AgentSetup {
   std::string swarm{};                    // one it belongs to, and whose tasks it gets; empty: none
   std::uint32_t slots = 2;                // one at work and so many ahead; 1 to dispatch::k_slots_max
   std::unique_ptr<Executor> executor;
+  std::string shared_executor{};                  // for a bulkhead that agents share; empty: what the executor says
+  Duration attempt_timeout{};                     // of tasks and types that say nothing; zero: the dispatcher's
   std::shared_ptr<RegistryTable> registry;        // null: registered nowhere
   std::shared_ptr<const AgentOptions> options{};  // null: the defaults
 };

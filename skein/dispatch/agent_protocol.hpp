@@ -97,6 +97,7 @@ struct AgentReady {
   std::uint32_t slots = 1;         // tasks it may hold at once: at work and ahead
   std::string executor;            // one that agents share, with a bulkhead; empty: none
   bool is_function = false;        // the timeout of functions counts, not that of other executors
+  Duration attempt_timeout{};      // instead of either; zero: none of its own
   bool reports_starts = false;     // it says TaskStarted, so what was not started has cost nobody anything
   bool is_paused = false;          // see AgentPaused
   std::vector<TaskRef> held;       // assigned to it, running or ended and not yet settled

@@ -73,6 +73,8 @@ class CoreWorld final : public ledger::ChangeSink {
     pending_.clear();
     is_begun_ = false;
   }
+  // The next dispatcher belongs to another program than whoever had fences up to this.
+  void end_program(ledger::Fence fence) { options_.dead_fence = fence; }
   void restart() {
     lose_dispatcher();
     begin();

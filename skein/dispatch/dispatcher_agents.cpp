@@ -100,6 +100,7 @@ void DispatcherCore::join(SlotNumber slot, AgentReady& ready, const Moment& mome
   std::sort(agent.capabilities.begin(), agent.capabilities.end());
   agent.role = ready.role;
   agent.is_function = ready.is_function;
+  agent.attempt_timeout = ready.attempt_timeout;
   agent.reports_starts = ready.reports_starts;
   agent.outcome_room = ready.outcome_room == 0 ? k_outcome_room : std::min(ready.outcome_room, k_outcome_room);
   agent.is_silent = false;

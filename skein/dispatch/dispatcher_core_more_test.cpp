@@ -78,6 +78,23 @@ TEST(DispatcherCoreRestart, a_run_whose_agent_never_comes_back_gets_a_full_lease
   EXPECT_EQ(world.task(1).attempts, 0U) << "a node's crash costs none";
 }
 
+TEST(DispatcherCoreRestart, a_run_of_an_earlier_program_has_no_lease) {
+  CoreWorld world;
+  world.begin();
+  world.join(1);
+  world.submit(1);
+  world.settle();
+  world.agents.clear();
+  const auto fence = world.ref(1).fence;
+  world.end_program(fence);
+  world.restart();
+  world.join(2);
+  world.settle();
+  EXPECT_EQ(world.where(1), "agent2");
+  EXPECT_EQ(world.task(1).attempts, 0U) << "a node's crash costs none";
+  EXPECT_GT(world.ref(1).fence, fence);
+}
+
 TEST(DispatcherCoreRestart, an_agent_back_before_its_last_outcome_is_decided_has_all_its_places) {
   CoreWorld world;
   world.begin();

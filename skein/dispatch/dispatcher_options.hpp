@@ -11,6 +11,7 @@
 #include "skein/base/time.hpp"
 #include "skein/dispatch/balance.hpp"
 #include "skein/dispatch/router.hpp"
+#include "skein/ledger/task.hpp"
 #include "skein/resilience/adaptive_timeout.hpp"
 #include "skein/resilience/retry_policy.hpp"
 
@@ -27,6 +28,8 @@ struct TypeOptions {
 struct DispatcherOptions {
   std::string node = "node";
   Duration lease = std::chrono::seconds(30);
+  // Assignments up to this fence were made by a program that has ended, and its agents with it: they have no lease.
+  ledger::Fence dead_fence = 0;
   Duration routing_timeout = std::chrono::seconds(5);  // with nobody free: said once, the task stays queued
   // An agent that beats once a second is given up about so long after its last word and gets nothing new; one that is
   // irregular is given more time.

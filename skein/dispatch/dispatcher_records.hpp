@@ -143,6 +143,7 @@ struct AgentRecord {
   std::uint32_t outcome_room = k_outcome_room;
   Role role = Role::worker;
   bool is_function = false;
+  Duration attempt_timeout{};  // zero: by kind
   bool reports_starts = false;
   bool is_paused = false;   // by somebody
   bool has_paused = false;  // by itself

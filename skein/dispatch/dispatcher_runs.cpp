@@ -50,6 +50,7 @@ SlotNumber DispatcherCore::add_run(SlotNumber task, SlotNumber agent) {
 
 Duration DispatcherCore::timeout_of(const TaskRecord& task, const AgentRecord& agent) {
   Duration timeout = agent.is_function ? options_.function_timeout : options_.executor_timeout;
+  if (agent.attempt_timeout > Duration::zero()) timeout = agent.attempt_timeout;
   if (task.timeout_ms != 0) {
     timeout = std::chrono::milliseconds(std::min<std::uint64_t>(task.timeout_ms, k_wall_ms_max));
   } else if (const auto learned = type_timeout_.find(task.shape->type); learned != type_timeout_.end()) {

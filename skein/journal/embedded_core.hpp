@@ -25,6 +25,7 @@ class EmbeddedCore final : public JournalCore {
   // Marks the log as durable to its end, and looks at the disk's room.
   void idle() override;
   void close() override;
+  void release() override { lock_.reset(); }
   [[nodiscard]] std::optional<AsideJob> take_job() override;
   void job_done(const AsideResult& result) override;
   // Compares the disk's room with the low-water mark.

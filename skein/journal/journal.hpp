@@ -133,7 +133,8 @@ class Journal {
   [[nodiscard]] virtual bool wait_leader(std::chrono::milliseconds timeout) = 0;
   [[nodiscard]] virtual JournalStatus status() const = 0;
 
-  // Answers everything that was accepted, marks the log as cleanly closed, and stops. Safe to call twice.
+  // Answers everything that was accepted, marks the log as cleanly closed, stops, and lets go of the folder: it may be
+  // opened again before this object is destroyed. Safe to call twice.
   virtual void close() = 0;
 };
 

@@ -335,6 +335,16 @@ TEST_P(JournalContract, has_a_leader_and_a_quorum_until_it_is_closed) {
   EXPECT_FALSE(journal_->has_quorum());
 }
 
+TEST_P(JournalContract, close_lets_go_of_the_folder_before_the_journal_is_destroyed) {
+  if (GetParam() == Engine::memory) GTEST_SKIP() << "it has none";
+  open();
+  TestMachine other;
+  EXPECT_FALSE(open_journal(dir_.string(), other, limits_)) << "two had it at once";
+  journal_->close();
+  const auto next = open_journal(dir_.string(), other, limits_);
+  EXPECT_TRUE(next) << next.error().describe();
+}
+
 TEST_P(JournalContract, close_answers_everything_and_then_nothing_is_taken) {
   open();
   std::atomic<int> applied{0};

@@ -69,6 +69,8 @@ class JournalCore {
   virtual void idle() {}
   // Finishes what is queued and leaves the log clean. Nothing may be submitted afterwards.
   virtual void close();
+  // After close(), when no job of it is under way any more: another may open what it had.
+  virtual void release() {}
 
   [[nodiscard]] virtual std::optional<AsideJob> take_job() { return std::nullopt; }
   virtual void job_done(const AsideResult&) {}

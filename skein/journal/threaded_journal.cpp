@@ -258,6 +258,7 @@ void ThreadedJournal::close() {
   if (thread_.joinable()) thread_.join();
   if (spare_thread_) spare_thread_->stop();
   if (slow_thread_) slow_thread_->stop();
+  core_->release();
 }
 
 StoreResult<std::unique_ptr<Journal>> open_journal(Disk& disk, const std::string& dir, MachineRef machine,

@@ -499,11 +499,11 @@ ConfigResult load_config(const std::string& path, const std::vector<std::string>
 
 std::vector<std::string> capabilities_of(const std::vector<std::string>& given, std::string_view role,
                                          const ExecutorConfig& executor) {
-  if (!given.empty()) return given;
+  if (!given.empty() || executor.kind != "function") return given;
   std::vector<std::string> all{"execute", "monitor", "report"};
   if (role == "specialist") all = {"analyze", "optimize", "refactor"};
   if (role == "coordinator") all = {"orchestrate", "schedule", "route"};
-  if (executor.kind == "function") all.insert(all.end(), executor.functions.begin(), executor.functions.end());
+  all.insert(all.end(), executor.functions.begin(), executor.functions.end());
   return all;
 }
 

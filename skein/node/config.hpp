@@ -63,6 +63,8 @@ struct ExecutorConfig {
   std::uint64_t output_bytes = 1ULL << 20U;
   std::uint64_t line_bytes = 1ULL << 20U;
   std::uint64_t stderr_bytes = 64ULL << 10U;
+  std::string output = "json";
+  Duration term_after = std::chrono::seconds(1);
   Duration kill_after = std::chrono::seconds(2);
   Duration hello_timeout = std::chrono::seconds(10);
   Duration heartbeat_timeout{};
@@ -134,7 +136,8 @@ using ConfigResult = std::expected<Config, ConfigFaults>;
 // Reads a file; with an empty path, the defaults.
 [[nodiscard]] ConfigResult load_config(const std::string& path, const std::vector<std::string>& settings = {});
 
-// What agents can do: as given, or those of the role, and the functions of a function executor.
+// What agents can do: as given, or for a function executor those of the role and its functions. Empty: what the
+// executor says of itself (the hello of a stdio program), or else those of the role.
 [[nodiscard]] std::vector<std::string> capabilities_of(const std::vector<std::string>& given, std::string_view role,
                                                        const ExecutorConfig& executor);
 

@@ -15,6 +15,7 @@ constexpr std::uint64_t k_billion = 1'000'000'000;
 constexpr std::array<std::string_view, 2> k_on_stuck{"abort", "wait"};
 constexpr std::array<std::string_view, 4> k_levels{"debug", "info", "warning", "error"};
 constexpr std::array<std::string_view, 6> k_kinds{"function", "command", "stdio", "mcp", "http", "llm"};
+constexpr std::array<std::string_view, 2> k_outputs{"json", "text"};
 constexpr std::array<std::string_view, 3> k_roles{"worker", "specialist", "coordinator"};
 constexpr std::array<std::string_view, 1> k_topologies{"star"};
 constexpr std::array<std::string_view, 6> k_strategies_known{"round_robin",     "least_connections", "weighted",
@@ -198,7 +199,7 @@ std::span<const Key<dispatch::DispatcherOptions>> keys_of<dispatch::DispatcherOp
 template <>
 std::span<const Key<ExecutorConfig>> keys_of<ExecutorConfig>() {
   using S = ExecutorConfig;
-  static constexpr std::array<Key<S>, 16> k_keys{{
+  static constexpr std::array<Key<S>, 18> k_keys{{
       {"kind", [](S& s) -> Place { return &s.kind; }, words(k_kinds)},
       {"functions", [](S& s) -> Place { return &s.functions; }},
       {"command", [](S& s) -> Place { return &s.command; }},
@@ -219,6 +220,9 @@ std::span<const Key<ExecutorConfig>> keys_of<ExecutorConfig>() {
       {"line_bytes", [](S& s) -> Place { return &s.line_bytes; }, bytes(k_kib, k_gib),
        "the OS process is killed, and its task goes to another agent"},
       {"stderr_bytes", [](S& s) -> Place { return &s.stderr_bytes; }, bytes(0, k_gib), "the oldest of it is dropped"},
+      {"output", [](S& s) -> Place { return &s.output; }, words(k_outputs)},
+      {"term_after", [](S& s) -> Place { return &s.term_after; }, time(0, k_hour),
+       "the OS process that was asked to cancel gets SIGTERM"},
       {"kill_after", [](S& s) -> Place { return &s.kill_after; }, time(0, k_hour), "the OS process is killed"},
       {"hello_timeout", [](S& s) -> Place { return &s.hello_timeout; }, time(100, k_hour),
        "the OS process is killed and started again, with backoff"},

@@ -13,8 +13,6 @@ namespace {
 using journal::JournalEvent;
 
 constexpr Duration k_look_every = std::chrono::seconds(5);
-constexpr Duration k_let_go_limit = std::chrono::seconds(10);  // for users of the engine before
-constexpr Duration k_open_again = std::chrono::milliseconds(5);
 
 std::string journal_folder(const NodeContext& context) { return context.config()->node.data + "/journal"; }
 
@@ -57,37 +55,29 @@ std::string LogStore::describe() const { return fmt::format("{}: {} MiB free", f
 JournalEngine::JournalEngine(Self, std::shared_ptr<NodeContext> context) : context_(std::move(context)) {}
 
 Task<Init> JournalEngine::init(Self self) {
-  const Instant give_up = later(self.now(), k_let_go_limit);
-  std::string why;
-  while (true) {
-    auto engine = std::make_shared<Engine>();
-    engine->owner = self.pid();
-    auto error = std::make_shared<std::string>();
-    // Recovery reads the whole log: far from the scheduler's threads.
-    auto opening = self.blocking([context = context_, engine, error] {
-      auto opened = journal::open_journal(journal_folder(*context), engine->ledger, context->config()->journal);
-      if (opened) {
-        engine->journal = std::move(*opened);
-      } else {
-        *error = opened.error().describe();
-      }
-    });
-    co_await opening;
-    if (engine->journal) {
-      engine_ = std::move(engine);
-      break;
+  auto engine = std::make_shared<Engine>();
+  engine->owner = self.pid();
+  auto error = std::make_shared<std::string>();
+  // Recovery reads the whole log: far from the scheduler's threads.
+  auto opening = self.blocking([context = context_, engine, error] {
+    // One that was killed did not close its journal, and its users may hold it a little longer.
+    if (const auto before = context->last_engine.lock()) before->journal->close();
+    auto opened = journal::open_journal(journal_folder(*context), engine->ledger, context->config()->journal);
+    if (opened) {
+      engine->journal = std::move(*opened);
+    } else {
+      *error = opened.error().describe();
     }
-    why = *error;
-    // The folder is this node's alone (DataLock), so a lock on it is held by users of the engine before.
-    const bool may_be_let_go = why.find("lock") != std::string::npos;
-    if (!may_be_let_go || self.now() >= give_up) co_return Init::stop(ExitReason::custom(why));
-    auto pause = self.sleep(k_open_again);
-    co_await pause;
-  }
+  });
+  co_await opening;
+  if (!engine->journal) co_return Init::stop(ExitReason::custom(*error));
+  engine_ = std::move(engine);
+  context_->last_engine = engine_;
   Runtime* const runtime = &context_->runtime;
   subscription_ = engine_->journal->subscribe([runtime, me = self.pid()](const JournalEvent& event) {
     if (event.kind == JournalEvent::Kind::stopped) runtime->notify(me, Stopped{event.detail});
   });
+  if (!context_->dead_fence) context_->dead_fence = engine_->ledger.counters().last_fence;
   context_->engine.set(engine_);
   context_->log.info(fmt::format("journal open at position {}, {} open tasks", engine_->journal->status().applied,
                                  engine_->ledger.counters().open_tasks));

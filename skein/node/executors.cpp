@@ -46,6 +46,8 @@ agent::OsExecutorOptions os_options(const ExecutorConfig& config) {
   options.output_bytes = config.output_bytes;
   options.line_bytes = config.line_bytes;
   options.stderr_bytes = config.stderr_bytes;
+  options.is_text_output = config.output == "text";
+  options.term_after = config.term_after;
   options.kill_after = config.kill_after;
   options.hello_timeout = config.hello_timeout;
   options.heartbeat_timeout = config.heartbeat_timeout;
@@ -98,12 +100,22 @@ std::unique_ptr<agent::AgentSetup> Executors::make(const swarm::AgentSeed& seed)
   setup->id = seed.id;
   setup->role = seed.role;
   setup->capabilities = capabilities_of(seed.capabilities, dispatch::name_of(seed.role), config->second);
-  if (!seed.swarm.empty()) setup->capabilities.push_back(dispatch::swarm_capability(seed.swarm));
+  setup->swarm = seed.swarm;
+  setup->attempt_timeout = config->second.timeout;
+  if (config->second.concurrency > 0) setup->shared_executor = seed.executor;
   setup->slots = seed.slots;
   setup->executor = make_executor(config->second);
   setup->registry = registry_;
   setup->options = options_;
   return setup;
+}
+
+std::vector<std::pair<std::string, std::uint32_t>> Executors::shared() const {
+  std::vector<std::pair<std::string, std::uint32_t>> all;
+  for (const auto& [name, each] : configs_) {
+    if (each.concurrency > 0) all.emplace_back(name, each.concurrency);
+  }
+  return all;
 }
 
 dispatch::Role role_named(std::string_view name) {

@@ -5,6 +5,8 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "skein/agent/agent.hpp"
 #include "skein/agent/function_executor.hpp"
@@ -28,6 +30,8 @@ class Executors {
   // What an agent is started with, with a new executor. Throws std::invalid_argument with what is wrong.
   [[nodiscard]] std::unique_ptr<agent::AgentSetup> make(const swarm::AgentSeed& seed) const;
   [[nodiscard]] bool has(const std::string& executor) const { return configs_.contains(executor); }
+  // Those with a limit on attempts at once, and that limit; for the dispatcher.
+  [[nodiscard]] std::vector<std::pair<std::string, std::uint32_t>> shared() const;
 
  private:
   [[nodiscard]] std::unique_ptr<agent::Executor> make_executor(const ExecutorConfig& config) const;

@@ -18,8 +18,6 @@ std::span<const FixedLimit> fixed_limits() {
       {"time a child stays parked", "supervision::k_park_max", "10 min", "it is tried again"},
       {"supervisors within each other in the config", "supervision::k_toml_depth", "32", "the config is refused"},
       {"config file", "supervision::k_toml_bytes", "1 MiB", "it is refused"},
-      {"an engine lets go of the journal", "node::k_let_go_limit", "10 s",
-       "the start of the new one fails and is tried again"},
       {"name in the registry", "registry::k_registry_text_max", "255 bytes", "the registration is refused"},
       {"capabilities of an agent in the registry", "registry::k_capabilities_max", "64", "the registration is refused"},
       {"circuit breakers by name", "resilience::k_breakers_max", "100,000", "a further one is refused"},

@@ -39,11 +39,26 @@ std::vector<std::string> needs_restart(const Config& before, const Config& after
   }
   const auto same = [](const ExecutorConfig& a, const ExecutorConfig& b) {
     return a.kind == b.kind && a.command == b.command && a.functions == b.functions && a.directory == b.directory &&
-           a.env == b.env && a.set_env == b.set_env && a.timeout == b.timeout && a.concurrency == b.concurrency;
+           a.env == b.env && a.set_env == b.set_env && a.timeout == b.timeout && a.concurrency == b.concurrency &&
+           a.output == b.output && a.term_after == b.term_after && a.kill_after == b.kill_after &&
+           a.memory_max == b.memory_max && a.cpu_max == b.cpu_max && a.files_max == b.files_max &&
+           a.output_bytes == b.output_bytes && a.line_bytes == b.line_bytes && a.stderr_bytes == b.stderr_bytes &&
+           a.hello_timeout == b.hello_timeout && a.heartbeat_timeout == b.heartbeat_timeout;
   };
   for (const auto& [name, executor] : after.executors) {
     const auto old = before.executors.find(name);
     if (old == before.executors.end() || !same(old->second, executor)) keys.push_back("[executors." + name + "]");
+  }
+  for (const auto& [name, executor] : before.executors) {
+    if (!after.executors.contains(name)) keys.push_back("[executors." + name + "]");
+  }
+  const auto changed = [](const AgentConfig& a, const AgentConfig& b) {
+    return a.executor != b.executor || a.role != b.role || a.capabilities != b.capabilities || a.swarm != b.swarm ||
+           a.prefetch != b.prefetch;
+  };
+  for (const AgentConfig& each : after.agents) {
+    const AgentConfig* old = find(before, each.id);
+    if (old != nullptr && changed(*old, each)) keys.push_back(fmt::format("[[agents]] '{}'", each.id));
   }
   return keys;
 }

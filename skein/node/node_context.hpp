@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,9 @@ struct NodeContext {
   std::shared_ptr<Executors> executors;
   std::shared_ptr<control::FdPoller> poller;
   SharedSlot<Engine> engine;
+  std::weak_ptr<Engine> last_engine;  // for the journal engine alone
+  // The last fence in the log when this program first opened it: whoever was given a task before has ended.
+  std::optional<ledger::Fence> dead_fence;  // set by the first journal engine, before anybody reads it
   SharedSlot<Work> work;
   std::atomic<NodeState> state{NodeState::starting};
   Instant started_at{};

@@ -101,44 +101,62 @@ std::string policy(const TreeEntry& entry) {
          std::to_string(entry.supervisor->intensity) + "/" + std::to_string(seconds);
 }
 
-void draw(const TreeEntry& entry, int depth, std::string& out) {
-  out += std::string(static_cast<std::size_t>(depth) * 2, ' ') + entry.id + policy(entry);
-  if (entry.isolated) out += " isolated";
-  out += "\n";
+// How its supervisor treats it: "permanent, 5000 ms", and what SPEC names besides.
+std::string treatment(Runtime& runtime, Pid supervisor, const TreeEntry& entry) {
+  const auto spec = get_childspec(runtime, supervisor, entry.id.empty() ? ChildRef(entry.pid) : ChildRef(entry.id));
+  if (!spec) return "?";
+  std::string text = std::string(restart_name(spec->restart)) + ", " + shutdown_text(spec->effective_shutdown());
+  if (spec->isolated) text += ", isolated";
+  if (spec->backoff.kind != BackoffKind::none) text += ", backoff";
+  return text;
+}
+
+void draw(Runtime& runtime, Pid supervisor, const TreeEntry& entry, int depth, std::string& out) {
+  const std::string name = entry.id.empty() ? "each" : entry.id;
+  out += std::string(static_cast<std::size_t>(depth) * 2, ' ') + name + policy(entry) + ": " +
+         treatment(runtime, supervisor, entry) + "\n";
   const bool is_pool = entry.supervisor && entry.supervisor->strategy == Strategy::simple_one_for_one;
-  if (is_pool) return;
-  for (const TreeEntry& each : entry.children) draw(each, depth + 1, out);
+  const std::size_t shown = is_pool ? std::min<std::size_t>(1, entry.children.size()) : entry.children.size();
+  for (std::size_t i = 0; i < shown; ++i) draw(runtime, entry.pid, entry.children[i], depth + 1, out);
 }
 
 TEST_F(NodeTest, live_tree_is_the_picture_of_the_specification) {
   start(
+      "[swarms.default]\nmin = 2\nmax = 4\n"
       "[[agents]]\nid = \"ada\"\n[[supervisors]]\nname = \"pair\"\nstrategy = \"one_for_all\"\n"
       "[[supervisors.child]]\nid = \"left\"\nworker = \"agent\"\nparams = { id = \"left\" }\n");
+  Client to_node = client();  // so that there is a connection, and by its first answer
+  ASSERT_TRUE(eventually([&] { return asked(to_node, "agent_list").at("agents").as_array().size() >= 4; }));
+  const TreeEntry root = tree();
+  EXPECT_EQ("node_sup" + policy(root), "node_sup one_for_one 5/60");
   std::string picture;
-  for (const TreeEntry& each : tree().children) draw(each, 0, picture);
+  for (const TreeEntry& each : root.children) draw(*runtime_, root_, each, 0, picture);
   EXPECT_EQ(picture,
-            "engine_sup one_for_all 3/60\n"
-            "  config\n"
-            "  registry\n"
-            "  consensus_sup rest_for_one 5/60\n"
-            "    log_store\n"
-            "    journal_engine\n"
-            "  work_sup rest_for_one 5/60\n"
-            "    ledger\n"
-            "    dispatcher\n"
-            "    swarms simple_one_for_one 5/60\n"
-            "agents_sup one_for_one 5/60\n"
-            "  agent_pool simple_one_for_one 10/60\n"
-            "  named_agents one_for_one 5/60\n"
-            "    ada isolated\n"
-            "  pair one_for_all 1/5\n"
-            "    left\n"
-            "transports_sup one_for_one 5/60\n"
-            "  connections simple_one_for_one 100/10\n"
-            "  listener\n"
-            "cluster_sup one_for_one 5/60 isolated\n"
-            "observer_sup one_for_one 10/60 isolated\n"
-            "  health\n");
+            "engine_sup one_for_all 3/60: permanent, infinity\n"
+            "  config: permanent, 5000 ms\n"
+            "  registry: permanent, 5000 ms\n"
+            "  consensus_sup rest_for_one 5/60: permanent, infinity\n"
+            "    log_store: permanent, 5000 ms\n"
+            "    journal_engine: permanent, 30000 ms\n"
+            "  work_sup rest_for_one 5/60: permanent, infinity\n"
+            "    ledger: permanent, 30000 ms\n"
+            "    dispatcher: permanent, 5000 ms\n"
+            "    swarms simple_one_for_one 5/60: permanent, infinity\n"
+            "      each: transient, 5000 ms, isolated\n"
+            "agents_sup one_for_one 5/60: permanent, infinity\n"
+            "  agent_pool simple_one_for_one 10/60: permanent, infinity\n"
+            "    each: temporary, 2000 ms\n"
+            "  named_agents one_for_one 5/60: permanent, infinity\n"
+            "    ada: permanent, 2000 ms, isolated, backoff\n"
+            "  pair one_for_all 1/5: permanent, infinity\n"
+            "    left: permanent, 5000 ms\n"
+            "transports_sup one_for_one 5/60: permanent, infinity\n"
+            "  connections simple_one_for_one 100/10: permanent, infinity\n"
+            "    each: temporary, 30000 ms\n"
+            "  listener: permanent, 5000 ms\n"
+            "cluster_sup one_for_one 5/60: permanent, infinity, isolated\n"
+            "observer_sup one_for_one 10/60: permanent, infinity, isolated\n"
+            "  health: permanent, 5000 ms\n");
 }
 
 TEST_F(NodeTest, a_task_goes_all_the_way_through_the_socket) {
@@ -198,17 +216,86 @@ TEST_F(NodeTest, engine_restarts_under_living_agents_and_work_goes_on) {
   }
 }
 
-TEST_F(NodeTest, observer_can_die_fifty_times_without_touching_anybody) {
+TEST_F(NodeTest, observer_dies_fifty_times_and_no_task_notices) {
   start();
   Client to_node = client();
-  for (int i = 0; i < 50; ++i) {
-    (void)to_node.ask("chaos_kill", {{"target", "observer_sup/health"}}, 5s);
-    if (i % 10 == 0) {
-      EXPECT_EQ(run_task(to_node, "echo", "1").at("state"), "completed");
+  ASSERT_TRUE(eventually([&] { return asked(to_node, "agent_list").at("agents").as_array().size() >= 2; }));
+  const auto agents_before = asked(to_node, "agent_list").at("agents").as_array();
+  constexpr int k_kills = 50;
+  const auto health = [&] {
+    for (const TreeEntry& each : tree().children) {
+      if (each.id == "observer_sup" && !each.children.empty()) return each.children.front().pid;
     }
+    return Pid{};
+  };
+  std::vector<std::string> ids;
+  Pid last;
+  for (int i = 0; i < k_kills; ++i) {
+    Pid victim;
+    ASSERT_TRUE(eventually([&] { return (victim = health()) && victim != last && runtime_->is_alive(victim); }))
+        << "nobody to kill for the " << i << "th time";
+    ids.emplace_back(
+        asked(to_node, "task_submit", {{"type", "sleep"}, {"params", std::to_string(i % 7)}, {"attempts", 1}})
+            .at("id")
+            .as_string());
+    runtime_->exit(victim, ExitReason::kill());
+    last = victim;
   }
-  EXPECT_EQ(run_task(to_node, "echo", "1").at("state"), "completed");
+  for (const std::string& id : ids) {
+    const auto task = asked(to_node, "task_wait", {{"id", id}, {"timeout_ms", 15'000}}).at("task");
+    EXPECT_EQ(task.at("state"), "completed") << id;
+    EXPECT_EQ(task.at("attempts"), 0) << "an attempt was lost";
+  }
   EXPECT_TRUE(runtime_->is_alive(root_));
+  const auto agents_after = asked(to_node, "agent_list").at("agents").as_array();
+  for (const auto& before : agents_before) {
+    const bool is_there =
+        std::ranges::any_of(agents_after, [&](const auto& after) { return after.at("pid") == before.at("pid"); });
+    EXPECT_TRUE(is_there) << before.at("id") << " was touched";
+  }
+}
+
+TEST_F(NodeTest, what_ran_when_the_program_fell_goes_on_at_once_after_its_restart) {
+  start();
+  std::string id;
+  {
+    Client to_node = client();
+    id = std::string(asked(to_node, "task_submit", {{"type", "sleep"}, {"params", "4000"}}).at("id").as_string());
+    ASSERT_TRUE(eventually([&] { return asked(to_node, "task_status", {{"id", id}}).at("state") == "executing"; }));
+    // As when the power goes: what the log has is all there is. A copy taken now is what a restart would find.
+    std::filesystem::copy(folder_ / "journal", folder_.string() + "-copy", std::filesystem::copy_options::recursive);
+  }
+  stop();
+  std::filesystem::remove_all(folder_);
+  std::filesystem::create_directories(folder_);
+  std::filesystem::rename(folder_.string() + "-copy", folder_ / "journal");
+  const auto begin = std::chrono::steady_clock::now();
+  start();
+  Client again = client();
+  const auto ran_again = [&] {
+    const auto task = asked(again, "task_status", {{"id", id}});
+    return task.at("state") == "executing" && node_->context().dead_fence > ledger::Fence{0};
+  };
+  EXPECT_TRUE(eventually(ran_again));
+  EXPECT_TRUE(eventually([&] { return run_task(again, "echo", "1").at("state") == "completed"; }));
+  EXPECT_EQ(asked(again, "task_wait", {{"id", id}, {"timeout_ms", 15'000}}).at("task").at("state"), "completed");
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 15s) << "it waited for the lease of an agent that is dead";
+}
+
+TEST_F(NodeTest, a_killed_journal_engine_is_back_at_once_though_others_still_hold_the_old_one) {
+  start();
+  const auto held = node_->context().engine.get();  // as a user of it does
+  ASSERT_TRUE(held);
+  const auto begin = std::chrono::steady_clock::now();
+  runtime_->exit(held->owner, ExitReason::kill());
+  ASSERT_TRUE(eventually([&] {
+    const auto now = node_->context().engine.get();
+    return now && now != held;
+  }));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 5s) << "it waited for the folder's lock";
+  Client to_node = client();
+  EXPECT_TRUE(
+      eventually([&] { return to_node.ask("task_submit", {{"type", "echo"}, {"params", "1"}}, 10s).has_value(); }));
 }
 
 TEST_F(NodeTest, drain_waits_for_what_runs_and_refuses_what_comes) {

@@ -52,6 +52,8 @@ ChildStarting start_dispatcher(Self self, const ContextPtr& context) {
   setup->journal = engine->journal.get();
   setup->ledger = &engine->ledger;
   setup->options = context->config()->dispatch;
+  setup->options.executors = context->executors->shared();
+  setup->options.dead_fence = context->dead_fence.value_or(0);
   setup->wall_clock = [engine = std::move(engine)] { return wall_now(); };
   setup->entropy = entropy;
   SpawnOptions options;
@@ -75,6 +77,10 @@ ChildSpec swarms(const ContextPtr& context) {
   auto setup = std::make_shared<swarm::CoordinatorSetup>();
   setup->registry = context->registry;
   setup->make_agent = [executors = context->executors](const swarm::AgentSeed& seed) { return executors->make(seed); };
+  setup->on_problem = [weak = std::weak_ptr<NodeContext>(context)](const std::string& swarm,
+                                                                   const std::string& problem) {
+    if (const auto alive = weak.lock()) alive->log.warning(fmt::format("swarm '{}': {}", swarm, problem));
+  };
   ChildSpec coordinator =
       pool_child<swarm::Coordinator, std::string>("swarm", std::shared_ptr<const swarm::CoordinatorSetup>(setup));
   return registered(

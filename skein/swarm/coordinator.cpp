@@ -84,11 +84,13 @@ void Coordinator::take(Self self, const dispatch::SwarmLoad& load) {
   } else {
     problems_ = std::move(definition.error());  // the last good one stays in force
   }
-  for (const auto& agent : load.agents) {
+  // Agents with names of their own are somebody else's: they work for the swarm, and whoever started them ends them.
+  std::erase_if(load_->agents, [this](const auto& agent) { return number_of(agent.id, swarm_) == 0; });
+  for (const auto& agent : load_->agents) {
     if (!core_.has(agent.pid)) watch(self, agent.pid);
     last_number_ = std::max(last_number_, number_of(agent.id, swarm_));
   }
-  core_.on_load(load, self.now());
+  core_.on_load(*load_, self.now());
 }
 
 // Those a coordinator before this one has started.
@@ -97,6 +99,7 @@ void Coordinator::find_agents(Self self) {
   const auto names = setup_->registry->query_agents({dispatch::swarm_capability(swarm_)});
   if (!names) return;
   for (const std::string& name : *names) {
+    if (number_of(name, swarm_) == 0) continue;
     last_number_ = std::max(last_number_, number_of(name, swarm_));
     const auto pid = setup_->registry->find_agent(name);
     if (!pid || core_.has(*pid)) continue;
@@ -134,9 +137,11 @@ Task<void> Coordinator::follow(Self self) {
       core_.on_start_failed(self.now());
       break;
     }
+    told_.clear();
     watch(self, started->pid);
     core_.on_started(started->pid, self.now());
   }
+  tell_problems();
   if (load_ && load_->swarm.state == ledger::SwarmState::stopped && core_.agents() == 0) {
     self.stop(ExitReason::normal());
     co_return;
@@ -145,6 +150,14 @@ Task<void> Coordinator::follow(Self self) {
   Duration wait = is_quiet ? setup_->look_idle : setup_->look_every;
   if (plan.look_at != Instant::max()) wait = std::min(wait, std::max(plan.look_at - self.now(), Duration(0)));
   look_after(self, wait);
+}
+
+void Coordinator::tell_problems() {
+  for (const std::string& each : problems_) {
+    if (std::ranges::find(told_, each) != told_.end()) continue;
+    told_.push_back(each);
+    if (setup_->on_problem) setup_->on_problem(swarm_, each);
+  }
 }
 
 SwarmStatus Coordinator::handle_call(Self, GetSwarmState) {

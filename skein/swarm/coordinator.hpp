@@ -44,6 +44,8 @@ struct CoordinatorSetup {
   // Makes the executor by its name and what belongs to it; called in the pool's process. What it throws, for an
   // executor that is not there, is why the agent could not be started.
   std::function<std::unique_ptr<agent::AgentSetup>(const AgentSeed&)> make_agent;
+  // Told of each problem once, until an agent could be started again; in the coordinator's process, may be empty.
+  std::function<void(const std::string& swarm, const std::string& problem)> on_problem{};
   std::string agent_pool = std::string(k_agent_pool_name);
   std::string dispatcher = std::string(dispatch::k_dispatcher_name);
   Duration look_every = std::chrono::milliseconds(100);
@@ -91,6 +93,7 @@ class Coordinator {
   void watch(Self self, Pid agent);
   void take(Self self, const dispatch::SwarmLoad& load);
   void look_after(Self self, Duration wait);
+  void tell_problems();
   [[nodiscard]] AgentSeed next_seed();
 
   std::shared_ptr<const CoordinatorSetup> setup_;
@@ -100,6 +103,7 @@ class Coordinator {
   std::optional<dispatch::SwarmLoad> load_;
   boost::unordered_flat_map<std::uint64_t, Pid> watched_;  // by the id of the monitor
   std::vector<std::string> problems_;
+  std::vector<std::string> told_;  // of them
   std::uint64_t last_number_ = 0;  // of an agent's name
   std::uint64_t looks_ = 0;
   bool is_begun_ = false;

@@ -1,0 +1,64 @@
+#include "cli/os_marks.hpp"
+
+#include <fmt/format.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <fstream>
+#include <iterator>
+#include <random>
+
+#include "skein/control/fd.hpp"
+#include "skein/launcher/proc_tree.hpp"
+
+namespace skein::cli {
+namespace {
+
+constexpr std::string_view k_agent = "SKEIN_AGENT_ID=";
+
+std::string read_all(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+// Variables end with a NUL each.
+bool has(const std::string& environment, const std::string& mark) {
+  const std::string whole = mark + '\0';
+  return environment.starts_with(whole) || environment.find('\0' + whole) != std::string::npos;
+}
+
+std::string value_of(const std::string& environment, std::string_view name) {
+  const std::size_t at = environment.find(name);
+  if (at == std::string::npos) return "";
+  return environment.substr(at + name.size(), environment.find('\0', at) - at - name.size());
+}
+
+}  // namespace
+
+std::vector<MarkedProcess> marked_processes(const std::string& mark) {
+  std::vector<MarkedProcess> found;
+  for (const launcher::OsEntry& each : launcher::scan_processes()) {
+    if (each.state == 'Z' || each.state == 'X') continue;
+    const std::string folder = fmt::format("/proc/{}/", each.pid);
+    const std::string environment = read_all(folder + "environ");
+    if (!has(environment, mark)) continue;
+    std::string name = read_all(folder + "comm");
+    while (!name.empty() && name.back() == '\n') name.pop_back();
+    found.push_back({each.pid, std::move(name), value_of(environment, k_agent)});
+  }
+  return found;
+}
+
+bool signal_marked(pid_t pid, const std::string& mark, int number) {
+  const control::Fd held(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  if (!held || !has(read_all(fmt::format("/proc/{}/environ", pid)), mark)) return false;
+  return ::syscall(SYS_pidfd_send_signal, held.get(), number, nullptr, 0) == 0;
+}
+
+std::string new_mark(const std::string& name) {
+  std::random_device device;
+  return fmt::format("{}={:08x}{:08x}", name, device(), device());
+}
+
+}  // namespace skein::cli
