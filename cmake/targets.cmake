@@ -25,6 +25,7 @@ target_link_libraries(skein PUBLIC fmt::fmt OpenSSL::SSL OpenSSL::Crypto SQLite:
 set_source_files_properties(skein/base/version.cpp PROPERTIES
                             COMPILE_DEFINITIONS "SKEIN_VERSION=\"${PROJECT_VERSION}\"")
 skein_precompile(skein)
+skein_unity(skein)
 
 skein_sources(cli_sources cli/*.cpp)
 add_executable(skein-cli ${cli_sources})
@@ -52,6 +53,8 @@ add_executable(skein-sim sim/main.cpp ${mutant_sources} ${planted_sources})
 target_compile_definitions(skein-sim PRIVATE SKEIN_PLANTED_BUGS)
 target_link_libraries(skein-sim PRIVATE skein-sim-objects)
 skein_precompile(skein-sim)
+skein_unity(skein-sim)
+set_source_files_properties(sim/main.cpp ${mutant_sources} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 
 if(SKEIN_FUZZ)
   file(GLOB fuzz_sources CONFIGURE_DEPENDS fuzz/*.cpp)

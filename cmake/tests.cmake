@@ -5,6 +5,7 @@ add_executable(skein-tests ${test_sources})
 target_link_libraries(skein-tests PRIVATE skein-sim-objects GTest::gtest_main GTest::gmock rapidcheck)
 target_compile_options(skein-tests PRIVATE -O1)
 skein_precompile(skein-tests <gtest/gtest.h> <gmock/gmock.h>)
+skein_unity(skein-tests)
 
 # One ctest test per GoogleTest test would start the program thousands of times; a part runs many in one go. The results
 # go to files, where scripts/run-tests counts them.

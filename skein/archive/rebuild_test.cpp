@@ -13,7 +13,7 @@ namespace {
 
 using testing::HasSubstr;
 
-Finished make(std::uint64_t n) {
+Finished finished_as(std::uint64_t n) {
   auto each = std::make_shared<ledger::FinishedTask>();
   each->task.id = TestWorld::id(n);
   each->task.number = n;
@@ -24,9 +24,9 @@ Finished make(std::uint64_t n) {
   return each;
 }
 
-std::vector<Finished> make_some(std::uint64_t from, std::uint64_t to) {
+std::vector<Finished> finished_from(std::uint64_t from, std::uint64_t to) {
   std::vector<Finished> all;
-  for (auto n = from; n <= to; ++n) all.push_back(make(n));
+  for (auto n = from; n <= to; ++n) all.push_back(finished_as(n));
   return all;
 }
 
@@ -35,7 +35,7 @@ class Rebuilds : public testing::Test {
   void write_old(std::uint64_t up_to) {
     auto store = SqliteStore::open(path_);
     ASSERT_TRUE(store);
-    ASSERT_TRUE((*store)->insert(make_some(1, up_to)));
+    ASSERT_TRUE((*store)->insert(finished_from(1, up_to)));
   }
   RebuildReport rebuild(const std::vector<Finished>& from_ledger, std::uint64_t archived_up_to) {
     auto report = rebuild_archive(path_, from_ledger, archived_up_to);
@@ -49,7 +49,7 @@ class Rebuilds : public testing::Test {
 };
 
 TEST_F(Rebuilds, makes_an_archive_of_what_the_ledger_has_when_the_file_is_gone) {
-  const auto report = rebuild(make_some(4, 6), 3);
+  const auto report = rebuild(finished_from(4, 6), 3);
   EXPECT_EQ(report.from_ledger, 3U);
   EXPECT_EQ(report.missing, 3U);
   EXPECT_EQ(count(), 3U);
@@ -59,7 +59,7 @@ TEST_F(Rebuilds, makes_an_archive_of_what_the_ledger_has_when_the_file_is_gone) 
 
 TEST_F(Rebuilds, keeps_everything_of_a_whole_file) {
   write_old(2500);
-  const auto report = rebuild(make_some(2499, 2502), 2498);
+  const auto report = rebuild(finished_from(2499, 2502), 2498);
   EXPECT_EQ(report.from_old, 2500U);
   EXPECT_EQ(report.missing, 0U);
   EXPECT_EQ(report.old_error, "");
@@ -86,11 +86,11 @@ TEST_F(Rebuilds, reads_around_damaged_pages_and_keeps_the_old_file) {
 
 TEST_F(Rebuilds, takes_the_place_of_a_file_that_is_no_database) {
   std::ofstream(path_) << std::string(5000, '#');
-  const auto report = rebuild(make_some(1, 2), 0);
+  const auto report = rebuild(finished_from(1, 2), 0);
   EXPECT_EQ(count(), 2U);
   EXPECT_EQ(report.kept_as, path_ + ".damaged");
   std::ofstream(path_) << "again";
-  EXPECT_EQ(rebuild(make_some(1, 2), 0).kept_as, path_ + ".damaged-2");
+  EXPECT_EQ(rebuild(finished_from(1, 2), 0).kept_as, path_ + ".damaged-2");
 }
 
 TEST_F(Rebuilds, leaves_the_old_file_alone_when_the_new_one_cannot_be_written) {

@@ -13,7 +13,7 @@ namespace {
 using testing::HasSubstr;
 using Kind = ArchiveError::Kind;
 
-Finished make(std::uint64_t n, std::size_t params_bytes = 2) {
+Finished sized(std::uint64_t n, std::size_t params_bytes = 2) {
   auto each = std::make_shared<ledger::FinishedTask>();
   each->task.id = TestWorld::id(n);
   each->task.number = n;
@@ -42,7 +42,7 @@ class SqliteStores : public testing::Test {
 };
 
 TEST_F(SqliteStores, has_what_was_inserted_when_opened_again) {
-  ASSERT_TRUE(open()->insert(std::vector{make(1), make(2)}));
+  ASSERT_TRUE(open()->insert(std::vector{sized(1), sized(2)}));
   const auto store = open();
   EXPECT_EQ(store->count().value(), 2U);
   EXPECT_EQ(store->last().value(), 2U);
@@ -72,7 +72,7 @@ TEST_F(SqliteStores, reports_damage_that_is_found_only_later) {
   {
     const auto store = open();
     std::vector<Finished> many;
-    for (std::uint64_t n = 1; n <= 200; ++n) many.push_back(make(n, 1000));
+    for (std::uint64_t n = 1; n <= 200; ++n) many.push_back(sized(n, 1000));
     ASSERT_TRUE(store->insert(many));
   }
   const auto size = std::filesystem::file_size(path_);
@@ -93,31 +93,31 @@ TEST_F(SqliteStores, says_that_another_program_has_it_locked_and_goes_on_afterwa
     auto other = Database::open(path_, Database::Mode::write, 20);
     auto held = Transaction::begin(*other);
     ASSERT_TRUE(held);
-    const auto refused = store->insert(std::vector{make(1)});
+    const auto refused = store->insert(std::vector{sized(1)});
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().kind, Kind::busy);
     EXPECT_EQ(store->count().value(), 0U) << "readers do not wait";
   }
-  EXPECT_TRUE(store->insert(std::vector{make(1)}));
+  EXPECT_TRUE(store->insert(std::vector{sized(1)}));
 }
 
 TEST_F(SqliteStores, inserts_nothing_of_a_batch_that_does_not_fit_on_the_disk) {
   const auto store = open();
-  ASSERT_TRUE(store->insert(std::vector{make(1)}));
+  ASSERT_TRUE(store->insert(std::vector{sized(1)}));
   ASSERT_TRUE(store->limit_pages(40));
-  const auto refused = store->insert(std::vector{make(2), make(3, 1U << 20U)});
+  const auto refused = store->insert(std::vector{sized(2), sized(3, 1U << 20U)});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().kind, Kind::no_space);
   EXPECT_THAT(refused.error().describe(), HasSubstr("free some space"));
   EXPECT_EQ(store->count().value(), 1U);
   EXPECT_EQ(store->last().value(), 1U);
   ASSERT_TRUE(store->limit_pages(100'000));
-  EXPECT_TRUE(store->insert(std::vector{make(2), make(3, 1U << 20U)}));
+  EXPECT_TRUE(store->insert(std::vector{sized(2), sized(3, 1U << 20U)}));
 }
 
 TEST_F(SqliteStores, gives_room_back_to_the_disk_after_retention) {
   const auto store = open();
-  ASSERT_TRUE(store->insert(std::vector{make(1, 1U << 20U), make(2)}));
+  ASSERT_TRUE(store->insert(std::vector{sized(1, 1U << 20U), sized(2)}));
   ASSERT_EQ(store->retain({std::chrono::hours(0), 1}, 0, 10).value(), 1U);
   ASSERT_TRUE(Database::open(path_, Database::Mode::write, 20)->execute("PRAGMA wal_checkpoint(TRUNCATE)"));
   EXPECT_LT(std::filesystem::file_size(path_), 512U << 10U);

@@ -20,7 +20,7 @@ namespace {
 namespace json = boost::json;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t k_read_bytes = 256ULL << 10U;
+constexpr std::size_t k_answer_read_bytes = 256ULL << 10U;
 constexpr std::size_t k_out_bytes = 64ULL << 10U;
 // The engine restarts in a moment; a node that goes down asks for more patience than this and is not waited for.
 constexpr std::chrono::milliseconds k_away_limit{10'000};
@@ -116,8 +116,8 @@ ClientResult<void> Client::fill(Clock::time_point until) {
     in_at_ = 0;
   }
   const std::size_t before = in_.size();
-  in_.resize(before + k_read_bytes);
-  const auto got = ::recv(fd_.get(), in_.data() + before, k_read_bytes, MSG_DONTWAIT);
+  in_.resize(before + k_answer_read_bytes);
+  const auto got = ::recv(fd_.get(), in_.data() + before, k_answer_read_bytes, MSG_DONTWAIT);
   in_.resize(before + (got > 0 ? static_cast<std::size_t>(got) : 0));
   if (got < 0 && (errno == EINTR || errno == EAGAIN)) return {};
   if (got <= 0) return std::unexpected(lost());

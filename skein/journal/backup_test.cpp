@@ -11,11 +11,12 @@
 #include "skein/journal/file_disk.hpp"
 #include "skein/journal/journal.hpp"
 #include "skein/journal/kv_machine.hpp"
+#include "skein/journal/testing.hpp"
 
 namespace skein::journal {
 namespace {
 
-constexpr std::chrono::milliseconds k_long{60'000};
+using tests::k_long;
 
 class BackupTest : public testing::Test {
  protected:

@@ -2,14 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include "skein/journal/testing.hpp"
+
 namespace skein::journal {
 namespace {
 
-std::string bytes_of(const Frozen& frozen) {
-  StringSink sink;
-  frozen.write(sink);
-  return sink.text;
-}
+using tests::bytes_of;
 
 TEST(IdTable, finds_the_answer_of_an_applied_command) {
   IdTable table({10, 100});

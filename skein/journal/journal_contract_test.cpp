@@ -12,15 +12,16 @@
 
 #include "skein/journal/journal.hpp"
 #include "skein/journal/kv_machine.hpp"
+#include "skein/journal/testing.hpp"
 #include "skein/journal/threaded_journal.hpp"
 
 namespace skein::journal {
 namespace {
 
-constexpr std::chrono::milliseconds k_long{60'000};
+using tests::k_long;
 
 // A key-value machine with one command that throws.
-struct TestMachine : KvMachine {
+struct ThrowingMachine : KvMachine {
   std::string apply(Position position, std::string_view bytes) {
     if (bytes == "throw") throw std::runtime_error("on purpose");
     return KvMachine::apply(position, bytes);
@@ -82,7 +83,7 @@ class JournalContract : public testing::TestWithParam<Engine> {
 
   std::filesystem::path dir_;
   JournalLimits limits_;
-  TestMachine machine_;
+  ThrowingMachine machine_;
   std::uint64_t last_id_ = 0;
   std::unique_ptr<Journal> journal_;
 };

@@ -75,6 +75,9 @@ void write_snapshot(const FrozenState& state, journal::SnapshotSink& sink);
 
 class Reader;
 
+// What an operation that changes nothing answers.
+inline OpResult refuse(Verdict verdict, std::uint64_t number = 0) { return {verdict, std::nullopt, number, {}}; }
+
 class Core {
  public:
   static constexpr std::string_view k_default_swarm = "default";

@@ -9,8 +9,6 @@
 namespace skein::inline v0::ledger {
 namespace {
 
-OpResult refuse(Verdict verdict, std::uint64_t number = 0) { return {verdict, std::nullopt, number, {}}; }
-
 constexpr OpResult k_ok{};
 
 std::optional<std::uint64_t> number_in(std::string_view text) {

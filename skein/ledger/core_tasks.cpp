@@ -8,7 +8,6 @@
 namespace skein::inline v0::ledger {
 namespace {
 
-OpResult refuse(Verdict verdict, std::uint64_t number = 0) { return {verdict, std::nullopt, number, {}}; }
 OpResult done(State state, std::uint64_t number = 0) { return {Verdict::ok, state, number, {}}; }
 
 WallMs began_at(const Task& task) { return task.started_at != 0 ? task.started_at : task.assigned_at; }

@@ -5,10 +5,12 @@
 #include <stdexcept>
 #include <thread>
 
+#include "skein/resilience/testing.hpp"
+
 namespace skein {
 namespace {
 
-Instant at(std::int64_t ms) { return Instant(std::chrono::milliseconds(ms)); }
+using tests::at;
 
 void fail(BreakerRegistry& registry, std::string_view name, Instant now) {
   const auto permit = registry.ask(name, now);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "skein/base/random.hpp"
+#include "skein/resilience/testing.hpp"
 
 namespace skein {
 namespace {
@@ -18,7 +19,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-Instant at(std::int64_t ms) { return Instant(milliseconds(ms)); }
+using tests::at;
 
 void fail(CircuitBreaker& breaker, Instant now) {
   const auto permit = breaker.ask(now);

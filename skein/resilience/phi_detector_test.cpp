@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "skein/resilience/testing.hpp"
+
 namespace skein {
 namespace {
 
@@ -20,7 +22,7 @@ PhiOptions fast() {
   return options;
 }
 
-Instant at(std::int64_t ms) { return Instant(milliseconds(ms)); }
+using tests::at;
 
 // When a node that sent `beats` heartbeats, 100 ms apart, and then stopped is convicted, in ms after the last.
 std::int64_t conviction_ms(PhiDetector& detector, int beats) {

@@ -5,13 +5,15 @@
 
 #include <vector>
 
+#include "skein/resilience/testing.hpp"
+
 namespace skein {
 namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-Instant at(std::int64_t ms) { return Instant(milliseconds(ms)); }
+using tests::at;
 
 TEST(RateLimit, lets_a_burst_through_and_then_one_per_interval) {
   RateLimit limit(10, seconds(1), 3);

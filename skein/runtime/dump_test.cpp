@@ -52,11 +52,11 @@ class ScratchFile {
   std::string path_;
 };
 
-struct Question {};
+struct ClerkQuestion {};
 struct Order {};
 class Clerk {
  public:
-  int handle_call(Self /*self*/, Question /*request*/) { return 1; }
+  int handle_call(Self /*self*/, ClerkQuestion /*request*/) { return 1; }
   void handle_cast(Self /*self*/, Order /*note*/) {}
   void handle_info(Self /*self*/, Message /*message*/) {}
   [[nodiscard]] std::string describe() const { return "a clerk"; }
@@ -164,7 +164,7 @@ TEST(Introspection, a_trace_records_the_next_messages_of_one_process) {
   runtime.send(sender, Do{[clerk](Self self) { self.send(clerk, std::string("x")); }});
   runtime.run_ready();
   runtime.cast<Clerk>(clerk, Order{});
-  EXPECT_TRUE(runtime.call<Clerk>(clerk, Question{}));
+  EXPECT_TRUE(runtime.call<Clerk>(clerk, ClerkQuestion{}));
   runtime.send(clerk, 4);
   runtime.run_ready();
   const auto trace = runtime.end_trace(clerk);
@@ -175,7 +175,7 @@ TEST(Introspection, a_trace_records_the_next_messages_of_one_process) {
   EXPECT_EQ(trace[1].kind, "cast");
   EXPECT_NE(trace[1].type.find("Order"), std::string_view::npos);
   EXPECT_EQ(trace[2].kind, "call");
-  EXPECT_NE(trace[2].type.find("Question"), std::string_view::npos);
+  EXPECT_NE(trace[2].type.find("ClerkQuestion"), std::string_view::npos);
   EXPECT_TRUE(runtime.end_trace(clerk).empty());
   EXPECT_FALSE(runtime.trace(Pid{}, 1));
 }
