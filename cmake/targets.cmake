@@ -15,6 +15,11 @@ function(skein_sources out)
   set(${out} ${found} PARENT_SCOPE)
 endfunction()
 
+# What the simulator plants bugs in. The library compiles it in groups of its own, which the simulator's replace whole.
+skein_sources(planted_sources skein/journal/*.cpp skein/ledger/*.cpp skein/dispatch/dispatcher*.cpp
+              skein/archive/archiver.cpp skein/operations/gate.cpp skein/operations/operations_tasks.cpp)
+skein_unity_groups(planted_ ${planted_sources})
+
 skein_sources(library_sources skein/*.cpp)
 add_library(skein STATIC ${library_sources})
 add_library(skein::skein ALIAS skein)
@@ -46,8 +51,6 @@ target_link_libraries(skein-sim-objects PUBLIC skein)
 skein_share_precompiled(skein-sim-objects)
 
 # The simulator has its own build of what bugs are planted in; it comes before the library's, which has none.
-skein_sources(planted_sources skein/journal/*.cpp skein/ledger/*.cpp skein/dispatch/dispatcher*.cpp
-              skein/archive/archiver.cpp skein/operations/gate.cpp skein/operations/operations_tasks.cpp)
 file(GLOB mutant_sources CONFIGURE_DEPENDS sim/*mutants.cpp)
 add_executable(skein-sim sim/main.cpp ${mutant_sources} ${planted_sources})
 target_compile_definitions(skein-sim PRIVATE SKEIN_PLANTED_BUGS)

@@ -10,8 +10,8 @@ namespace skein::inline v0 {
 namespace {
 
 constexpr double k_success_reward = 1.0;
-constexpr double k_failure_reward = -10.0;
-constexpr std::string_view k_version_line = "skein-retry 1\n";
+constexpr double k_failed_again_reward = -10.0;
+constexpr std::string_view k_retries_version_line = "skein-retry 1\n";
 
 constexpr bool is_other(std::size_t action) { return action >= AdaptiveRetry::k_multiples.size(); }
 
@@ -62,12 +62,12 @@ void AdaptiveRetry::learn(const Chosen& chosen, bool ok) {
   if (number >= k_error_classes || chosen.action >= k_actions) return;
   const double waited = std::clamp(std::chrono::duration<double>(chosen.delay).count(), 0.0, 60.0);
   double& value = values_[number][chosen.action];
-  value += options_.learning_rate * ((ok ? k_success_reward : k_failure_reward) - waited - value);
+  value += options_.learning_rate * ((ok ? k_success_reward : k_failed_again_reward) - waited - value);
   explore_[number] = std::max(options_.explore_last, explore_[number] * options_.explore_decay);
 }
 
 std::string AdaptiveRetry::save() const {
-  std::string text(k_version_line);
+  std::string text(k_retries_version_line);
   q_text::append_line(text, "explore", explore_);
   for (std::size_t i = 0; i < k_error_classes; ++i) {
     q_text::append_line(text, error_class_name(static_cast<ErrorClass>(i)), values_[i]);
@@ -78,10 +78,10 @@ std::string AdaptiveRetry::save() const {
 std::expected<void, std::string> AdaptiveRetry::restore(std::string_view text) {
   if (text.size() > k_text_bytes_max)
     return std::unexpected("learned table: too long; delete the file to start afresh");
-  if (!text.starts_with(k_version_line)) {
+  if (!text.starts_with(k_retries_version_line)) {
     return std::unexpected("learned table: does not begin with 'skein-retry 1'; delete the file to start afresh");
   }
-  text.remove_prefix(k_version_line.size());
+  text.remove_prefix(k_retries_version_line.size());
   AdaptiveRetry read(options_);
   if (auto line = q_text::take_line(text, "explore", read.explore_); !line) return line;
   for (std::size_t i = 0; i < k_error_classes; ++i) {

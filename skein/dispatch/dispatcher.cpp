@@ -1,6 +1,8 @@
 #include "skein/dispatch/dispatcher.hpp"
 
 #include <algorithm>
+#include <memory>
+#include <mutex>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -16,6 +18,14 @@ std::unique_ptr<DispatcherSetup> checked(std::unique_ptr<DispatcherSetup> setup)
     throw std::invalid_argument("dispatcher: runtime, journal, ledger, wall_clock and entropy must be given");
   }
   return setup;
+}
+
+// The ledger goes on referring to it when the journal no longer takes orders: once per journal that failed, so few.
+void keep_for_good(std::shared_ptr<DispatcherInbox> inbox) {
+  static std::mutex mutex;
+  static auto* const kept = new std::vector<std::shared_ptr<DispatcherInbox>>;  // outlives every thread
+  const std::scoped_lock lock(mutex);
+  kept->push_back(std::move(inbox));
 }
 
 bool in_order(const ExitReason& reason) { return reason.is_normal() || reason.is_shutdown(); }
@@ -40,7 +50,7 @@ Dispatcher::~Dispatcher() {
         if (answer.outcome == journal::Outcome::applied) {
           if (std::exchange(*added, false)) ledger->remove_sink(*inbox);
         } else {
-          DispatcherInbox::keep(inbox);
+          keep_for_good(inbox);
         }
       });
 }

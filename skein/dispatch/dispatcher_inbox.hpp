@@ -80,8 +80,6 @@ class DispatcherInbox final : public ledger::ChangeSink {
     is_closed_ = true;
     items_.clear();
   }
-  // The ledger will refer to it for good, because the journal no longer takes orders.
-  static void keep(const std::shared_ptr<DispatcherInbox>& inbox) { inbox->self_ = inbox; }
 
  private:
   void drop_changes() {
@@ -103,7 +101,6 @@ class DispatcherInbox final : public ledger::ChangeSink {
   bool is_rung_ = false;
   bool is_lost_ = false;
   bool is_closed_ = false;
-  std::shared_ptr<DispatcherInbox> self_;
 };
 
 }  // namespace skein::inline v0::dispatch

@@ -303,9 +303,9 @@ TEST(Introspection, the_time_of_one_long_handler_is_its_own) {
 // Every 64th turn is timed and stands for the others, unless it is a long one: that is counted once, as it is.
 TEST(Introspection, a_long_handler_counts_once_although_its_turn_is_one_of_those_that_are_timed) {
   static constexpr Duration k_long = milliseconds(150);
+  std::atomic<bool> slept{false};
   Runtime runtime(tests::threaded(1));
   const Pid pid = runtime.spawn<Puppet>();
-  std::atomic<bool> slept{false};
   const auto sleep_in_a_timed_turn = [&slept](Self) {
     if (detail::t_turn.timed_since == 0 || slept) return;
     std::this_thread::sleep_for(k_long);
