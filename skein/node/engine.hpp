@@ -1,8 +1,8 @@
 // consensus_sup's children: what keeps the journal's folder, and what runs the journal in it.
 //
 // The journal and the ledger it is applied to belong to the JournalEngine process and are published in the context's
-// slot. Users hold them by shared_ptr for a while; a restarted engine closes the journal of the one before, which lets go
-// of the folder. Users watch the process (Engine::owner) and end with it.
+// slot. Users hold them by shared_ptr for a while; a restarted engine closes the journal of the one before, which lets
+// go of the folder. Users watch the process (Engine::owner) and end with it.
 #pragma once
 
 #include <memory>
