@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "bench/workload.hpp"
@@ -125,7 +126,7 @@ class Bench {
     supervisor_ = started->pid;
   }
   ~Bench() {
-    (void)stop_supervisor(runtime_, supervisor_);
+    std::ignore = stop_supervisor(runtime_, supervisor_);
     runtime_.exit(killer_, ExitReason::kill());
   }
   Bench(const Bench&) = delete;

@@ -27,7 +27,7 @@ namespace {
 
 // The journal is in a folder of its own, or the data folder is the journal's.
 std::string journal_in(const std::string& data) {
-  const std::string inner = data + "/journal";
+  std::string inner = data + "/journal";
   if (journal::is_journal(journal::file_disk(), inner)) return inner;
   if (journal::is_journal(journal::file_disk(), data)) return data;
   fail(fmt::format("there is no journal in {}: name the node's data folder with --data", data));

@@ -22,6 +22,7 @@ constexpr std::chrono::milliseconds k_start_limit = 30s;
 
 std::vector<char*> pointers(std::vector<std::string>& texts) {
   std::vector<char*> all;
+  all.reserve(texts.size() + 1);
   for (std::string& each : texts) all.push_back(each.data());
   all.push_back(nullptr);
   return all;

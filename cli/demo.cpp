@@ -85,7 +85,8 @@ class Demo {
       client_ = std::make_unique<Client>(std::move(*made));
     }
     patience_.check(fmt::format("the node was asked for {}", op));
-    auto answer = client_->ask(op, params, std::min(patience_.left(), std::chrono::milliseconds(30'000)));
+    // A little longer than it has, so that the time that was up is the one that is told of.
+    auto answer = client_->ask(op, params, std::min(patience_.left() + 5ms, std::chrono::milliseconds(30'000)));
     if (!answer) {
       patience_.check(fmt::format("the node was asked for {}", op));  // why it got no more time
       broken(fmt::format("{}: {}", op, answer.error().message));

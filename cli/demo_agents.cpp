@@ -69,7 +69,9 @@ bool is_there(const std::string& program) {
   const char* path = std::getenv("PATH");
   std::istringstream folders(path != nullptr ? path : "/usr/bin:/bin");
   for (std::string folder; std::getline(folders, folder, ':');) {
-    if (!folder.empty() && ::access((folder + "/" + program).c_str(), X_OK) == 0) return true;
+    if (folder.empty()) continue;
+    folder.append("/").append(program);
+    if (::access(folder.c_str(), X_OK) == 0) return true;
   }
   return false;
 }

@@ -1,12 +1,12 @@
 #include "cli/os_marks.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <array>
 #include <csignal>
-#include <fstream>
-#include <iterator>
 #include <random>
 
 #include "skein/control/fd.hpp"
@@ -17,9 +17,18 @@ namespace {
 
 constexpr std::string_view k_agent = "SKEIN_AGENT_ID=";
 
+// Empty when its process ends meanwhile: a stream would throw then.
 std::string read_all(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  const control::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  std::string text;
+  std::array<char, 4096> part{};
+  while (file) {
+    const auto got = ::read(file.get(), part.data(), part.size());
+    if (got < 0) return "";
+    if (got == 0) break;
+    text.append(part.data(), static_cast<std::size_t>(got));
+  }
+  return text;
 }
 
 // Variables end with a NUL each.

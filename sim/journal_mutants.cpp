@@ -68,10 +68,11 @@ constexpr std::array k_mutants = {
 
 const bool k_registered = [] {
   for (const auto& [bug, what] : k_mutants) {
-    all_mutants().push_back(
-        {what, k_seeds_max,
-         [bug = bug](bool is_planted) { journal::the_planted() = is_planted ? std::optional(bug) : std::nullopt; },
-         [](std::uint64_t seed) { return tell_log_story(seed, false).violation; }});
+    all_mutants().push_back({what, k_seeds_max,
+                             [planted = bug](bool is_planted) {
+                               journal::the_planted() = is_planted ? std::optional(planted) : std::nullopt;
+                             },
+                             [](std::uint64_t seed) { return tell_log_story(seed, false).violation; }});
   }
   return true;
 }();

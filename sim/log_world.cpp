@@ -280,7 +280,7 @@ void LogWorld::run_job() {
   run_job(jobs_.begin());
 }
 
-void LogWorld::run_job(JobAt at) {
+void LogWorld::run_job(const JobAt& at) {
   const auto job = std::move(*at);
   jobs_.erase(at);
   bool& running = std::holds_alternative<journal::SpareJob>(job) ? spare_running_ : slow_running_;

@@ -78,7 +78,7 @@ class LogWorld {
   void run_job();
   void work_meanwhile();
   using JobAt = std::deque<journal::AsideJob>::iterator;
-  void run_job(JobAt at);
+  void run_job(const JobAt& at);
   [[nodiscard]] bool may_run(const journal::AsideJob& job) const;
   void deliver_result();
   void change_capacity();

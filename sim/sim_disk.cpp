@@ -376,7 +376,10 @@ DiskResult<std::vector<std::string>> SimDisk::list(const std::string& dir) {
 }
 
 DiskResult<void> SimDisk::sync_dir(const std::string& dir) {
-  if (folder_syncs_under_way_ > 0 && fail_inner_folder_sync_at_ > 0 && --fail_inner_folder_sync_at_ == 0) fail_at_ = 1;
+  if (folder_syncs_under_way_ > 0 && fail_inner_folder_sync_at_ > 0) {
+    --fail_inner_folder_sync_at_;
+    if (fail_inner_folder_sync_at_ == 0) fail_at_ = 1;
+  }
   const auto error = at_point("sync", "/folder", "sync folder");
   const UnderWay under_way(folder_syncs_under_way_);
   take_time_to_sync(slow_folder_sync_chance_);
