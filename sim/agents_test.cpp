@@ -294,7 +294,7 @@ while True: time.sleep(1)
 }
 
 TEST_F(BadAgents, a_command_that_is_stopped_with_its_agent_gets_sigterm_and_its_task_is_handed_back) {
-  start_command("bad", "trap ': > cleaned; exit 1' TERM; : > begun; while :; do sleep 0.05; done");
+  start_command("bad", "trap ': > cleaned; exit 1' TERM; sleep 0.3; : > begun; while :; do sleep 0.05; done");
   ASSERT_TRUE(host_->wait_connected("bad"));
   const auto id = submit({}, 1);
   ASSERT_TRUE(eventually([&] { return std::filesystem::exists(host_->folder() + "/begun"); }));
