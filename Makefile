@@ -24,6 +24,7 @@ demo: ## install what is missing, build the program, run a swarm, kill an agent,
 	@build/bin/skein demo --agents 4 --tasks 40
 
 test: build ## build, then run every test; ends with 'N passed, N failed'
+	@scripts/setup test
 	@scripts/run-tests build
 
 check: build ## clang-format, clang-tidy, headers that stand alone, tests/tidy

@@ -12,14 +12,9 @@
 #include <string>
 #include <vector>
 
+#include "bench/stopwatch.hpp"
+
 namespace skein::bench {
-
-using Clock = std::chrono::steady_clock;
-
-inline double us_since(Clock::time_point begin) {
-  return std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
-}
-inline double seconds_since(Clock::time_point begin) { return us_since(begin) / 1e6; }
 
 inline double percentile(std::vector<double> samples, double p) {
   if (samples.empty()) throw std::runtime_error("nothing was measured");

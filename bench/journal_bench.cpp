@@ -30,7 +30,7 @@ constexpr std::uint64_t k_recovered_entries = 1'000'000;
 constexpr std::uint64_t k_snapshot_keys = 200'000;
 constexpr std::uint64_t k_snapshots = 30;
 constexpr std::uint64_t k_wait_batch = 1000;
-constexpr std::size_t k_syncs = 500;
+constexpr std::size_t k_sync_samples = 500;
 constexpr auto k_answer_time = std::chrono::seconds(60);
 
 // A machine that does next to nothing, so that the journal is what is measured.
@@ -149,7 +149,7 @@ double commit_latency() {
 double fdatasync_p50() {
   const BenchDir dir("journal");
   std::vector<double> samples;
-  SyncProbe(dir.path() + "/file").run(k_syncs, samples);
+  SyncProbe(dir.path() + "/file").run(k_sync_samples, samples);
   return percentile(std::move(samples), 0.5);
 }
 
@@ -309,7 +309,7 @@ const Registrar k_commit_p50{{.group = "journal", .name = "commit_p50_1", .unit 
 const Registrar k_commit_p99{{.group = "journal", .name = "commit_p99_1", .unit = "us", .run = commit_latency<99>}};
 const Registrar k_fdatasync{{.group = "journal", .name = "fdatasync_p50", .unit = "us", .run = fdatasync_p50}};
 const Registrar k_memory{{.group = "journal", .name = "append_memory", .unit = "entries/s", .run = append_memory}};
-const Registrar k_recovery{{.group = "journal", .name = "recovery", .unit = "entries/s", .run = recovery}};
+const Registrar k_journal_recovery{{.group = "journal", .name = "recovery", .unit = "entries/s", .run = recovery}};
 const Registrar k_stall{{.group = "journal", .name = "snapshot_stall_p99", .unit = "us", .run = snapshot_stall_p99}};
 constexpr auto k_reads = Waits::Of::reads;
 constexpr auto k_appends = Waits::Of::appends;

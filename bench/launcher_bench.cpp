@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/stopwatch.hpp"
 #include "bench/workload.hpp"
 #include "skein/launcher/os_processes.hpp"
 #include "skein/runtime/runtime.hpp"
@@ -17,7 +18,6 @@ namespace skein::bench {
 namespace {
 
 using namespace skein::launcher;
-using Clock = std::chrono::steady_clock;
 
 constexpr int k_warm_up = 20;
 constexpr int k_samples = 1'000;

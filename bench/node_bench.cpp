@@ -14,16 +14,17 @@
 namespace skein::bench {
 namespace {
 
-constexpr int k_starts = 9;
+constexpr int k_node_starts = 9;
 constexpr int k_large_starts = 5;
 constexpr int k_calls = 200;
 constexpr std::uint64_t k_open = 100'000;
 constexpr std::uint64_t k_archived = 1'000'000;
 constexpr std::uint64_t k_archived_at_once = 200'000;
 constexpr std::uint64_t k_submitted = 200'000;
-constexpr std::chrono::seconds k_idle{10};
+constexpr std::chrono::seconds k_idle_time{10};
 constexpr std::chrono::seconds k_settle{2};
 constexpr std::chrono::minutes k_archive_limit{10};
+constexpr std::chrono::milliseconds k_archive_look{100};
 
 // A folder with a config for a node, gone with its owner.
 class Folder {
@@ -43,7 +44,7 @@ double median(std::vector<double> values) { return percentile(std::move(values),
 
 double start_empty() {
   std::vector<double> times;
-  for (int i = 0; i < k_starts; ++i) {
+  for (int i = 0; i < k_node_starts; ++i) {
     const Folder folder;
     const Program program(folder.path());
     times.push_back(program.ready_ms());
@@ -63,7 +64,7 @@ void wait_for_archive(const std::string& data, std::uint64_t wanted) {
   const auto until = Clock::now() + k_archive_limit;
   while (asked(data, "archived") < wanted) {
     if (Clock::now() > until) throw std::runtime_error("the tasks did not come into the archive");
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    std::this_thread::sleep_for(k_archive_look);
   }
 }
 
@@ -125,8 +126,8 @@ double cpu_idle() {
   const Program program(folder.path());
   std::this_thread::sleep_for(k_settle);
   const double before = program.cpu_seconds();
-  std::this_thread::sleep_for(k_idle);
-  return (program.cpu_seconds() - before) * 100 / std::chrono::duration<double>(k_idle).count();
+  std::this_thread::sleep_for(k_idle_time);
+  return (program.cpu_seconds() - before) * 100 / std::chrono::duration<double>(k_idle_time).count();
 }
 
 const Registrar k_start_empty{{.group = "node", .name = "start_empty", .unit = "ms", .run = start_empty}};

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/stopwatch.hpp"
 #include "bench/workload.hpp"
 #include "skein/base/random.hpp"
 #include "skein/registry/registry.hpp"
@@ -26,10 +27,6 @@ constexpr std::uint64_t k_queries = 20'000;
 constexpr std::chrono::milliseconds k_pause{1};
 
 struct Idle {};
-
-double seconds_since(std::chrono::steady_clock::time_point begin) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
 
 void must(bool holds) {
   if (!holds) throw std::runtime_error("the registry gave a wrong answer");
@@ -127,17 +124,17 @@ double memory_miss() {
   constexpr std::size_t k_lines = std::size_t{2} << 20U;
   detail::PlaceArray array(k_lines);
   for (std::size_t i = 0; i < k_lines; ++i) array.at(i).ref.store(i * 2, std::memory_order_relaxed);
-  constexpr std::uint64_t k_reads = 2'000'000;
+  constexpr std::uint64_t k_status_reads = 2'000'000;
   std::uint64_t at = 1;
   const auto begin = std::chrono::steady_clock::now();
-  for (std::uint64_t i = 0; i < k_reads; ++i) {
+  for (std::uint64_t i = 0; i < k_status_reads; ++i) {
     // What is read is even, so it changes nothing, but the processor cannot know.
     at = at * 6364136223846793005ULL + 1442695040888963407ULL +
          (array.at(static_cast<std::size_t>(at >> 33U)).ref.load(std::memory_order_relaxed) & 1U);
   }
   const double seconds = seconds_since(begin);
   must(at != 0);
-  return static_cast<double>(k_reads) / seconds;
+  return static_cast<double>(k_status_reads) / seconds;
 }
 
 double lookup_2_threads() {

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "bench/stopwatch.hpp"
 #include "bench/workload.hpp"
 #include "skein/base/random.hpp"
 #include "skein/dispatch/pool_simulation.hpp"
@@ -20,8 +21,6 @@
 
 namespace skein::bench {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t k_batch = 64;  // tasks under way
 constexpr std::size_t k_decisions = 1'000'000;
@@ -32,9 +31,9 @@ void check(const Router::Result<void>& result) {
   if (!result) throw std::runtime_error(std::string(route_error_text(result.error())));
 }
 
-class Load {
+class RoutingLoad {
  public:
-  Load(Balance strategy, std::size_t agents) : random_(1) {
+  RoutingLoad(Balance strategy, std::size_t agents) : random_(1) {
     for (std::size_t i = 0; i < agents; ++i) {
       const auto joined =
           router_.join({.id = "agent-" + std::to_string(i), .capabilities = {"work", "rest"}, .capacity = 10}, now_);
@@ -88,7 +87,7 @@ double middle(std::vector<double>& rates) {
 
 template <Balance strategy, std::size_t agents>
 double rate() {
-  Load load(strategy, agents);
+  RoutingLoad load(strategy, agents);
   std::vector<double> rates;
   for (std::size_t i = 0; i < k_decisions; i += k_batch) {
     const auto begin = Clock::now();
@@ -101,7 +100,7 @@ double rate() {
 
 template <Balance strategy, std::size_t agents>
 double cycle() {
-  Load load(strategy, agents);
+  RoutingLoad load(strategy, agents);
   std::vector<double> rates;
   for (std::size_t i = 0; i < k_decisions; i += k_batch) {
     const auto begin = Clock::now();
@@ -114,7 +113,7 @@ double cycle() {
 
 template <Balance strategy, std::size_t agents>
 double p99() {
-  Load load(strategy, agents);
+  RoutingLoad load(strategy, agents);
   std::vector<double> spent;
   spent.reserve(k_timed_one_by_one + k_batch);
   while (spent.size() < k_timed_one_by_one) {

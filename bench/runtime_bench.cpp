@@ -9,15 +9,12 @@
 #include <string>
 #include <thread>
 
+#include "bench/stopwatch.hpp"
 #include "bench/workload.hpp"
 #include "skein/runtime/runtime.hpp"
 
 namespace skein::bench {
 namespace {
-
-double seconds_since(std::chrono::steady_clock::time_point begin) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
 
 // Runs `body` in a process and returns what it measured; a failure ends the benchmark with its reason.
 template <class... Params, class... Args>

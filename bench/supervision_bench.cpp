@@ -12,6 +12,7 @@
 #include <tuple>
 #include <vector>
 
+#include "bench/stopwatch.hpp"
 #include "bench/workload.hpp"
 #include "skein/runtime/runtime.hpp"
 #include "skein/supervision/supervisor_api.hpp"
@@ -19,15 +20,11 @@
 namespace skein::bench {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr std::string_view k_name = "bench_child";  // as in Erlang, whoever is killed has a name
 constexpr std::uint32_t k_plenty = 10'000'000;
 constexpr std::size_t k_batches = 100;
 constexpr std::size_t k_batch = 200;
-constexpr std::size_t k_measured = 20'000;
-
-double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+constexpr std::size_t k_restarts_measured = 20'000;
 
 template <class T>
 T checked(std::expected<T, CallError> result) {
@@ -37,7 +34,7 @@ T checked(std::expected<T, CallError> result) {
 
 struct Up {};
 
-struct Idle {
+struct IdleChild {
   void handle_info(Self, Message) {}
 };
 
@@ -68,7 +65,7 @@ Task<double> start_pool(Self self, Pid pool, std::size_t count) {
 double pool_start() {
   Runtime runtime;
   std::vector<ChildSpec> children;
-  children.push_back(pool_child<Idle>("c").with(Restart::temporary));
+  children.push_back(pool_child<IdleChild>("c").with(Restart::temporary));
   const auto pool = start_supervisor(runtime, spec_of(Strategy::simple_one_for_one, std::move(children)));
   return checked(runtime.run(&start_pool, pool->pid, std::size_t{100'000}));
 }
@@ -118,9 +115,10 @@ class Bench {
     killer_ = runtime_.spawn<Killer>();
     std::vector<ChildSpec> children;
     children.reserve(siblings + 1);
-    for (std::size_t i = 0; i < siblings / 2; ++i) children.push_back(child<Idle>("before" + std::to_string(i)));
+    for (std::size_t i = 0; i < siblings / 2; ++i) children.push_back(child<IdleChild>("before" + std::to_string(i)));
     children.push_back(named_child<Reporting>("reporting", std::string(k_name), killer_));
-    for (std::size_t i = siblings / 2; i < siblings; ++i) children.push_back(child<Idle>("after" + std::to_string(i)));
+    for (std::size_t i = siblings / 2; i < siblings; ++i)
+      children.push_back(child<IdleChild>("after" + std::to_string(i)));
     const auto started = start_supervisor(runtime_, spec_of(Strategy::one_for_one, std::move(children), period));
     if (!started) throw std::runtime_error(started.error().reason.text());
     supervisor_ = started->pid;
@@ -173,8 +171,8 @@ template <std::size_t Siblings>
 double restart_with_siblings() {
   Runtime runtime;
   Bench bench(runtime, Siblings);
-  (void)bench.restart(k_measured / 10);
-  return median_us(bench.restart(k_measured));
+  (void)bench.restart(k_restarts_measured / 10);
+  return median_us(bench.restart(k_restarts_measured));
 }
 
 // The window holds at least this many restarts while it is measured, all of them within an hour. A short one is kept
@@ -182,9 +180,9 @@ double restart_with_siblings() {
 template <std::size_t InWindow>
 double restart_in_window() {
   Runtime runtime;
-  const std::size_t at_once = std::clamp<std::size_t>(InWindow / 2, 5, k_measured);
+  const std::size_t at_once = std::clamp<std::size_t>(InWindow / 2, 5, k_restarts_measured);
   std::vector<double> all;
-  while (all.size() < k_measured) {
+  while (all.size() < k_restarts_measured) {
     Bench bench(runtime, 0, std::chrono::hours(1));
     (void)bench.restart(InWindow);
     const std::vector<double> times = bench.restart(at_once);
@@ -224,7 +222,7 @@ double one_for_all_1000() {
   Runtime runtime;
   std::vector<ChildSpec> children;
   children.reserve(k_all);
-  for (std::size_t i = 0; i < k_all; ++i) children.push_back(child<Idle>("c" + std::to_string(i)));
+  for (std::size_t i = 0; i < k_all; ++i) children.push_back(child<IdleChild>("c" + std::to_string(i)));
   const auto supervisor = start_supervisor(runtime, spec_of(Strategy::one_for_all, std::move(children)));
   return checked(runtime.run(&restart_all, supervisor->pid));
 }

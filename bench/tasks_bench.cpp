@@ -270,7 +270,7 @@ double restore() {
   return static_cast<double>(k_restored_tasks) / seconds_since(begin);
 }
 
-double resident_bytes() {
+double resident_now() {
   ::malloc_trim(0);
   std::ifstream file("/proc/self/statm");
   std::uint64_t total = 0;
@@ -295,9 +295,9 @@ double bytes_per_open_task() {
   ledger.add_sink(dispatcher);
   double params = 0;
   for (std::uint64_t n = 1; n <= k_open_tasks; ++n) params += static_cast<double>(submit_of(n).spec.params->size());
-  const double before = resident_bytes();
+  const double before = resident_now();
   fill(ledger, k_open_tasks);
-  const double after = resident_bytes();
+  const double after = resident_now();
   if (dispatcher.core.ready() != k_open_tasks) throw std::runtime_error("the dispatcher does not know all tasks");
   return (after - before - params) / static_cast<double>(k_open_tasks);
 }

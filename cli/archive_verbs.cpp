@@ -16,6 +16,7 @@
 #include "skein/journal/journal.hpp"
 #include "skein/journal/log_tools.hpp"
 #include "skein/ledger/ledger.hpp"
+#include "skein/node/data_lock.hpp"
 
 namespace skein::cli {
 namespace {
@@ -26,8 +27,8 @@ namespace {
 }
 
 // The journal is in a folder of its own, or the data folder is the journal's.
-std::string journal_in(const std::string& data) {
-  std::string inner = data + "/journal";
+std::string find_journal(const std::string& data) {
+  std::string inner = node::journal_in(data);
   if (journal::is_journal(journal::file_disk(), inner)) return inner;
   if (journal::is_journal(journal::file_disk(), data)) return data;
   fail(fmt::format("there is no journal in {}: name the node's data folder with --data", data));
@@ -37,7 +38,7 @@ void rebuild(const Session& session) {
   const std::string data = session.data_folder();
   ledger::Ledger ledger;
   // Opening it takes the folder's lock: no node is running.
-  const auto opened = journal::open_journal(journal_in(data), ledger);
+  const auto opened = journal::open_journal(find_journal(data), ledger);
   if (!opened) fail(opened.error().describe());
   (*opened)->close();
   const auto report = archive::rebuild_archive(data + "/" + archive::k_archive_file, ledger.freeze()->finished_tasks(),

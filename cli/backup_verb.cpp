@@ -1,37 +1,36 @@
-// skein backup: a copy of a journal that can be restored. With one folder a running node makes it, over its socket;
-// with two it is made from the first one here, with no node needed.
+// skein backup and skein restore: a copy of a node's data folder, and the way back. With one folder a running node
+// makes the copy, over its socket; with two it is made from the first one here, with no node needed.
 #include <fmt/format.h>
 
 #include <filesystem>
 
 #include "cli/session.hpp"
 #include "cli/verbs.hpp"
-#include "skein/journal/backup.hpp"
-#include "skein/journal/file_disk.hpp"
+#include "skein/node/data_copy.hpp"
 
 namespace skein::cli {
 namespace {
 
-struct Arguments {
+struct BackupArguments {
   Session session;
   std::string first;
   std::string second;
 };
 
-int copy_here(const Arguments& args) {
-  const auto image = journal::back_up_journal(journal::file_disk(), args.first, args.second);
-  if (!image) return complain(k_exit_failed, image.error().describe());
-  const std::string text = fmt::format("{} holds everything up to position {}", args.second, image->log.last);
+int show(const BackupArguments& args, const std::expected<node::DataCopy, std::string>& copy, std::string_view next) {
+  if (!copy) return complain(k_exit_failed, copy.error());
   if (args.session.json) {
-    print_json(json::string(text));
+    json::object out{{"folder", copy->dest}, {"last", copy->last}};
+    out["archived"] = copy->has_archive ? json::value(copy->archived) : json::value();
+    print_json(out);
   } else {
-    fmt::print("{}\n", text);
+    fmt::print("{}{}\n", copy->describe(), next);
   }
   return k_exit_ok;
 }
 
-int backup(const Arguments& args) {
-  if (!args.second.empty()) return copy_here(args);
+int backup(const BackupArguments& args) {
+  if (!args.second.empty()) return show(args, node::back_up_data(args.first, args.second), "");
   // The node has a folder of its own to be in.
   const std::string dest = std::filesystem::absolute(args.first).lexically_normal().string();
   return ask_and_show(args.session, "backup", {{"dest", dest}},
@@ -41,12 +40,22 @@ int backup(const Arguments& args) {
 }  // namespace
 
 void add_backup(CLI::App& app) {
-  const auto args = std::make_shared<Arguments>();
-  Verb verb = Verb(app).verb("backup", "Copy the journal of a running node, or of a folder, and check the copy");
-  verb.place("FOLDER", args->first, "Folder to make; with DEST: the journal's folder, copied without a node");
+  const auto args = std::make_shared<BackupArguments>();
+  Verb verb = Verb(app).verb("backup", "Copy journal and archive of a running node, or of a folder; check the copy");
+  verb.place("FOLDER", args->first, "Folder to make; with DEST: the data folder, copied without a node");
   verb.optional_place("DEST", args->second, "Folder to make");
   args->session.add_to(verb);
   verb.run([args] { return backup(*args); });
+}
+
+void add_restore(CLI::App& app) {
+  const auto args = std::make_shared<BackupArguments>();
+  Verb verb = Verb(app).verb("restore", "Make a data folder from a backup");
+  verb.place("BACKUP", args->first, "Folder of the backup");
+  verb.place("DEST", args->second, "Folder to make");
+  verb.flag("--json", args->session.json, "Print JSON");
+  verb.run(
+      [args] { return show(*args, node::restore_data(args->first, args->second), "; a node goes on from there"); });
 }
 
 }  // namespace skein::cli

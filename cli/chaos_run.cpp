@@ -19,9 +19,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::uint64_t k_open_tasks = 400;
+constexpr std::uint64_t k_run_open_tasks = 400;
 constexpr std::uint64_t k_pause_max_us = 4'000;
-constexpr std::chrono::milliseconds k_settle_limit = 120s;
+constexpr std::chrono::milliseconds k_run_settle_limit = 120s;
 constexpr std::size_t k_processes_reused = 16;  // kills before /proc is read again
 
 // Everything in the tree with a place of its own. More than its supervisors bear is part of the game.
@@ -51,7 +51,10 @@ constexpr std::array k_places{"engine_sup",
 class ChaosRun {
  public:
   ChaosRun(const ChaosRunOptions& options, const Patience& patience)
-      : options_(options), patience_(patience), random_(options.seed), world_(patience, options.agents, k_open_tasks) {}
+      : options_(options),
+        patience_(patience),
+        random_(options.seed),
+        world_(patience, options.agents, k_run_open_tasks) {}
 
   bool run() {
     fmt::print("a node with {} agents, under load; seed {}\n", world_.agents_wanted(), options_.seed);
@@ -70,7 +73,7 @@ class ChaosRun {
       }
     }
     const double took = milliseconds_since(begin) / 1000;
-    const auto account = world_.settle(k_settle_limit, 0);
+    const auto account = world_.settle(k_run_settle_limit, 0);
     return report(account, took);
   }
   [[nodiscard]] std::string log_tail() { return world_.node().log_tail(12); }

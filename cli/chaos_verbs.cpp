@@ -8,7 +8,7 @@
 namespace skein::cli {
 namespace {
 
-struct Arguments {
+struct KillArguments {
   Session session;
   std::string target;
   std::string signal = "kill";
@@ -35,7 +35,7 @@ void add_own_nodes(Verb& chaos) {
 }  // namespace
 
 void add_chaos(Verb& root) {
-  const auto args = std::make_shared<Arguments>();
+  const auto args = std::make_shared<KillArguments>();
   Verb chaos = root.verb("chaos", "Break a running node on purpose, to see it mend itself");
   chaos.needs_verb();
   add_own_nodes(chaos);

@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 
 constexpr std::chrono::milliseconds k_stop_limit = 30s;
 constexpr std::chrono::milliseconds k_gone_limit = 10s;
-constexpr std::chrono::milliseconds k_answer_limit = 10s;
+constexpr std::chrono::milliseconds k_world_answer_limit = 10s;
 constexpr std::size_t k_shown = 20;
 
 constexpr const char* k_talker_py = R"(import json, random, sys, time
@@ -152,7 +152,7 @@ control::ClientResult<json::value> ChaosWorld::ask(std::string_view op, const js
       if (!made) return std::unexpected(std::move(made.error()));
       client_ = std::make_unique<control::Client>(std::move(*made));
     }
-    answer = client_->ask(op, params, std::min(patience_.left(), k_answer_limit));
+    answer = client_->ask(op, params, std::min(patience_.left(), k_world_answer_limit));
     if (answer || answer.error().kind == control::ClientError::Kind::refused) return answer;
     client_.reset();
   }
@@ -162,7 +162,7 @@ control::ClientResult<json::value> ChaosWorld::ask(std::string_view op, const js
 json::value ChaosWorld::must(std::string_view op, const json::object& params) {
   control::ClientResult<json::value> answer;
   // The socket may be away for a moment when its listener was killed.
-  patience_.wait(fmt::format("the node was asked for {}", op), k_answer_limit, 1ms, [&] {
+  patience_.wait(fmt::format("the node was asked for {}", op), k_world_answer_limit, 1ms, [&] {
     answer = ask(op, params);
     return answer.has_value();
   });

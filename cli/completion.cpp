@@ -18,9 +18,17 @@ struct Words {
   std::vector<std::string> flags;
 };
 
-std::string without_quotes(std::string text) {
-  std::erase(text, '\'');
-  return text;
+// A text for between single quotes: zsh ends and begins them again around a quote, fish escapes it.
+std::string quoted(std::string_view text, std::string_view quote) {
+  std::string out;
+  for (const char each : text) {
+    if (each == '\'') {
+      out += quote;
+    } else {
+      out += each;
+    }
+  }
+  return out;
 }
 
 // By path; "" is the program itself.
@@ -31,7 +39,7 @@ std::map<std::string, Words> words_of(const std::vector<VerbWords>& all) {
     const std::size_t space = each.path.rfind(' ');
     const std::string parent = space == std::string::npos ? "" : each.path.substr(0, space);
     const std::string name = space == std::string::npos ? each.path : each.path.substr(space + 1);
-    words[parent].verbs.push_back(fmt::format("{}:{}", name, without_quotes(each.what)));
+    words[parent].verbs.push_back(fmt::format("{}:{}", name, each.what));
     words[each.path].flags = each.flags;
   }
   return words;
@@ -83,7 +91,7 @@ std::string zsh(const std::vector<VerbWords>& all) {
   out += "  case $verb in\n";
   for (const auto& [path, here] : words) {
     std::string names;
-    for (const std::string& each : here.verbs) names += fmt::format("'{}' ", each);
+    for (const std::string& each : here.verbs) names += fmt::format("'{}' ", quoted(each, "'\\''"));
     out += fmt::format("    '{}') verbs=({}) flags=({}) ;;\n", path, names, fmt::join(here.flags, " "));
   }
   out +=
@@ -102,14 +110,20 @@ std::string zsh(const std::vector<VerbWords>& all) {
 
 std::string fish(const std::vector<VerbWords>& all) {
   std::string out = "# fish completion for skein: skein completion fish | source\n";
+  std::map<std::string, std::vector<std::string>> names;  // of the verbs below each
+  for (const VerbWords& each : all) {
+    const std::size_t space = each.path.rfind(' ');
+    if (space != std::string::npos) names[each.path.substr(0, space)].push_back(each.path.substr(space + 1));
+  }
   for (const VerbWords& each : all) {
     const std::size_t space = each.path.rfind(' ');
     const std::string parent = space == std::string::npos ? "" : each.path.substr(0, space);
     const std::string name = space == std::string::npos ? each.path : each.path.substr(space + 1);
     const std::string within = parent.empty() ? "" : fmt::format("__fish_seen_subcommand_from {}; and ", parent);
-    out += fmt::format("complete -c skein -f -n '{}' -a '{}' -d '{}'\n",
-                       parent.empty() ? "__fish_use_subcommand" : "__fish_seen_subcommand_from " + parent, name,
-                       without_quotes(each.what));
+    const std::string missing =
+        parent.empty() ? "__fish_use_subcommand"
+                       : fmt::format("{}not __fish_seen_subcommand_from {}", within, fmt::join(names[parent], " "));
+    out += fmt::format("complete -c skein -f -n '{}' -a '{}' -d '{}'\n", missing, name, quoted(each.what, "\\'"));
     for (const std::string& flag : each.flags) {
       out += fmt::format("complete -c skein -n '{}__fish_seen_subcommand_from {}' -l '{}'\n", within, name,
                          flag.substr(2));

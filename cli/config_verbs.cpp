@@ -15,14 +15,14 @@
 namespace skein::cli {
 namespace {
 
-struct Arguments {
+struct ConfigArguments {
   std::string file{node::k_config_file};
   std::vector<std::string> settings;
   bool json = false;
   bool markdown = false;
 };
 
-int init(const Arguments& args) {
+int init(const ConfigArguments& args) {
   // O_EXCL: what somebody wrote is never written over.
   const int fd = ::open(args.file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
   if (fd < 0) {
@@ -44,7 +44,7 @@ int init(const Arguments& args) {
   return k_exit_ok;
 }
 
-int check(const Arguments& args) {
+int check(const ConfigArguments& args) {
   const auto config = node::load_config(args.file, args.settings);
   if (args.json) {
     json::array faults;
@@ -65,7 +65,7 @@ int check(const Arguments& args) {
   return k_exit_ok;
 }
 
-int limits(const Arguments& args) {
+int limits(const ConfigArguments& args) {
   if (args.markdown) {
     fmt::print("{}", node::limits_page());
     return k_exit_ok;
@@ -95,7 +95,7 @@ int limits(const Arguments& args) {
 }  // namespace
 
 void add_config(Verb& root) {
-  const auto args = std::make_shared<Arguments>();
+  const auto args = std::make_shared<ConfigArguments>();
   Verb init_verb = root.verb("init", "Write a commented skein.toml that works as it is");
   init_verb.optional_place("FILE", args->file, "Where to (default: skein.toml)");
   init_verb.flag("--json", args->json, "Print JSON");

@@ -26,7 +26,7 @@ namespace {
 using namespace std::chrono_literals;
 using control::Client;
 
-constexpr auto k_look = 500us;
+constexpr auto k_demo_look = 500us;
 constexpr std::uint64_t k_agents_max = 64;
 constexpr std::uint64_t k_tasks_max = 10'000;
 constexpr std::chrono::milliseconds k_up_limit = 20s;    // for all agents to be there
@@ -167,7 +167,7 @@ class Demo {
       }
       return false;
     };
-    if (!patience_.wait("an agent got to work", k_busy_limit, k_look, found)) broken("no agent got to work");
+    if (!patience_.wait("an agent got to work", k_busy_limit, k_demo_look, found)) broken("no agent got to work");
     return worker;
   }
 
@@ -231,7 +231,7 @@ class Demo {
       (has_ended ? done : name == "assigned" || name == "executing" ? at_agents : waiting) += count;
     }
     held(fmt::format("SIGKILL: {} had ended, {} were with agents, {} waited", times(done, "task"), at_agents, waiting));
-    const bool gone = patience_.wait("the killed node's OS processes ended", k_gone_limit, k_look,
+    const bool gone = patience_.wait("the killed node's OS processes ended", k_gone_limit, k_demo_look,
                                      [&] { return marked_processes(mark_).empty(); });
     if (!gone) broken(fmt::format("{} OS processes outlived their node", marked_processes(mark_).size()));
     held(fmt::format("all {} OS processes, agents included, are gone after {:.0f} ms", processes,
@@ -346,7 +346,7 @@ class Demo {
   }
 
   void leave_nothing() {
-    const bool gone = patience_.wait("the last OS processes ended", k_gone_limit, k_look,
+    const bool gone = patience_.wait("the last OS processes ended", k_gone_limit, k_demo_look,
                                      [&] { return marked_processes(mark_).empty(); });
     if (!gone) broken(fmt::format("{} OS processes are left", marked_processes(mark_).size()));
     if (!folder_.remove()) broken(folder_.path() + " could not be removed");

@@ -6,6 +6,7 @@
 
 #include "skein/journal/journal.hpp"
 #include "skein/ledger/ledger.hpp"
+#include "skein/node/data_lock.hpp"
 
 namespace skein::cli {
 namespace {
@@ -48,7 +49,7 @@ std::expected<LogAccount, std::string> read_account(const std::string& data_fold
   Endings endings(account);
   ledger::Ledger ledger;
   ledger.add_sink(endings);
-  auto opened = journal::open_journal(data_folder + "/journal", ledger);
+  auto opened = journal::open_journal(node::journal_in(data_folder), ledger);
   if (!opened) return std::unexpected(opened.error().describe());
   const auto status = (*opened)->status();
   account.entries = status.applied;

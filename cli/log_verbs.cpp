@@ -1,5 +1,4 @@
-// skein log verify|dump|repair|skip, skein restore: the journal's folder from outside, with no node
-// needed.
+// skein log verify|dump|repair|skip: the journal's folder from outside, with no node needed.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -13,19 +12,18 @@
 
 #include "cli/session.hpp"
 #include "cli/verbs.hpp"
-#include "skein/journal/backup.hpp"
 #include "skein/journal/file_disk.hpp"
 #include "skein/journal/log_repair.hpp"
 #include "skein/journal/log_tools.hpp"
+#include "skein/node/data_lock.hpp"
 
 namespace skein::cli {
 namespace {
 
 using journal::file_disk;
 
-struct Arguments {
+struct LogArguments {
   std::string dir;
-  std::string dest;
   std::uint64_t position = 1;
   bool json = false;
   bool yes = false;
@@ -37,8 +35,8 @@ struct Arguments {
 }
 
 // The folder that was named, or that of the node this user would talk to.
-std::string journal_folder(const Arguments& args) {
-  return args.dir.empty() ? Session().data_folder() + "/journal" : args.dir;
+std::string journal_folder(const LogArguments& args) {
+  return args.dir.empty() ? node::journal_in(Session().data_folder()) : args.dir;
 }
 
 json::object image_json(const std::string& dir, const journal::JournalImage& image) {
@@ -55,7 +53,7 @@ json::object image_json(const std::string& dir, const journal::JournalImage& ima
   return out;
 }
 
-void verify(const Arguments& args) {
+void verify(const LogArguments& args) {
   const std::string dir = journal_folder(args);
   const auto image = journal::verify_journal(file_disk(), dir);
   if (!image) fail(image.error().describe());
@@ -63,7 +61,7 @@ void verify(const Arguments& args) {
   fmt::print("{}whole\n", image->describe());
 }
 
-void dump(const Arguments& args) {
+void dump(const LogArguments& args) {
   const auto format = args.json ? journal::DumpFormat::json : journal::DumpFormat::text;
   const auto ok =
       journal::dump_journal(file_disk(), journal_folder(args), format, args.position, [](std::string_view line) {
@@ -79,7 +77,7 @@ bool asked_and_agreed(std::string_view question) {
   return std::getline(std::cin, answer) && (answer == "y" || answer == "yes");
 }
 
-void repair(const Arguments& args) {
+void repair(const LogArguments& args) {
   auto& disk = file_disk();
   const std::string dir = journal_folder(args);
   if (!journal::is_journal(disk, dir)) fail(journal::not_a_journal(dir).describe());
@@ -105,7 +103,7 @@ void repair(const Arguments& args) {
   fmt::print("repaired: the log goes up to position {}\n", plan->keep_last);
 }
 
-void skip(const Arguments& args) {
+void skip(const LogArguments& args) {
   const auto line = journal::show_skip(file_disk(), args.dir, args.position);
   if (!line) fail(line.error().describe());
   fmt::print(args.json ? stderr : stdout, "{}\n", *line);
@@ -118,15 +116,8 @@ void skip(const Arguments& args) {
   fmt::print("position {} will be passed over; position {} says so\n", args.position, *at);
 }
 
-void restore(const Arguments& args) {
-  const auto image = journal::restore_journal(file_disk(), args.dir, args.dest);
-  if (!image) fail(image.error().describe());
-  if (args.json) return print_json(image_json(args.dest, *image));
-  fmt::print("{} goes on after position {}\n", args.dest, image->log.last);
-}
-
 CLI::App& verb(CLI::App& parent, const std::string& name, const std::string& what,
-               const std::shared_ptr<Arguments>& args, void (*run)(const Arguments&)) {
+               const std::shared_ptr<LogArguments>& args, void (*run)(const LogArguments&)) {
   CLI::App& app = *parent.add_subcommand(name, what);
   app.callback([args, run] { run(*args); });
   return app;
@@ -137,7 +128,7 @@ CLI::App& verb(CLI::App& parent, const std::string& name, const std::string& wha
 void add_log(CLI::App& app) {
   CLI::App& log = *app.add_subcommand("log", "Check, show or repair the folder of a journal");
   log.require_subcommand(1);
-  const auto args = std::make_shared<Arguments>();
+  const auto args = std::make_shared<LogArguments>();
   const char* const k_dir_help = "Folder of the journal (default: the node's)";
   const char* const k_json_help = "Print JSON";
 
@@ -161,14 +152,6 @@ void add_log(CLI::App& app) {
   skip_app.add_flag("--json", args->json, k_json_help);
   skip_app.add_option("POSITION", args->position, "The entry's position, as the error named it")->required();
   skip_app.add_flag("--yes", args->yes, "Do not ask");
-}
-
-void add_restore(CLI::App& app) {
-  const auto args = std::make_shared<Arguments>();
-  CLI::App& restore_app = verb(app, "restore", "Make a journal's folder from a backup", args, restore);
-  restore_app.add_option("BACKUP", args->dir, "Folder of the backup")->required();
-  restore_app.add_option("DEST", args->dest, "Folder to make")->required();
-  restore_app.add_flag("--json", args->json, "Print JSON");
 }
 
 }  // namespace skein::cli

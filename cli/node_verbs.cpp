@@ -16,7 +16,7 @@ constexpr std::chrono::hours k_follow{24 * 365};
 constexpr const char* k_home = "\033[H\033[2J";
 constexpr std::uint64_t k_named_processes_max = 10'000;
 
-struct Arguments {
+struct NodeArguments {
   Session session;
   std::string target;
   std::string sort = "mailbox";
@@ -30,7 +30,7 @@ struct Arguments {
   bool watch = false;
   bool follow = false;
 };
-using ArgumentsPtr = std::shared_ptr<Arguments>;
+using NodeArgumentsPtr = std::shared_ptr<NodeArguments>;
 
 }  // namespace
 
@@ -58,7 +58,7 @@ std::string status_text(const json::value& node, const json::value& tasks) {
 
 namespace {
 
-int status(const Arguments& args) {
+int status(const NodeArguments& args) {
   auto client = control::Client::connect(args.session.data_folder());
   if (!client) return complain(client.error());
   const auto node = client->ask("info", {}, args.session.timeout());
@@ -119,7 +119,7 @@ std::string tree_lines(const json::value& tree, const NamesByPid& names) {
   return out;
 }
 
-int tree(const Arguments& args) {
+int tree(const NodeArguments& args) {
   // Names are asked for on a connection of their own: the first one may be in the middle of a stream.
   auto to_ask = control::Client::connect(args.session.data_folder());
   if (!to_ask) return complain(to_ask.error());
@@ -154,7 +154,7 @@ void show_processes(const json::value& answer) {
   fmt::print(stderr, "{} processes\n", count_of(answer, "count"));
 }
 
-int trace(const Arguments& args) {
+int trace(const NodeArguments& args) {
   const json::object params{{"target", args.target}, {"messages", args.messages}, {"within_ms", args.within_ms}};
   return ask_and_show(args.session, "trace", params, [](const json::value& answer) {
     Table table({"AFTER", "FROM", "KIND", "TYPE"});
@@ -182,7 +182,7 @@ void show_event(const json::value& event) {
              text_of(event, "event"), task.empty() ? name : task, what);
 }
 
-int events(const Arguments& args) {
+int events(const NodeArguments& args) {
   auto client = control::Client::connect(args.session.data_folder());
   if (!client) return complain(client.error());
   json::object params{{"follow", args.follow}};
@@ -207,8 +207,8 @@ void print_text(const json::value& answer) {
   fmt::print("{}\n", answer.is_string() ? std::string(answer.get_string()) : "");
 }
 
-Verb simple(Verb& root, const std::string& name, const std::string& what, const ArgumentsPtr& args,
-            int (*run)(const Arguments&)) {
+Verb simple(Verb& root, const std::string& name, const std::string& what, const NodeArgumentsPtr& args,
+            int (*run)(const NodeArguments&)) {
   Verb verb = root.verb(name, what);
   args->session.add_to(verb);
   verb.run([args, run] { return run(*args); });
@@ -218,7 +218,7 @@ Verb simple(Verb& root, const std::string& name, const std::string& what, const 
 }  // namespace
 
 void add_node(Verb& root) {
-  const auto args = std::make_shared<Arguments>();
+  const auto args = std::make_shared<NodeArguments>();
   simple(root, "status", "How the node is", args, status);
   Verb tree_verb = simple(root, "tree", "The supervision tree", args, tree);
   tree_verb.flag("--watch", args->watch, "Again whenever it changes");

@@ -13,7 +13,7 @@
 namespace skein::cli {
 namespace {
 
-struct Arguments {
+struct SwarmArguments {
   Session session;
   std::string name;
   std::string executor = "function";
@@ -24,7 +24,7 @@ struct Arguments {
   std::string min;  // empty: not given
   std::string max;
 };
-using ArgumentsPtr = std::shared_ptr<Arguments>;
+using SwarmArgumentsPtr = std::shared_ptr<SwarmArguments>;
 
 std::optional<std::uint64_t> whole_number(std::string_view text) {
   std::uint64_t number = 0;
@@ -119,7 +119,7 @@ void show_swarm(const json::value& swarm) {
 void silent(const json::value&) {}
 
 // A verb that names one thing and prints nothing when it worked.
-void simple(Verb& parent, const std::string& name, const std::string& what, const ArgumentsPtr& args,
+void simple(Verb& parent, const std::string& name, const std::string& what, const SwarmArgumentsPtr& args,
             const std::string& op, const char* key) {
   Verb verb = parent.verb(name, what);
   verb.place("NAME", args->name, "Which one");
@@ -128,7 +128,7 @@ void simple(Verb& parent, const std::string& name, const std::string& what, cons
 }
 
 void add_agent_verbs(Verb& root) {
-  const auto args = std::make_shared<Arguments>();
+  const auto args = std::make_shared<SwarmArguments>();
   Verb agents = root.verb("agents", "List agents: status, load, heartbeat, tasks done");
   args->session.add_to(agents);
   agents.run([args] { return ask_and_show(args->session, "agent_list", {}, show_agents); });
@@ -160,7 +160,7 @@ void add_agent_verbs(Verb& root) {
   });
 }
 
-int create(const Arguments& args) {
+int create(const SwarmArguments& args) {
   json::object fields{{"executor", args.executor},
                       {"role", args.role},
                       {"agents_min", args.min.empty() ? std::to_string(swarm::k_agents_min) : args.min},
@@ -183,7 +183,7 @@ std::string field_of(const json::value& swarm, const char* key) {
 }
 
 // What is not given stays as it is.
-int scale_swarm(const Arguments& args) {
+int scale_swarm(const SwarmArguments& args) {
   if (args.min.empty() && args.max.empty()) return complain(k_exit_usage, "give --min, --max or both");
   auto client = control::Client::connect(args.session.data_folder());
   if (!client) return complain(client.error());
@@ -202,7 +202,7 @@ int scale_swarm(const Arguments& args) {
 }
 
 void add_swarm_verbs(Verb& root) {
-  const auto args = std::make_shared<Arguments>();
+  const auto args = std::make_shared<SwarmArguments>();
   Verb swarms = root.verb("swarms", "List swarms");
   args->session.add_to(swarms);
   swarms.run([args] { return ask_and_show(args->session, "swarm_list", {}, show_swarms); });

@@ -23,7 +23,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-struct Arguments {
+struct TopArguments {
   Session session;
   std::uint64_t every_ms = 1000;
   std::uint64_t rounds = 0;
@@ -143,7 +143,7 @@ std::string agents_text(const json::value& agents, std::size_t limit) {
   return out;
 }
 
-int top(const Arguments& args) {
+int top(const TopArguments& args) {
   const std::chrono::milliseconds every(std::max(args.every_ms, k_every_min_ms));
   auto client = control::Client::connect(args.session.data_folder());
   if (!client) return complain(client.error());
@@ -183,7 +183,7 @@ int top(const Arguments& args) {
 }  // namespace
 
 void add_top(Verb& root) {
-  const auto args = std::make_shared<Arguments>();
+  const auto args = std::make_shared<TopArguments>();
   Verb verb = root.verb("top", "A live view of node, tasks and agents");
   verb.option("--every-ms", args->every_ms, "How often to look");
   verb.option("--rounds", args->rounds, "Look so often, then end; 0: until interrupted");

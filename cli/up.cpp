@@ -31,7 +31,7 @@
 namespace skein::cli {
 namespace {
 
-struct Arguments {
+struct UpArguments {
   std::string file;
   std::string data;
   std::string http;
@@ -85,7 +85,7 @@ struct News {
   std::string fatal;  // guarded by mutex
 };
 
-std::vector<std::string> all_settings(const Arguments& args) {
+std::vector<std::string> all_settings(const UpArguments& args) {
   std::vector<std::string> all = args.settings;
   const auto listen = [&](const char* section, const std::string& given) {
     if (given.empty()) return;
@@ -202,7 +202,7 @@ class Up {
   Pid root_;
 };
 
-int up(const Arguments& args) {
+int up(const UpArguments& args) {
   std::string file = args.file;
   if (file.empty() && std::filesystem::exists(node::k_config_file)) file = node::k_config_file;
   auto config = node::load_config(file, all_settings(args));
@@ -249,7 +249,7 @@ int up(const Arguments& args) {
 }  // namespace
 
 void add_up(Verb& root) {
-  const auto args = std::make_shared<Arguments>();
+  const auto args = std::make_shared<UpArguments>();
   Verb verb = root.verb("up", "Run a node in the foreground");
   verb.optional_place("CONFIG", args->file, "Config file (default: skein.toml if it is there)");
   verb.option("--data", args->data, "Data folder");

@@ -37,11 +37,13 @@ add_executable(skein-cli ${cli_sources})
 set_target_properties(skein-cli PROPERTIES OUTPUT_NAME skein)
 target_link_libraries(skein-cli PRIVATE skein CLI11::CLI11)
 skein_share_precompiled(skein-cli)
+skein_unity(skein-cli)
 
 file(GLOB bench_sources CONFIGURE_DEPENDS bench/*.cpp)
 add_executable(skein-bench ${bench_sources})
 target_link_libraries(skein-bench PRIVATE skein)
 skein_share_precompiled(skein-bench)
+skein_unity(skein-bench)
 
 # Everything of the simulator but its main and the planted bugs is shared with the tests.
 skein_sources(sim_sources sim/*.cpp)
@@ -49,6 +51,10 @@ list(FILTER sim_sources EXCLUDE REGEX "/sim/(main|.*mutants)\\.cpp$")
 add_library(skein-sim-objects OBJECT ${sim_sources})
 target_link_libraries(skein-sim-objects PUBLIC skein)
 skein_share_precompiled(skein-sim-objects)
+skein_unity(skein-sim-objects)
+# These use whole namespaces, or words of the script they read, which others use for something else.
+file(GLOB alone CONFIGURE_DEPENDS sim/tree_*.cpp sim/ledger_*.cpp)
+set_source_files_properties(${alone} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 
 # The simulator has its own build of what bugs are planted in; it comes before the library's, which has none.
 file(GLOB mutant_sources CONFIGURE_DEPENDS sim/*mutants.cpp)

@@ -25,7 +25,7 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-constexpr const char* k_usage = "agent-chaos [--kills N] [--agents N] [--seed S]";
+constexpr const char* k_chaos_usage = "agent-chaos [--kills N] [--agents N] [--seed S]";
 constexpr std::uint64_t k_open_max = 512;
 constexpr auto k_end_limit = 180s;            // for all that was accepted, once nobody is killed any more
 constexpr std::uint64_t k_pause_max_ms = 40;  // between two kills
@@ -215,7 +215,7 @@ int report(const std::vector<std::string>& wrong) {
 int run(std::span<const std::string> args) {
   const auto options = parse(args);
   if (!options) {
-    fmt::print(stderr, "usage: skein-sim {}\n", k_usage);
+    fmt::print(stderr, "usage: skein-sim {}\n", k_chaos_usage);
     return k_bad_usage;
   }
   launcher::Launcher::fork_early();
@@ -254,7 +254,7 @@ int run(std::span<const std::string> args) {
   return report(wrong);
 }
 
-const Registrar k_chaos{{.name = "agent-chaos", .usage = k_usage, .run = run}};
+const Registrar k_chaos{{.name = "agent-chaos", .usage = k_chaos_usage, .run = run}};
 
 }  // namespace
 }  // namespace skein::sim

@@ -5,12 +5,12 @@
 #include <cstdlib>
 #include <filesystem>
 #include <mutex>
-#include <random>
 #include <stdexcept>
 #include <thread>
 
 #include <fmt/format.h>
 
+#include "sim/host_parts.hpp"
 #include "skein/agent/command_executor.hpp"
 #include "skein/agent/function_agent.hpp"
 #include "skein/agent/stdio_executor.hpp"
@@ -28,23 +28,6 @@ using operations::ask;
 constexpr const char* k_healthy_type = "are_you_well";
 constexpr auto k_connect_limit = 20s;
 
-std::string make_folder() {
-  std::string path = (std::filesystem::temp_directory_path() / "skein-agents-XXXXXX").string();
-  if (mkdtemp(path.data()) == nullptr) throw std::runtime_error("cannot make a folder under " + path);
-  return path;
-}
-
-std::uint64_t random_number() {
-  std::random_device device;
-  return (std::uint64_t{device()} << 32U) | device();
-}
-
-RuntimeOptions runtime_options() {
-  RuntimeOptions options;
-  options.workers = 2;
-  return options;
-}
-
 }  // namespace
 
 struct AgentHost::Crashes {
@@ -53,14 +36,14 @@ struct AgentHost::Crashes {
 };
 
 AgentHost::AgentHost()
-    : folder_(make_folder()),
+    : folder_(make_folder("skein-agents")),
       mark_(fmt::format("SKEIN_TEST_MARK={:016x}", random_number())),
       crashes_(std::make_shared<Crashes>()) {
   auto opened = journal::open_journal(folder_, ledger_);
   if (!opened) throw std::runtime_error(opened.error().describe());
   journal_ = std::move(*opened);
   operations_ = operations::Operations::start({*journal_, ledger_, nullptr, jobs_, jobs_, nullptr, random_number()});
-  runtime_ = std::make_unique<Runtime>(runtime_options());
+  runtime_ = std::make_unique<Runtime>(two_workers());
   table_ = std::make_shared<RegistryTable>(*runtime_);
   runtime_->spawn<Registry>(table_);
   os_ = std::make_shared<launcher::OsProcesses>(*runtime_, launcher::Launcher::fork_early());

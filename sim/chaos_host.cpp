@@ -5,10 +5,10 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
-#include <random>
 #include <stdexcept>
 #include <thread>
 
+#include "sim/host_parts.hpp"
 #include "skein/agent/command_executor.hpp"
 #include "skein/agent/stdio_executor.hpp"
 #include "skein/launcher/proc_tree.hpp"
@@ -43,23 +43,6 @@ for line in sys.stdin:
 )";
 constexpr const char* k_command = "read line; sleep 0.02; echo \"$line\"";
 
-std::uint64_t random_number() {
-  std::random_device device;
-  return (std::uint64_t{device()} << 32U) | device();
-}
-
-std::string make_folder() {
-  std::string path = (std::filesystem::temp_directory_path() / "skein-chaos-XXXXXX").string();
-  if (mkdtemp(path.data()) == nullptr) throw std::runtime_error("cannot make a folder under " + path);
-  return path;
-}
-
-RuntimeOptions runtime_options() {
-  RuntimeOptions options;
-  options.workers = 2;
-  return options;
-}
-
 }  // namespace
 
 void Endings::take(const std::shared_ptr<const ledger::ChangeBatch>& batch) {
@@ -83,7 +66,7 @@ std::map<ledger::TaskId, Endings::Ending> Endings::all() const {
 }
 
 ChaosHost::ChaosHost(std::uint32_t agents)
-    : folder_(make_folder()), mark_(fmt::format("SKEIN_CHAOS_MARK={:016x}", random_number())) {
+    : folder_(make_folder("skein-chaos")), mark_(fmt::format("SKEIN_CHAOS_MARK={:016x}", random_number())) {
   agent::OsExecutorOptions options;
   options.environment = {mark_, "PATH=/usr/bin:/bin"};
   options.directory = folder_;
@@ -100,7 +83,7 @@ ChaosHost::ChaosHost(std::uint32_t agents)
   journal_ = std::move(*opened);
   journal_->read(0, [this](const journal::ReadAnswer&) { ledger_.add_sink(endings_); });
   operations_ = operations::Operations::start({*journal_, ledger_, nullptr, jobs_, jobs_, nullptr, random_number()});
-  runtime_ = std::make_unique<Runtime>(runtime_options());
+  runtime_ = std::make_unique<Runtime>(two_workers());
   registry_ = std::make_shared<RegistryTable>(*runtime_);
   runtime_->spawn<Registry>(registry_);
   os_ = std::make_shared<launcher::OsProcesses>(*runtime_, launcher::Launcher::fork_early());

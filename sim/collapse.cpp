@@ -282,7 +282,7 @@ class Collapse {
   std::uint64_t steps_ = 0;
 };
 
-int run(std::span<const std::string> args) {
+int run_from(std::span<const std::string> args) {
   std::uint64_t seed = 1;
   if (args.size() == 2 && args[0] == "--seed" && !args[1].empty() &&
       std::ranges::all_of(args[1], [](char c) { return c >= '0' && c <= '9'; }) && args[1].size() < 19) {
@@ -296,7 +296,7 @@ int run(std::span<const std::string> args) {
   return report.failed == 0 ? k_nothing_violated : k_violated;
 }
 
-const Registrar k_collapse{{.name = "collapse", .usage = "collapse [--seed S]", .run = run}};
+const Registrar k_collapse{{.name = "collapse", .usage = "collapse [--seed S]", .run = run_from}};
 
 }  // namespace
 

@@ -25,11 +25,11 @@
 namespace skein::sim {
 namespace {
 
-constexpr const char* k_usage =
+constexpr const char* k_writer_usage =
     "journal-writer DIR [--count N] [--bytes N] [--in-flight N] [--segment-bytes N] [--low-water N]";
 constexpr std::uint64_t k_appended_again = 100;
 
-struct Options {
+struct WriterOptions {
   std::string dir;
   std::uint64_t count = ~std::uint64_t{0};
   std::uint64_t bytes = 200;
@@ -37,9 +37,9 @@ struct Options {
   journal::JournalLimits limits;
 };
 
-std::optional<Options> parse(std::span<const std::string> args) {
+std::optional<WriterOptions> parse_writer(std::span<const std::string> args) {
   if (args.empty() || args.size() % 2 == 0) return std::nullopt;
-  Options options;
+  WriterOptions options;
   options.dir = args[0];
   options.limits.snapshot_bytes = 4ULL << 20U;
   for (std::size_t i = 1; i < args.size(); i += 2) {
@@ -76,7 +76,7 @@ void say(const std::string& line) {
 
 class Writer {
  public:
-  explicit Writer(Options options) : options_(std::move(options)) {}
+  explicit Writer(WriterOptions options) : options_(std::move(options)) {}
 
   int run() {
     auto opened = journal::open_journal(options_.dir, machine_, options_.limits);
@@ -137,7 +137,7 @@ class Writer {
     room_.wait(lock, [&] { return in_flight_ <= in_flight_at_most; });
   }
 
-  Options options_;
+  WriterOptions options_;
   HistoryMachine machine_;
   std::unique_ptr<journal::Journal> journal_;
   std::mutex mutex_;
@@ -148,9 +148,10 @@ class Writer {
 };
 
 int run_writer(std::span<const std::string> args) {
-  auto options = parse(args);
+  auto options = parse_writer(args);
   if (!options) {
-    fmt::print(stderr, "skein-sim: 'journal-writer' is not understood like that\nusage: skein-sim {}\n", k_usage);
+    fmt::print(stderr, "skein-sim: 'journal-writer' is not understood like that\nusage: skein-sim {}\n",
+               k_writer_usage);
     return k_bad_usage;
   }
   // With a limit on file sizes, as with a full disk, a write has to fail, not to kill.
@@ -158,7 +159,7 @@ int run_writer(std::span<const std::string> args) {
   return Writer(std::move(*options)).run();
 }
 
-const Registrar k_writer{{.name = "journal-writer", .usage = k_usage, .run = run_writer}};
+const Registrar k_writer{{.name = "journal-writer", .usage = k_writer_usage, .run = run_writer}};
 
 }  // namespace
 }  // namespace skein::sim

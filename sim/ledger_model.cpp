@@ -15,7 +15,7 @@ namespace {
 using namespace ledger;
 
 constexpr std::uint64_t k_ids = 8;
-constexpr std::uint64_t k_open_max = 4;
+constexpr std::uint64_t k_model_open_max = 4;
 constexpr std::uint64_t k_keys_max = 2;
 constexpr std::uint64_t k_deliveries = 3;
 
@@ -61,7 +61,7 @@ class Model {
       if (at->second.state == State::failed || at->second.state == State::cancelled) doomed = true;
       if (!is_finished(at->second.state)) task.waits_for.push_back(id);
     }
-    if (open_count() >= k_open_max) return {Verdict::queue_full, {}, k_open_max, {}};
+    if (open_count() >= k_model_open_max) return {Verdict::queue_full, {}, k_model_open_max, {}};
     task.state = task.waits_for.empty() ? State::queued : State::blocked;
     tasks_[op.id] = task;
     if (doomed) end(op.id, State::failed);
@@ -138,7 +138,7 @@ class Model {
       if (key.key != name) continue;
       return {Verdict::existing, key.ended ? *key.ended : tasks_.at(key.task).state, 0, key.task};
     }
-    if (open_count() >= k_open_max) return {Verdict::queue_full, {}, k_open_max, {}};
+    if (open_count() >= k_model_open_max) return {Verdict::queue_full, {}, k_model_open_max, {}};
     Known task;
     task.attempts_max = old->second.attempts_max;
     old->second.retried_as = op.new_task;
@@ -293,7 +293,7 @@ class World {
  public:
   World() {
     Limits limits;
-    limits.swarm_tasks = k_open_max;
+    limits.swarm_tasks = k_model_open_max;
     limits.keys = k_keys_max;
     limits.deliveries = k_deliveries;
     apply(encode_command(SetLimits{limits}));

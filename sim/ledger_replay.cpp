@@ -12,7 +12,7 @@ namespace {
 
 using namespace ledger;
 
-TaskId id_of(std::uint64_t n) { return {9, n + 1}; }
+TaskId replay_id(std::uint64_t n) { return {9, n + 1}; }
 
 // The commands of a history. The fence of the n-th assignment is n, since all are accepted in their order.
 std::vector<std::string> history_of(std::span<const std::uint8_t> bytes, std::uint64_t order) {
@@ -22,21 +22,22 @@ std::vector<std::string> history_of(std::span<const std::uint8_t> bytes, std::ui
   for (std::size_t n = 0; n < bytes.size(); ++n) {
     const std::uint8_t how = bytes[n];
     Submit submit;
-    submit.id = id_of(n);
+    submit.id = replay_id(n);
     submit.at = 10 + n;
     submit.spec.type = "t";
     submit.spec.attempts_max = how % 3 + 1U;
     if (how % 4 == 0) submit.spec.extras.key = fmt::format("key{}", how % 16);
-    if (how % 5 == 0 && n > 0) submit.spec.extras.dependencies.push_back(id_of(how % n));
+    if (how % 5 == 0 && n > 0) submit.spec.extras.dependencies.push_back(replay_id(how % n));
     commands.push_back(encode_command(submit));
-    commands.push_back(encode_command(Assign{k_epoch, id_of(n), "agent", 20 + n}));
+    commands.push_back(encode_command(Assign{k_epoch, replay_id(n), "agent", 20 + n}));
     const Fence fence = n + 1;
-    answers.emplace_back(Complete{id_of(n), fence, 100 + n, body_of("done")});
-    if (how % 3 == 0) answers.emplace_back(Complete{id_of(n), fence - 1, 100 + n, body_of("stale")});
-    if (how % 3 == 1) answers.emplace_back(Complete{id_of(n), fence, 100 + n, body_of("done")});
-    if (how % 2 == 0) answers.emplace_back(Fail{id_of(n), fence, 100 + n, ErrorClass::transient, 200, "broken"});
-    if (how % 7 == 0) answers.emplace_back(Cancel{id_of(n), 100 + n, "enough"});
-    if (how % 7 == 1) answers.emplace_back(Requeue{k_epoch, id_of(n), fence, 100, RequeueReason::agent_crash, 0, true});
+    answers.emplace_back(Complete{replay_id(n), fence, 100 + n, body_of("done")});
+    if (how % 3 == 0) answers.emplace_back(Complete{replay_id(n), fence - 1, 100 + n, body_of("stale")});
+    if (how % 3 == 1) answers.emplace_back(Complete{replay_id(n), fence, 100 + n, body_of("done")});
+    if (how % 2 == 0) answers.emplace_back(Fail{replay_id(n), fence, 100 + n, ErrorClass::transient, 200, "broken"});
+    if (how % 7 == 0) answers.emplace_back(Cancel{replay_id(n), 100 + n, "enough"});
+    if (how % 7 == 1)
+      answers.emplace_back(Requeue{k_epoch, replay_id(n), fence, 100, RequeueReason::agent_crash, 0, true});
     if (how % 11 == 0) answers.emplace_back(Archived{n});
   }
   Random random(order);

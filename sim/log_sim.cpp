@@ -1,93 +1,41 @@
 // skein-sim log: stories of a journal, seed by seed.
 #include <fmt/format.h>
 
-#include <charconv>
-#include <optional>
-#include <string>
-#include <string_view>
-
 #include "sim/log_world.hpp"
-#include "sim/simulation.hpp"
+#include "sim/seeds.hpp"
 
 namespace skein::sim {
 namespace {
 
-constexpr const char* k_usage = "log [--seeds N] [--start S] | log --seed X [--trace]";
-constexpr std::uint64_t k_seeds_default = 1000;
+constexpr const char* k_log_usage = "log [--seeds N] [--start S] | log --seed X [--trace]";
+constexpr std::uint64_t k_log_seeds = 1000;
 
-struct Options {
-  std::uint64_t seeds = k_seeds_default;
-  std::uint64_t start = 1;
-  bool trace = false;
-};
-
-std::optional<std::uint64_t> number(std::string_view text) {
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
-std::optional<Options> parse(std::span<const std::string> args) {
-  Options options;
-  for (std::size_t i = 0; i < args.size(); ++i) {
-    if (args[i] == "--trace") {
-      options.trace = true;
-      continue;
-    }
-    const auto value = i + 1 < args.size() ? number(args[i + 1]) : std::nullopt;
-    if (!value) return std::nullopt;
-    if (args[i] == "--seeds") {
-      options.seeds = *value;
-    } else if (args[i] == "--start") {
-      options.start = *value;
-    } else if (args[i] == "--seed") {
-      options.start = *value;
-      options.seeds = 1;
-    } else {
-      return std::nullopt;
-    }
-    ++i;
-  }
-  return options;
-}
-
-void print_trace(const StoryResult& story) {
-  for (const auto& line : story.trace) fmt::print("{}\n", line);
+void add(StoryResult& total, const StoryResult& story) {
+  total.commands += story.commands;
+  total.starts += story.starts;
+  total.power_cuts += story.power_cuts;
+  total.failures += story.failures;
+  total.damages += story.damages;
+  total.points += story.points;
+  for (const auto& [what, times] : story.tally) total.tally[what] += times;
 }
 
 int run_log(std::span<const std::string> args) {
-  const auto options = parse(args);
-  if (!options) {
-    fmt::print(stderr, "skein-sim: 'log' is not understood like that\nusage: skein-sim {}\n", k_usage);
-    return k_bad_usage;
-  }
+  const auto seeds = read_seeds(args, k_log_seeds, k_log_usage);
+  if (!seeds) return k_bad_usage;
   StoryResult total;
-  for (std::uint64_t seed = options->start; seed < options->start + options->seeds; ++seed) {
-    const auto story = tell_log_story(seed, options->trace);
-    if (options->trace) print_trace(story);
-    if (story.violation) {
-      if (!options->trace) print_trace(tell_log_story(seed, true));
-      fmt::print("seed {}: {}\nagain: skein-sim log --seed {} --trace\n", seed, *story.violation, seed);
-      return k_violated;
-    }
-    total.commands += story.commands;
-    total.starts += story.starts;
-    total.power_cuts += story.power_cuts;
-    total.failures += story.failures;
-    total.damages += story.damages;
-    total.points += story.points;
-    for (const auto& [what, times] : story.tally) total.tally[what] += times;
+  if (!hold_all(*seeds, "log", tell_log_story, [&](const StoryResult& story) { add(total, story); })) {
+    return k_violated;
   }
   for (const auto& [what, times] : total.tally) fmt::print("{:>10}  {}\n", times, what);
   fmt::print(
       "{} seeds: {} commands, {} starts, {} power cuts, {} disk failures, {} damaged copies, {} persistence points; "
       "nothing violated\n",
-      options->seeds, total.commands, total.starts, total.power_cuts, total.failures, total.damages, total.points);
+      seeds->count, total.commands, total.starts, total.power_cuts, total.failures, total.damages, total.points);
   return k_nothing_violated;
 }
 
-const Registrar k_log{{.name = "log", .usage = k_usage, .run = run_log}};
+const Registrar k_log{{.name = "log", .usage = k_log_usage, .run = run_log}};
 
 }  // namespace
 }  // namespace skein::sim

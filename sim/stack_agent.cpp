@@ -12,7 +12,6 @@ namespace skein::sim {
 using namespace std::chrono_literals;
 using dispatch::AgentReport;
 using dispatch::TaskRef;
-using ledger::ErrorClass;
 
 namespace {
 
@@ -190,8 +189,9 @@ void StackAgent::ripe(Self self, TaskRef ref) {
   held.is_done = true;
   if (held.is_stopped) world_->oracle().count("answers after a stop");
   if (held.ends == Ends::badly) {
-    constexpr ErrorClass k_classes[] = {ErrorClass::transient, ErrorClass::permanent, ErrorClass::rate_limited,
-                                        ErrorClass::resource,  ErrorClass::timeout,   ErrorClass::crash};
+    constexpr ledger::ErrorClass k_classes[] = {ledger::ErrorClass::transient,    ledger::ErrorClass::permanent,
+                                                ledger::ErrorClass::rate_limited, ledger::ErrorClass::resource,
+                                                ledger::ErrorClass::timeout,      ledger::ErrorClass::crash};
     const auto error = k_classes[random_.below(std::size(k_classes))];
     held.failed = {ref, error, fmt::format("{}broken", k_agents_own), std::nullopt};
     if (random_.chance(0.2)) held.failed.retry_after = std::chrono::milliseconds(random_.below(3'000));
@@ -231,7 +231,8 @@ void StackAgent::say_with_old_fence(AgentReport& report) {
   if (held_.contains(ref)) return;
   world_->oracle().count("answers with an old fence");
   if (random_.chance(0.3)) {
-    report.failed.push_back({ref, ErrorClass::permanent, fmt::format("{}too late", k_agents_own), std::nullopt});
+    report.failed.push_back(
+        {ref, ledger::ErrorClass::permanent, fmt::format("{}too late", k_agents_own), std::nullopt});
   } else {
     // Should it be the present one after all, forgotten here and not yet missed there, it may be believed.
     world_->oracle().says(ref, "too late");

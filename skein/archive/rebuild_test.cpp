@@ -13,16 +13,7 @@ namespace {
 
 using testing::HasSubstr;
 
-Finished finished_as(std::uint64_t n) {
-  auto each = std::make_shared<ledger::FinishedTask>();
-  each->task.id = TestWorld::id(n);
-  each->task.number = n;
-  each->task.shape = std::make_shared<const ledger::Shape>(ledger::Shape{"default", "echo", {}});
-  each->task.params = ledger::body_of(std::string(600, 'x'));
-  each->task.state = ledger::State::completed;
-  each->finish_number = n;
-  return each;
-}
+Finished finished_as(std::uint64_t n) { return finished_record(n, std::string(600, 'x')); }
 
 std::vector<Finished> finished_from(std::uint64_t from, std::uint64_t to) {
   std::vector<Finished> all;

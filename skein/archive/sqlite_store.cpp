@@ -264,6 +264,30 @@ ArchiveResult<std::uint64_t> SqliteStore::count() {
   return reader_.number("SELECT count(*) FROM tasks");
 }
 
+ArchiveResult<std::uint64_t> SqliteStore::forget_after(ledger::FinishNumber last) {
+  const std::lock_guard lock(write_mutex_);
+  auto transaction = Transaction::begin(writer_.db);
+  if (!transaction) return std::unexpected(transaction.error());
+  auto next = writer_.db.prepare("SELECT finish_number FROM tasks WHERE finish_number > ? LIMIT 1");
+  auto go_back = writer_.db.prepare("UPDATE marks SET value = min(value, ?) WHERE name = 'last_finished'");
+  if (!next) return std::unexpected(next.error());
+  if (!go_back) return std::unexpected(go_back.error());
+  std::uint64_t forgotten = 0;
+  while (true) {
+    const auto row = next->bind(1, last).step();
+    if (!row) return std::unexpected(row.error());
+    if (!*row) break;
+    const auto doomed = next->number(0);
+    next->reset();
+    if (auto ok = remove_one(doomed, ""); !ok) return std::unexpected(ok.error());
+    ++forgotten;
+  }
+  next->reset();
+  if (auto ok = go_back->bind(1, last).run(); !ok) return std::unexpected(ok.error());
+  if (auto ok = transaction->commit(); !ok) return std::unexpected(ok.error());
+  return forgotten;
+}
+
 ArchiveResult<void> SqliteStore::limit_pages(std::uint64_t pages) {
   const std::lock_guard lock(write_mutex_);
   return writer_.db.execute(fmt::format("PRAGMA max_page_count = {}", pages).c_str());

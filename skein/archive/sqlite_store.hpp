@@ -34,6 +34,10 @@ class SqliteStore final : public Store {
                                                     std::uint64_t at_most) override;
   [[nodiscard]] ArchiveResult<std::uint64_t> count() override;
 
+  // Removes every task that finished after this one, and lets last() go back to it: for a copy that is to go with a
+  // journal of an earlier moment. Answers how many.
+  [[nodiscard]] ArchiveResult<std::uint64_t> forget_after(ledger::FinishNumber last);
+
   // Keeps the file from growing past so many pages of 4 KiB, as a full disk would. For tests.
   [[nodiscard]] ArchiveResult<void> limit_pages(std::uint64_t pages);
 

@@ -14,14 +14,7 @@ using testing::HasSubstr;
 using Kind = ArchiveError::Kind;
 
 Finished sized(std::uint64_t n, std::size_t params_bytes = 2) {
-  auto each = std::make_shared<ledger::FinishedTask>();
-  each->task.id = TestWorld::id(n);
-  each->task.number = n;
-  each->task.shape = std::make_shared<const ledger::Shape>(ledger::Shape{"default", "echo", {}});
-  each->task.params = ledger::body_of(std::string(params_bytes, 'x'));
-  each->task.state = ledger::State::completed;
-  each->finish_number = n;
-  return each;
+  return finished_record(n, std::string(params_bytes, 'x'));
 }
 
 class SqliteStores : public testing::Test {

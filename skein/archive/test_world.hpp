@@ -140,4 +140,16 @@ class TestWorld {
   ledger::Epoch epoch_ = 0;
 };
 
+// A finished task as the archive gets it, the nth.
+inline std::shared_ptr<const ledger::FinishedTask> finished_record(std::uint64_t n, const std::string& params) {
+  auto each = std::make_shared<ledger::FinishedTask>();
+  each->task.id = TestWorld::id(n);
+  each->task.number = n;
+  each->task.shape = std::make_shared<const ledger::Shape>(ledger::Shape{"default", "echo", {}});
+  each->task.params = ledger::body_of(params);
+  each->task.state = ledger::State::completed;
+  each->finish_number = n;
+  return each;
+}
+
 }  // namespace skein::inline v0::archive

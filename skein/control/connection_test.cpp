@@ -15,6 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using testing::HasSubstr;
+using tests::eventually;
 namespace json = boost::json;
 
 constexpr const char* k_request = "{\"id\":7,\"op\":\"describe\",\"params\":{\"target\":\"x\"}}\n";
@@ -137,9 +138,7 @@ TEST_F(ConnectionTest, writes_the_answer_to_stop_before_anything_ends_it) {
 }
 
 TEST_F(SocketLimitsTest, a_line_that_is_too_long_is_refused_and_ends_the_connection) {
-  SocketLimits limits;
-  limits.line_bytes = 4096;
-  listen(limits);
+  listen({.line_bytes = 4096});
   RawClient client = greeted();
   client.send(request(2, std::string(4000, 'x')));
   EXPECT_EQ(client.line().at("id"), 2) << "under the limit it is taken";
@@ -152,9 +151,7 @@ TEST_F(SocketLimitsTest, a_line_that_is_too_long_is_refused_and_ends_the_connect
 }
 
 TEST_F(SocketLimitsTest, a_line_without_an_end_is_refused_as_soon_as_it_is_too_long) {
-  SocketLimits limits;
-  limits.line_bytes = 4096;
-  listen(limits);
+  listen({.line_bytes = 4096});
   RawClient client = greeted();
   client.send(std::string(5000, ' '));
   EXPECT_EQ(code_of(client.line()), "too_large");
@@ -162,9 +159,7 @@ TEST_F(SocketLimitsTest, a_line_without_an_end_is_refused_as_soon_as_it_is_too_l
 }
 
 TEST_F(SocketLimitsTest, arrays_within_arrays_end_at_the_limit) {
-  SocketLimits limits;
-  limits.depth = 8;
-  listen(limits);
+  listen({.depth = 8});
   RawClient client = greeted();
   const std::string deep = std::string(20, '[') + std::string(20, ']');
   client.send("{\"id\":2,\"op\":\"info\",\"params\":" + deep + "}\n");
@@ -173,9 +168,7 @@ TEST_F(SocketLimitsTest, arrays_within_arrays_end_at_the_limit) {
 
 TEST_F(SocketLimitsTest, with_too_many_requests_under_way_nothing_more_is_read) {
   hooks_->holds = true;
-  SocketLimits limits;
-  limits.requests = 3;
-  listen(limits);
+  listen({.requests = 3});
   RawClient client = greeted();
   std::string many;
   for (std::uint64_t id = 10; id < 20; ++id) many += request(id, std::to_string(id));
@@ -191,9 +184,8 @@ TEST_F(SocketLimitsTest, with_too_many_requests_under_way_nothing_more_is_read) 
 }
 
 TEST_F(SocketLimitsTest, a_client_that_does_not_read_is_read_from_no_more_until_it_does) {
-  SocketLimits limits;
-  limits.output_bytes = 4 << 20;
-  listen(limits);
+  constexpr std::size_t k_output_bytes = 4 << 20;
+  listen({.output_bytes = k_output_bytes});
   hooks_->dump_bytes = 100;
   RawClient client = greeted();
   const auto unsent = [&] {
@@ -204,19 +196,16 @@ TEST_F(SocketLimitsTest, a_client_that_does_not_read_is_read_from_no_more_until_
   std::size_t sent = 0;
   ASSERT_TRUE(eventually([&] {
     while (client.send_what_fits(dump) == dump.size()) ++sent;
-    return unsent() >= limits.output_bytes / 2;
+    return unsent() >= k_output_bytes / 2;
   }));
   ASSERT_TRUE(eventually([&] { return client.send_what_fits(dump) < dump.size() || ++sent == 0; }));
-  EXPECT_LE(unsent(), limits.output_bytes);
+  EXPECT_LE(unsent(), k_output_bytes);
   for (std::size_t i = 0; i < sent; ++i) ASSERT_EQ(client.line().at("id"), 2) << "answer " << i << " of " << sent;
 }
 
 TEST_F(SocketLimitsTest, answers_beyond_the_limit_that_nobody_takes_end_the_connection) {
   hooks_->holds = true;
-  SocketLimits limits;
-  limits.output_bytes = 128 << 10;
-  limits.line_bytes = 1 << 20;
-  listen(limits);
+  listen({.line_bytes = 1 << 20, .output_bytes = 128 << 10});
   RawClient client = greeted();
   for (std::uint64_t id = 1; id <= 20; ++id) client.send(request(id, std::string(100 << 10, 'x')));
   ASSERT_TRUE(eventually([&] { return hooks_->held() == 20; }));
@@ -225,9 +214,7 @@ TEST_F(SocketLimitsTest, answers_beyond_the_limit_that_nobody_takes_end_the_conn
 }
 
 TEST_F(SocketLimitsTest, one_client_too_many_is_told_so_and_closed) {
-  SocketLimits limits;
-  limits.connections = 2;
-  listen(limits);
+  listen({.connections = 2});
   RawClient first = greeted();
   RawClient second = greeted();
   RawClient third(path());
@@ -242,9 +229,7 @@ TEST_F(SocketLimitsTest, one_client_too_many_is_told_so_and_closed) {
 }
 
 TEST_F(SocketLimitsTest, our_own_client_hears_why_it_was_turned_away) {
-  SocketLimits limits;
-  limits.connections = 1;
-  listen(limits);
+  listen({.connections = 1});
   RawClient first = greeted();
   for (int i = 0; i < 50; ++i) {
     const auto refused = Client::connect(folder_.string());
@@ -255,9 +240,7 @@ TEST_F(SocketLimitsTest, our_own_client_hears_why_it_was_turned_away) {
 
 TEST_F(SocketLimitsTest, who_says_nothing_for_too_long_is_closed_unless_he_waits) {
   hooks_->holds = true;
-  SocketLimits limits;
-  limits.idle = 100ms;
-  listen(limits);
+  listen({.idle = 100ms});
   RawClient waits = greeted();
   waits.send(request(5, "slow"));
   ASSERT_TRUE(eventually([&] { return hooks_->held() == 1; }));

@@ -12,13 +12,13 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include <boost/json/parse.hpp>
 
 #include "skein/control/listener.hpp"
 #include "skein/control/unix_socket.hpp"
+#include "skein/runtime/testing.hpp"
 #include "skein/supervision/stop_tree.hpp"
 #include "skein/supervision/supervisor_api.hpp"
 #include "skein/supervision/trees.hpp"
@@ -217,16 +217,6 @@ class SocketTest : public testing::Test {
     }
     return all;
   }
-  // Waits for an event, not for a time.
-  template <class Condition>
-  static bool eventually(Condition condition) {
-    for (int i = 0; i < 5'000; ++i) {
-      if (condition()) return true;
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-    return false;
-  }
-
   std::unique_ptr<Runtime> runtime_ = std::make_unique<Runtime>();
   std::shared_ptr<TestHooks> hooks_ = std::make_shared<TestHooks>();
   std::shared_ptr<ConnectionSetup> shared_ = std::make_shared<ConnectionSetup>();

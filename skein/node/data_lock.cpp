@@ -63,4 +63,6 @@ std::string default_data_folder() {
   return (home.empty() ? "." : home) + "/.local/state/skein";
 }
 
+std::string journal_in(const std::string& data) { return data + "/journal"; }
+
 }  // namespace skein::inline v0::node

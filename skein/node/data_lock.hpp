@@ -20,5 +20,7 @@ class DataLock {
 
 // $SKEIN_DATA, else $XDG_STATE_HOME/skein, else ~/.local/state/skein.
 [[nodiscard]] std::string default_data_folder();
+// Where in a data folder the journal is.
+[[nodiscard]] std::string journal_in(const std::string& data);
 
 }  // namespace skein::inline v0::node

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "skein/node/data_lock.hpp"
 #include "skein/node/node_context.hpp"
 
 namespace skein::inline v0::node {
@@ -14,7 +15,7 @@ using journal::JournalEvent;
 
 constexpr Duration k_look_every = std::chrono::seconds(5);
 
-std::string journal_folder(const NodeContext& context) { return context.config()->node.data + "/journal"; }
+std::string journal_folder(const NodeContext& context) { return journal_in(context.config()->node.data); }
 
 }  // namespace
 

@@ -10,10 +10,9 @@
 #include <utility>
 
 #include "skein/base/version.hpp"
-#include "skein/journal/backup.hpp"
-#include "skein/journal/file_disk.hpp"
 #include "skein/node/agent_hooks.hpp"
 #include "skein/node/asker.hpp"
+#include "skein/node/data_copy.hpp"
 #include "skein/node/keepers.hpp"
 
 namespace skein::inline v0::node {
@@ -120,11 +119,11 @@ Task<void> back_up(Self self, ContextPtr context, std::string dest, operations::
   auto text = std::make_shared<std::string>();
   auto error = std::make_shared<std::string>();
   auto copying = self.blocking([context, dest, text, error] {
-    const auto image = journal::back_up_journal(journal::file_disk(), context->config()->node.data + "/journal", dest);
-    if (image) {
-      *text = fmt::format("{} holds everything up to position {}", dest, image->log.last);
+    const auto copy = back_up_data(context->config()->node.data, dest);
+    if (copy) {
+      *text = copy->describe();
     } else {
-      *error = image.error().describe();
+      *error = copy.error();
     }
   });
   co_await copying;

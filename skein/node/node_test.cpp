@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "skein/control/client.hpp"
+#include "skein/runtime/testing.hpp"
 #include "skein/supervision/stop_tree.hpp"
 #include "skein/supervision/supervisor_api.hpp"
 #include "skein/supervision/tree_view.hpp"
@@ -19,6 +20,7 @@ using namespace std::chrono_literals;
 using control::Client;
 using operations::ask;
 using testing::HasSubstr;
+using tests::eventually;
 namespace json = boost::json;
 
 // A node in a folder of its own, in a runtime of its own; both go in the right order.
@@ -78,16 +80,6 @@ class NodeTest : public testing::Test {
     EXPECT_TRUE(entry);
     return entry ? std::move(*entry) : TreeEntry{};
   }
-  // Waits, without a fixed time, until something holds.
-  template <class Condition>
-  bool eventually(Condition condition) {
-    for (int i = 0; i < 2'000; ++i) {
-      if (condition()) return true;
-      std::this_thread::sleep_for(5ms);
-    }
-    return false;
-  }
-
   std::filesystem::path folder_;
   std::unique_ptr<Runtime> runtime_;
   std::shared_ptr<Node> node_;

@@ -7,9 +7,8 @@ import os
 import re
 import signal
 import subprocess
-import time
 
-from harness import ROOT, Home
+from harness import ROOT, Home, until
 
 K_SHELL_LIMIT_S = 30
 K_DONE = "===done==="
@@ -45,10 +44,7 @@ class Shell:
 
 
 def wait_until_up(home):
-    end = time.monotonic() + K_SHELL_LIMIT_S
-    while home.run("status").code != 0:
-        assert time.monotonic() < end, (home.path / "up.log").read_text()
-        time.sleep(0.02)
+    until(lambda: home.run("status").code == 0, (home.path / "up.log").read_text, K_SHELL_LIMIT_S)
 
 
 def check_output(wanted, said, block):

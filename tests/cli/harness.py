@@ -17,7 +17,16 @@ BUILD = pathlib.Path(os.environ["SKEIN_BUILD"]).resolve()
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 K_COMMAND_LIMIT_S = 20
 K_READY_LIMIT_S = 20
+K_LOOK_S = 0.02
 NO_TASK = "01000000-0000-7000-8000-000000000000"
+
+
+def until(condition, what, limit=K_READY_LIMIT_S):
+    """Waits for what must become true; `what` says what did not."""
+    end = time.monotonic() + limit
+    while not condition():
+        assert time.monotonic() < end, what() if callable(what) else what
+        time.sleep(K_LOOK_S)
 
 
 class Result:
@@ -88,6 +97,20 @@ class Home:
             os.kill(pid, signal.SIGKILL)
         _, status = os.waitpid(pid, 0)
         return os.waitstatus_to_exitcode(status), shown.decode(errors="replace")
+
+
+def with_home(test, config=None):
+    """The test with a home of its own, which is gone afterwards; where there is a config, it stands in it."""
+    def run():
+        home = Home()
+        if config:
+            (home.path / "skein.toml").write_text(config)
+        try:
+            test(home)
+        finally:
+            home.remove()
+    run.__name__ = test.__name__
+    return run
 
 
 class Node:

@@ -2,18 +2,7 @@
 import shutil
 import subprocess
 
-from harness import ROOT, Home, Node
-
-
-def with_home(test):
-    def run():
-        home = Home()
-        try:
-            test(home)
-        finally:
-            home.remove()
-    run.__name__ = test.__name__
-    return run
+from harness import ROOT, Node, until, with_home
 
 
 @with_home
@@ -100,13 +89,49 @@ def test_completion(home):
     assert {"show", "cancel", "logs"} <= completed("skein", "task") and "up" not in completed("skein", "task")
     assert {"--json", "--data"} <= completed("skein", "task", "show", "0197")
     home.expect(2, "completion", "tcsh", out="", err="bash, zsh or fish")
-    for shell, check in (("zsh", ["zsh", "-n"]), ("fish", ["fish", "--no-execute"])):
-        script = home.ok("completion", shell, out="skein").out
-        assert "Cancel it" in script and "--json" in script or "-l 'json'" in script
-        if shutil.which(check[0]):
-            subprocess.run(check, input=script, text=True, check=True)
-        else:
-            print(f"{shell} is not installed: its completions were made and not parsed")
+
+
+def has_shell(name):
+    if not shutil.which(name):
+        print(f"{name} is not installed: its completions were not tried")
+    return shutil.which(name)
+
+
+@with_home
+def test_completion_in_fish(home):
+    script = home.ok("completion", "fish").out
+    if not has_shell("fish"):
+        return
+
+    def completed(line):
+        done = subprocess.run(["fish", "--no-config", "-c", f"source; complete -C '{line}'"], capture_output=True,
+                              input=script, text=True, check=True, env=home.env)
+        return {each.split("\t")[0] for each in done.stdout.splitlines()}, done.stdout
+
+    assert {"task", "tasks"} <= completed("skein ta")[0]
+    assert {"show", "cancel", "logs"} <= completed("skein task ")[0]
+    assert "node's log" in completed("skein log-l")[1]
+    assert {"--json", "--data"} <= completed("skein task show --")[0]
+    assert "cancel" not in completed("skein task show ")[0]
+
+
+@with_home
+def test_completion_in_zsh(home):
+    script = home.ok("completion", "zsh").out
+    if not has_shell("zsh"):
+        return
+
+    def completed(*words):
+        # What the script hands to the completion system, in whose place these stand.
+        ask = ("compdef() { : }; compadd() { print -l -- ${@:2} }; _describe() { print -l -- ${(P)2} }\n"
+               f"{script}\nwords=({' '.join(words)} ${{1-}}) CURRENT={len(words) + 1}\n_skein")
+        done = subprocess.run(["zsh", "-f", "-c", ask, "zsh", *(["-"] if words[-1] == "show" else [])],
+                              capture_output=True, text=True, check=True)
+        return done.stdout.splitlines()
+
+    assert any(each.startswith("log-level:") and "node's log" in each for each in completed("skein"))
+    assert "show:Everything about it" in completed("skein", "task")
+    assert {"--json", "--data"} <= set(completed("skein", "task", "show"))
 
 
 @with_home
@@ -115,6 +140,7 @@ def test_log_restore_and_archive_work_on_the_folder_of_a_node_that_has_ended(hom
     node = Node(home)
     try:
         home.ok("submit", "echo", "--count", "20", "--wait")
+        until(lambda: home.ok("status", "--json").json["tasks"]["archived"] == 20, "not all came into the archive")
         home.expect(1, "archive", "rebuild", out="", err="another program has this journal open")
         home.expect(1, "log", "repair", out="", err="stop it first")
     finally:
@@ -134,8 +160,13 @@ def test_log_restore_and_archive_work_on_the_folder_of_a_node_that_has_ended(hom
     shutil.copytree(home.path / "data/journal", home.path / "copy")
     assert home.ok("restore", "copy", "restored", "--json").json["last"] == image["last"]
     home.expect(1, "restore", "copy", "restored", out="", err="restored")
-    home.ok("restore", "copy", "again", out=f"again goes on after position {image['last']}")
+    home.ok("restore", "copy", "again", out=f"again holds everything up to position {image['last']}; a node goes on")
     home.ok("log", "verify", "again", out="whole")
+    saved = home.ok("backup", "data", "saved", "--json").json
+    assert saved["last"] == image["last"] and saved["archived"] == 20, saved
+    home.expect(1, "backup", "data", "saved", out="", err="saved is there already")
+    home.ok("restore", "saved", "back", out="and 20 archived tasks; a node goes on from there")
+    home.expect(1, "restore", "nowhere", "other", out="", err="nowhere")
     assert home.ok("archive", "rebuild", "--json").json["missing"] == 0
     home.ok("archive", "rebuild", out="archive.sqlite")
     home.expect(1, "archive", "rebuild", "--data", "nowhere", out="", err="there is no journal in nowhere")

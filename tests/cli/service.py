@@ -6,25 +6,18 @@ import stat
 import subprocess
 import time
 
-from harness import BUILD, Home, Node
+from harness import BUILD, Node, with_home
 
 K_WATCHDOG_US = 300_000
 K_NOBODY = 65534
+CONFIG = '[node]\ndata = "data"\n[swarms.default]\nmin = 2\nmax = 2\n'
 
 
-def with_home(test):
-    def run():
-        home = Home()
-        (home.path / "skein.toml").write_text('[node]\ndata = "data"\n[swarms.default]\nmin = 2\nmax = 2\n')
-        try:
-            test(home)
-        finally:
-            home.remove()
-    run.__name__ = test.__name__
-    return run
+def with_config(test):
+    return with_home(test, CONFIG)
 
 
-@with_home
+@with_config
 def test_a_service_manager_hears_ready_reloading_and_stopping(home):
     for abstract in (False, True):
         node = Node(home, abstract=abstract)
@@ -45,7 +38,7 @@ def test_a_service_manager_hears_ready_reloading_and_stopping(home):
         assert not any("WATCHDOG" in each for each in node.heard)
 
 
-@with_home
+@with_config
 def test_ready_comes_after_recovery(home):
     node = Node(home)
     try:
@@ -60,7 +53,7 @@ def test_ready_comes_after_recovery(home):
         node.end()
 
 
-@with_home
+@with_config
 def test_the_watchdog_is_fed_by_the_scheduler(home):
     node = Node(home, env={"WATCHDOG_USEC": str(K_WATCHDOG_US)})
     try:
@@ -77,7 +70,7 @@ def test_the_watchdog_is_fed_by_the_scheduler(home):
         node.kill()
 
 
-@with_home
+@with_config
 def test_a_watchdog_of_another_process_is_not_ours(home):
     node = Node(home, env={"WATCHDOG_USEC": str(K_WATCHDOG_US), "WATCHDOG_PID": "1"})
     try:
@@ -93,7 +86,7 @@ def test_a_watchdog_of_another_process_is_not_ours(home):
         node.end()
 
 
-@with_home
+@with_config
 def test_the_socket_is_the_owners_alone(home):
     node = Node(home)
     try:
@@ -115,7 +108,7 @@ def test_the_socket_is_the_owners_alone(home):
         node.end()
 
 
-@with_home
+@with_config
 def test_two_nodes_do_not_share_a_folder(home):
     node = Node(home)
     try:
@@ -124,7 +117,7 @@ def test_two_nodes_do_not_share_a_folder(home):
         node.end()
 
 
-@with_home
+@with_config
 def test_stop_ends_the_node(home):
     node = Node(home)
     try:

@@ -1,12 +1,5 @@
 """agents, agent ..., swarms, swarm ..., log-level, reload, against a running node."""
-import time
-
-
-def until(condition, what, limit=10):
-    end = time.monotonic() + limit
-    while not condition():
-        assert time.monotonic() < end, what
-        time.sleep(0.02)
+from harness import until
 
 
 def agent(home, name):
