@@ -163,7 +163,18 @@ def documented_limits(root):
     return set(re.findall(r"\b\w+::k_\w+", page.read_text())) if page.exists() else set()
 
 
+def own_header_first(path, lines):
+    """So that compiling the source shows whether its header stands alone."""
+    own = path.with_name(path.stem.removesuffix("_test") + ".hpp").as_posix()
+    includes = [(number, line) for number, line in enumerate(lines, 1) if line.startswith("#include")]
+    for number, line in includes[1:]:
+        if line == f'#include "{own}"':
+            yield number, "the header of this source's name is to be included first"
+
+
 def code_rules(path, text, lines):
+    if path.suffix == ".cpp":
+        yield from own_header_first(path, lines)
     for number, line in enumerate(lines, 1):
         if CODE_COMMENT.match(line) or re.match(r"\s*#\s*if\s+0\b", line):
             yield number, "commented-out code"
