@@ -2,7 +2,20 @@
 
 #include <CLI/CLI.hpp>
 
+#include <charconv>
+
 namespace skein::cli {
+namespace {
+
+// CLI11 lets -5 wrap around to a very large number.
+std::string whole_number(const std::string& text) {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool fits = error == std::errc() && end == text.data() + text.size();
+  return fits ? "" : "'" + text + "' is no whole number from 0 on that fits into 64 bits";
+}
+
+}  // namespace
 
 Verb Verb::verb(const std::string& name, const std::string& what) { return Verb(*app_->add_subcommand(name, what)); }
 
@@ -22,7 +35,7 @@ Verb& Verb::option(const std::string& names, std::string& value, const std::stri
 }
 
 Verb& Verb::option(const std::string& names, std::uint64_t& value, const std::string& what) {
-  app_->add_option(names, value, what);
+  app_->add_option(names, value, what)->check(whole_number);
   return *this;
 }
 

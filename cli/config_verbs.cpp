@@ -54,11 +54,11 @@ int check(const ConfigArguments& args) {
       }
     }
     print_json(json::object{{"ok", config.has_value()}, {"faults", std::move(faults)}});
-    return config ? k_exit_ok : k_exit_failed;
+    return config ? k_exit_ok : k_exit_config;
   }
   if (!config) {
     fmt::print(stderr, "{}", config.error().describe());
-    return k_exit_failed;
+    return k_exit_config;
   }
   fmt::print("{}: {} executors, {} swarms, {} named agents\n", args.file, config->executors.size(),
              config->swarms.size(), config->agents.size());

@@ -19,6 +19,7 @@
 #include "cli/temporary_folder.hpp"
 #include "cli/terminal.hpp"
 #include "cli/verbs.hpp"
+#include "skein/node/log.hpp"
 
 namespace skein::cli {
 namespace {
@@ -397,7 +398,12 @@ void add_demo(CLI::App& app) {
   verb.option("--tasks", options->tasks, "Tasks to submit");
   verb.option("--timeout-ms", options->timeout_ms, "The demo takes no longer than this");
   verb.option("--log-level", options->log_level, "Of the node: debug, info, warning or error");
-  verb.run([options] { return demo(*options); });
+  verb.run([options] {
+    if (!node::log_level_named(options->log_level)) {
+      return complain(k_exit_usage, "--log-level is debug, info, warning or error");
+    }
+    return demo(*options);
+  });
 }
 
 }  // namespace skein::cli

@@ -64,7 +64,8 @@ class Doctor {
                                              "disk_low_water_bytes",
                                              how_many_bytes(low_water_))));
     const std::string dump = data_ + "/dump-fatal.txt";
-    if (std::filesystem::exists(dump, error)) {
+    // A node that runs holds it open and empty.
+    if (std::filesystem::exists(dump, error) && std::filesystem::file_size(dump, error) > 0) {
       found("crashes", false, dump + " tells of one: read it, report it, and remove it");
     }
     if (::stat((data_ + "/" + control::k_socket_file).c_str(), &status) != 0) return;

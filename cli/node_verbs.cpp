@@ -1,7 +1,12 @@
 // skein status, tree, ps, trace, dump, events, log-level, reload, stop: looking at a running node and steering it.
 #include <fmt/format.h>
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <limits>
 #include <map>
 
 #include "cli/node_views.hpp"
@@ -215,6 +220,32 @@ Verb simple(Verb& root, const std::string& name, const std::string& what, const 
   return verb;
 }
 
+// False when it is still there after that time.
+bool is_gone_within(int os_pid, std::uint64_t milliseconds) {
+  const auto process = static_cast<int>(::syscall(SYS_pidfd_open, os_pid, 0));
+  if (process < 0) return true;
+  pollfd ends{process, POLLIN, 0};
+  const auto wait = std::min<std::uint64_t>(milliseconds, std::numeric_limits<int>::max());
+  const bool is_gone = ::poll(&ends, 1, static_cast<int>(wait)) != 0;
+  ::close(process);
+  return is_gone;
+}
+
+// Until the node's OS process is gone: then the data folder is free for the next.
+int stop_node(const Session& session) {
+  auto client = control::Client::connect(session.data_folder());
+  if (!client) return complain(client.error());
+  const auto node = client->ask("info", {}, session.timeout());
+  if (!node) return complain(node.error());
+  const auto answer = client->ask("stop", {}, session.timeout());
+  if (!answer) return complain(answer.error());
+  if (!is_gone_within(static_cast<int>(count_of(*node, "pid")), session.timeout_ms)) {
+    return complain(k_exit_timeout, "the node still finishes its work; it ends by itself");
+  }
+  if (session.json) print_json(*answer);
+  return k_exit_ok;
+}
+
 }  // namespace
 
 void add_node(Verb& root) {
@@ -255,7 +286,7 @@ void add_node(Verb& root) {
   Verb reload = root.verb("reload", "Have the node read its config again, as SIGHUP does");
   args->session.add_to(reload);
   reload.run([args] {
-    return ask_and_show(args->session, "reload", {}, [](const json::value& answer) {
+    const int code = ask_and_show(args->session, "reload", {}, [](const json::value& answer) {
       for (const json::value& each : list_of(answer, "changed"))
         fmt::print("changed: {}\n", std::string_view(each.get_string()));
       for (const json::value& each : list_of(answer, "needs_restart")) {
@@ -263,10 +294,11 @@ void add_node(Verb& root) {
                    std::string_view(each.get_string()));
       }
     });
+    return code == k_exit_usage ? static_cast<int>(k_exit_config) : code;
   });
   Verb stop = root.verb("stop", "Let the node finish its work and end, as SIGTERM does");
   args->session.add_to(stop);
-  stop.run([args] { return ask_and_show(args->session, "stop", {}, [](const json::value&) {}); });
+  stop.run([args] { return stop_node(args->session); });
   add_doctor(root);
 }
 

@@ -38,6 +38,7 @@ constexpr std::chrono::milliseconds k_wait_step{50'000};   // the node's own lim
 constexpr std::chrono::milliseconds k_wait_slack{10'000};  // for its answer
 constexpr std::size_t k_submits_under_way = 5'000;         // of --count
 constexpr std::size_t k_file_bytes_max = 1ULL << 20U;
+constexpr std::uint64_t k_count_max = 100'000'000;  // of --count
 
 json::array texts(const std::vector<std::string>& all) {
   json::array array;
@@ -73,8 +74,18 @@ bool read_params(SubmitArguments& args) {
     args.params.append(buffer, got);
     if (args.params.size() > k_file_bytes_max) break;
   }
+  const bool is_broken = std::ferror(in) != 0;
+  const int why = errno;
   if (in != stdin) std::fclose(in);
+  if (is_broken) {
+    complain(k_exit_usage, fmt::format("{}: {}; --file takes a file with JSON, or -", args.file, std::strerror(why)));
+    return false;
+  }
   while (!args.params.empty() && (args.params.back() == '\n' || args.params.back() == ' ')) args.params.pop_back();
+  if (args.params.empty()) {
+    complain(k_exit_usage, fmt::format("{} is empty; leave --file out for a task without parameters", args.file));
+    return false;
+  }
   return true;
 }
 
@@ -188,6 +199,8 @@ int submit_many(const SubmitArguments& args) {
     if (!task) return complain(task.error());
     completed += text_of(*task, "state") == "completed" ? 1 : 0;
   }
+  progress.end();
+  waiting.end();
   json::object report{{"accepted", accepted},
                       {"refused", answered - accepted},
                       {"seconds", took.count()},
@@ -226,7 +239,9 @@ void add_submit_verb(Verb& root) {
   verb.flag("--wait", args->wait, "Wait for the result");
   args->session.add_to(verb);
   verb.run([args] {
-    if (args->count == 0) return complain(k_exit_usage, "--count 0 submits nothing; give at least 1");
+    if (args->count == 0 || args->count > k_count_max) {
+      return complain(k_exit_usage, fmt::format("--count is from 1 to {}", k_count_max));
+    }
     if (!args->params.empty() && !args->file.empty()) {
       return complain(k_exit_usage, "--params and --file both give the parameters; choose one");
     }

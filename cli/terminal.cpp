@@ -112,8 +112,8 @@ void Progress::show(std::uint64_t done, std::uint64_t all) {
   is_drawn_ = true;
 }
 
-Progress::~Progress() {
-  if (is_drawn_) fmt::print(stderr, "\r\033[K");
+void Progress::end() {
+  if (std::exchange(is_drawn_, false)) fmt::print(stderr, "\r\033[K");
 }
 
 std::string how_long(std::uint64_t milliseconds) {

@@ -36,10 +36,12 @@ class Table {
 class Progress {
  public:
   explicit Progress(std::string what) : what_(std::move(what)), is_shown_(is_terminal(stderr)) {}
-  ~Progress();
+  ~Progress() { end(); }
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
   void show(std::uint64_t done, std::uint64_t all);
+  // Takes it off the line, so that something else can be printed.
+  void end();
 
  private:
   std::string what_;

@@ -220,6 +220,11 @@ int up(const UpArguments& args) {
   }
   config->node.data = std::filesystem::absolute(config->node.data).lexically_normal().string();
   launcher::Launcher::fork_early();  // before any thread exists
+  // For the runtime's dump of a fatal signal; taking the lock says what is wrong with it.
+  std::error_code ignored;
+  if (std::filesystem::create_directories(config->node.data, ignored)) {
+    std::filesystem::permissions(config->node.data, std::filesystem::perms::owner_all, ignored);
+  }
   Wakes wakes;
   const auto news = std::make_shared<News>();
   Runtime runtime(runtime_options(*config));
@@ -237,7 +242,7 @@ int up(const UpArguments& args) {
       wakes.wake();
     };
     auto node = node::Node::prepare(runtime, std::move(setup));
-    if (!node) return complain(k_exit_in_use, node.error());
+    if (!node) return complain(node.error().is_in_use ? k_exit_in_use : k_exit_failed, node.error().message);
     code = Up(wakes, *node, runtime, news).run();
     // Before the node goes: its processes refer to it.
     const ShutdownReport report = runtime.shutdown(k_shutdown_limit);

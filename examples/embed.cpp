@@ -30,7 +30,7 @@ int run(const std::string& data) {
   setup.functions.emplace("twice", twice);
   const auto node = node::Node::prepare(runtime, std::move(setup));
   if (!node) {
-    std::fprintf(stderr, "%s\n", node.error().c_str());
+    std::fprintf(stderr, "%s\n", node.error().message.c_str());
     return 1;
   }
   const SupervisorSpec mine = trees::supervisor("my_program", trees::one_for_one, {3, 60s}, {(*node)->child("node")});

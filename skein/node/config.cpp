@@ -456,6 +456,7 @@ ConfigResult parse_config(std::string_view text, std::string_view file, const st
   Config config = default_config();
   config.file = file;
   config.text = text;
+  config.settings = settings;
   Reader reader(config);
   reader.document(parsed.table());
   faults.faults = reader.take_faults();
@@ -473,6 +474,7 @@ ConfigResult parse_config(std::string_view text, std::string_view file, const st
   Config changed = default_config();
   changed.file = file;
   changed.text = text;
+  changed.settings = settings;
   Reader again(changed);
   again.document(parsed.table());
   for (ConfigFault& each : again.take_faults()) faults.faults.push_back({k_no_line, std::move(each.message)});

@@ -96,7 +96,8 @@ struct SwarmConfig {
 };
 
 struct Config {
-  std::string file{};  // where it was read; empty: defaults
+  std::string file{};                   // where it was read; empty: defaults
+  std::vector<std::string> settings{};  // what was said over it, see parse_config
   NodeSection node;
   ListenSection http{false, "127.0.0.1:7433"};
   ListenSection tcp{false, "127.0.0.1:7434"};

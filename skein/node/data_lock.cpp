@@ -26,28 +26,32 @@ std::string holder(int fd) {
   return said.empty() ? "somebody who did not say who" : said;
 }
 
+std::unexpected<DataLockError> broken(std::string why) { return std::unexpected(DataLockError{std::move(why), false}); }
+
 }  // namespace
 
-std::expected<DataLock, std::string> DataLock::take(const std::string& folder) {
+std::expected<DataLock, DataLockError> DataLock::take(const std::string& folder) {
   std::error_code error;
   const bool is_new = std::filesystem::create_directories(folder, error);
-  if (error) return std::unexpected(fmt::format("{}: the data folder cannot be made: {}", folder, error.message()));
+  if (error) return broken(fmt::format("{}: the data folder cannot be made: {}", folder, error.message()));
   if (is_new) ::chmod(folder.c_str(), S_IRWXU);
 
   const std::string path = folder + "/" + k_lock_file;
   control::Fd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR));
   if (!fd) {
-    return std::unexpected(fmt::format("{}: {}; may this user write to the folder?", path, std::strerror(errno)));
+    return broken(fmt::format("{}: {}; may this user write to the folder?", path, std::strerror(errno)));
   }
   if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
-    if (errno != EWOULDBLOCK) return std::unexpected(fmt::format("{}: {}", path, std::strerror(errno)));
-    return std::unexpected(fmt::format(
-        "{} is in use by {}: stop that node, or give this one another folder with --data", folder, holder(fd.get())));
+    if (errno != EWOULDBLOCK) return broken(fmt::format("{}: {}", path, std::strerror(errno)));
+    return std::unexpected(
+        DataLockError{fmt::format("{} is in use by {}: stop that node, or give this one another folder with --data",
+                                  folder, holder(fd.get())),
+                      true});
   }
   const std::string who =
       fmt::format("pid {}, since {:%Y-%m-%d %H:%M:%S} UTC\n", ::getpid(), fmt::gmtime(std::time(nullptr)));
   if (::ftruncate(fd.get(), 0) != 0 || ::pwrite(fd.get(), who.data(), who.size(), 0) < 0) {
-    return std::unexpected(fmt::format("{}: {}", path, std::strerror(errno)));
+    return broken(fmt::format("{}: {}", path, std::strerror(errno)));
   }
   return DataLock(std::move(fd));
 }

@@ -8,10 +8,15 @@
 
 namespace skein::inline v0::node {
 
+struct DataLockError {
+  std::string message;     // complete, for people; says who holds it
+  bool is_in_use = false;  // by another node
+};
+
 class DataLock {
  public:
-  // Makes the folder (0700) when it is not there. The error is complete, for people, and says who holds it.
-  [[nodiscard]] static std::expected<DataLock, std::string> take(const std::string& folder);
+  // Makes the folder (0700) when it is not there.
+  [[nodiscard]] static std::expected<DataLock, DataLockError> take(const std::string& folder);
 
  private:
   explicit DataLock(control::Fd fd) : fd_(std::move(fd)) {}

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <fstream>
 #include <random>
+#include <unordered_map>
 #include <utility>
 
 #include "skein/base/version.hpp"
@@ -28,16 +29,44 @@ constexpr Duration k_reload_wait = std::chrono::seconds(30);
 struct Target {
   std::string path;
   Pid pid;
+  std::string path_by_pid{};  // where a name may have a / in it, * stands for a child all the same
 };
 
-// Every process of the tree with its path from the root; children of pools go by their Pids.
-void collect(const TreeEntry& entry, const std::string& path, std::vector<Target>& all) {
-  for (const TreeEntry& each : entry.children) {
-    std::string below = path.empty() ? "" : path + "/";
-    below += each.id.empty() ? each.pid.text() : each.id;
-    if (each.pid) all.push_back({below, each.pid});
-    collect(each, below, all);
+// What children of pools are called: agents by id, others by their registered names.
+using NamesByPid = std::unordered_map<Pid, std::string>;
+
+NamesByPid names_by_pid(const NodeContext& context) {
+  NamesByPid names;
+  for (const ProcessInfo& each : context.runtime.processes()) {
+    if (!each.name.empty()) names[each.pid] = each.name;
   }
+  for (const std::string& id : context.registry->query_agents({}).value_or(std::vector<std::string>{})) {
+    if (const auto pid = context.registry->find_agent(id)) names[*pid] = id;
+  }
+  return names;
+}
+
+// Every process of the tree with its path from the root, as `skein tree` shows it; who has no name goes by the Pid.
+void collect(const TreeEntry& entry, const std::string& path, const NamesByPid& names, std::vector<Target>& all) {
+  for (const TreeEntry& each : entry.children) {
+    const std::string above = path.empty() ? "" : path + "/";
+    const auto named = names.find(each.pid);
+    const std::string below = above + (!each.id.empty()       ? each.id
+                                       : named != names.end() ? named->second
+                                                              : each.pid.text());
+    if (each.pid) all.push_back({below, each.pid, above + (each.id.empty() ? each.pid.text() : each.id)});
+    collect(each, below, names, all);
+  }
+}
+
+// By its path, from the root or below it, by the last part of that, or by its Pid.
+bool is_meant(const Target& target, const std::string& pattern) {
+  const std::string whole = "node_sup/" + target.path;
+  const auto fits = [&](const std::string& path) {
+    return ::fnmatch(pattern.c_str(), path.c_str(), FNM_PATHNAME) == 0;
+  };
+  if (fits(target.path) || fits(whole) || fits(target.path_by_pid)) return true;
+  return whole.ends_with("/" + pattern) || target.pid.text() == pattern;
 }
 
 Error no_process(const std::string& target) {
@@ -236,10 +265,11 @@ std::vector<Target> Hooks::targets(const std::string& pattern) {
   if (const auto agent = context_->registry->find_agent(pattern)) return {{pattern, *agent}};
   if (pattern == "node_sup") return {{pattern, context_->root}};
   std::vector<Target> all;
-  if (const auto tree = read_tree(context_->runtime, context_->root)) collect(*tree, "", all);
+  if (const auto tree = read_tree(context_->runtime, context_->root)) {
+    collect(*tree, "", names_by_pid(*context_), all);
+  }
   for (Target& each : all) {
-    const bool matches = ::fnmatch(pattern.c_str(), each.path.c_str(), FNM_PATHNAME) == 0;
-    if (matches || each.pid.text() == pattern) found.push_back(std::move(each));
+    if (is_meant(each, pattern)) found.push_back(std::move(each));
   }
   return found;
 }

@@ -63,6 +63,21 @@ std::vector<std::string> needs_restart(const Config& before, const Config& after
   return keys;
 }
 
+// What holds after a reload: the file's, except where that needs a restart. The next reload names those again.
+Config in_force(const Config& before, const Config& read) {
+  Config merged = before;
+  merged.limits = read.limits;
+  merged.swarms = read.swarms;
+  merged.node.log_level = read.node.log_level;
+  merged.node.drain = read.node.drain;
+  merged.agents.clear();
+  for (const AgentConfig& each : read.agents) {
+    const AgentConfig* old = find(before, each.id);
+    merged.agents.push_back(old != nullptr ? *old : each);
+  }
+  return merged;
+}
+
 ConfigKeeper::ConfigKeeper(Self, ContextPtr context) : context_(std::move(context)) {}
 
 std::string ConfigKeeper::describe() const {
@@ -79,7 +94,7 @@ Task<operations::Result<ReloadAnswer>> ConfigKeeper::handle_call(Self self, Relo
   auto error = std::make_shared<std::string>();
   auto read = std::make_shared<std::shared_ptr<const Config>>();
   auto reading = self.blocking([context = context_, before, answer, error, read] {
-    auto loaded = load_config(before->file);
+    auto loaded = load_config(before->file, before->settings);
     if (!loaded) {
       *error = loaded.error().describe();
       return;
@@ -107,7 +122,7 @@ Task<operations::Result<ReloadAnswer>> ConfigKeeper::handle_call(Self self, Relo
   if (after->node.drain != before->node.drain) answer->changed.emplace_back("drain");
   auto changing = change_agents(self, before, after, answer);
   co_await changing;
-  context_->config_slot.set(after);
+  context_->config_slot.set(std::make_shared<const Config>(in_force(*before, *after)));
   ++reloads_;
   co_return operations::Result<ReloadAnswer>(*answer);
 }

@@ -45,7 +45,7 @@ std::string_view name_of(NodeState state) {
   return "starting";
 }
 
-std::expected<std::shared_ptr<Node>, std::string> Node::prepare(Runtime& runtime, NodeSetup setup) {
+std::expected<std::shared_ptr<Node>, DataLockError> Node::prepare(Runtime& runtime, NodeSetup setup) {
   if (setup.config.node.data.empty()) setup.config.node.data = default_data_folder();
   auto lock = DataLock::take(setup.config.node.data);
   if (!lock) return std::unexpected(std::move(lock.error()));
@@ -67,7 +67,7 @@ std::expected<std::shared_ptr<Node>, std::string> Node::prepare(Runtime& runtime
     auto hooks = make_hooks(context);
     return std::shared_ptr<Node>(new Node(std::move(context), std::move(hooks)));  // the constructor is private
   } catch (const std::exception& error) {
-    return std::unexpected(std::string(error.what()));
+    return std::unexpected(DataLockError{error.what(), false});
   }
 }
 

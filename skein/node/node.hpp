@@ -32,8 +32,8 @@ struct NodeSetup {
 
 class Node : public std::enable_shared_from_this<Node> {
  public:
-  // The error is complete, for people. An empty config.node.data becomes default_data_folder().
-  [[nodiscard]] static std::expected<std::shared_ptr<Node>, std::string> prepare(Runtime& runtime, NodeSetup setup);
+  // An empty config.node.data becomes default_data_folder().
+  [[nodiscard]] static std::expected<std::shared_ptr<Node>, DataLockError> prepare(Runtime& runtime, NodeSetup setup);
 
   // The root supervisor; say is_up() with its Pid once it is started.
   [[nodiscard]] SupervisorSpec tree() const;

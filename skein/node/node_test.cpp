@@ -46,7 +46,7 @@ class NodeTest : public testing::Test {
     setup.config = std::move(*config);
     setup.log = [](LogLevel, std::string_view) {};
     auto node = Node::prepare(*runtime_, std::move(setup));
-    ASSERT_TRUE(node) << node.error();
+    ASSERT_TRUE(node) << node.error().message;
     node_ = *node;
     const StartResult started = start_supervisor(*runtime_, node_->tree());
     ASSERT_TRUE(started) << started.error().reason.text();
@@ -166,7 +166,8 @@ TEST_F(NodeTest, two_nodes_cannot_share_a_folder_and_the_second_learns_who_has_i
   config.node.data = folder_.string();
   const auto second = Node::prepare(*runtime_, {.config = config});
   ASSERT_FALSE(second);
-  EXPECT_THAT(second.error(), HasSubstr("is in use by pid " + std::to_string(::getpid()) + ", since "));
+  EXPECT_TRUE(second.error().is_in_use);
+  EXPECT_THAT(second.error().message, HasSubstr("is in use by pid " + std::to_string(::getpid()) + ", since "));
 }
 
 TEST_F(NodeTest, tasks_survive_a_restart_of_the_node) {
@@ -182,6 +183,20 @@ TEST_F(NodeTest, tasks_survive_a_restart_of_the_node) {
   start();
   Client again = client();
   EXPECT_EQ(asked(again, "task_status", {{"id", id}}).at("state"), "queued");
+}
+
+TEST_F(NodeTest, a_process_is_found_by_what_the_tree_calls_it) {
+  start();
+  Client to_node = client();
+  ASSERT_EQ(run_task(to_node, "echo", "1").at("state"), "completed");
+  for (const char* target :
+       {"node_sup/engine_sup/registry", "engine_sup/work_sup/ledger", "ledger", "agents_sup/agent_pool/default-1",
+        "default-1", "engine_sup/work_sup/swarms/swarm/default", "engine_sup/work_sup/swarms/*", "swarm/default"}) {
+    EXPECT_TRUE(to_node.ask("describe", {{"target", target}}, 10s)) << target;
+  }
+  const auto unknown = to_node.ask("describe", {{"target", "sup/ledger"}}, 10s);
+  ASSERT_FALSE(unknown);
+  EXPECT_EQ(unknown.error().code, "process_not_found");
 }
 
 TEST_F(NodeTest, engine_restarts_under_living_agents_and_work_goes_on) {
@@ -317,6 +332,10 @@ TEST_F(NodeTest, reload_applies_what_it_can_and_names_what_it_cannot) {
   const auto answer = asked(to_node, "reload");
   EXPECT_EQ(operations::json_text(answer.at("changed")), R"(["swarm 'default'","log_level","agent 'ada' started"])");
   EXPECT_EQ(operations::json_text(answer.at("needs_restart")), R"(["[node] name"])");
+  EXPECT_EQ(asked(to_node, "info").at("name"), "node") << "until the restart";
+  const auto again = asked(to_node, "reload");
+  EXPECT_EQ(operations::json_text(again.at("changed")), "[]");
+  EXPECT_EQ(operations::json_text(again.at("needs_restart")), R"(["[node] name"])") << "it is pending still";
   write("[node]\nlog_levle = \"info\"\n");
   const auto wrong = to_node.ask("reload", {}, 10s);
   ASSERT_FALSE(wrong);

@@ -19,17 +19,17 @@ def test_init_writes_a_config_that_is_right_and_never_over_one(home):
 @with_home
 def test_config_check_names_file_line_and_what_was_meant(home):
     (home.path / "skein.toml").write_text('[node]\nnmae = "a"\n\n[swarms.build]\nexecutor = "cmd"\nmin = "many"\n')
-    wrong = home.expect(1, "config", "check", out="").err
+    wrong = home.expect(8, "config", "check", out="").err
     assert "skein.toml:2: unknown key 'nmae' (did you mean 'name'?)" in wrong, wrong
     assert "skein.toml:5: " in wrong and "skein.toml:6: " in wrong, wrong
-    report = home.expect(1, "config", "check", "--json", err="").json
+    report = home.expect(8, "config", "check", "--json", err="").json
     assert not report["ok"] and [each["line"] for each in report["faults"]] == [2, 5, 6], report
     home.expect(8, "up", out="", err="skein.toml:2:")
-    home.expect(1, "config", "check", "nosuch.toml", out="", err="nosuch.toml: cannot be read; 'skein init' writes one")
+    home.expect(8, "config", "check", "nosuch.toml", out="", err="nosuch.toml: cannot be read; 'skein init' writes one")
     (home.path / "skein.toml").write_text("[node\n")
-    home.expect(1, "config", "check", out="", err="skein.toml:1:")
+    home.expect(8, "config", "check", out="", err="skein.toml:1:")
     (home.path / "skein.toml").write_text("")
-    home.expect(1, "config", "check", "--set", "node.nmae=1", err="did you mean 'name'?")
+    home.expect(8, "config", "check", "--set", "node.nmae=1", err="did you mean 'name'?")
 
 
 @with_home

@@ -6,7 +6,7 @@ import stat
 import subprocess
 import time
 
-from harness import BUILD, Node, with_home
+from harness import BUILD, Node, until, with_home
 
 K_WATCHDOG_US = 300_000
 K_NOBODY = 65534
@@ -127,3 +127,41 @@ def test_stop_ends_the_node(home):
         home.expect(5, "status", err="no node is running")
     finally:
         node.kill()
+
+
+@with_config
+def test_stop_comes_back_when_the_folder_is_free(home):
+    for _ in range(3):
+        node = Node(home)
+        try:
+            home.ok("stop", out="")
+            assert node.process.wait(timeout=1) == 0
+        finally:
+            node.kill()
+
+
+@with_config
+def test_a_fatal_signal_leaves_a_dump_and_doctor_tells_of_that_alone(home):
+    node = Node(home)
+    try:
+        until(lambda: home.run("doctor").code == 0, "not well, and why not?")
+        node.end()
+        node = Node(home)
+        until(lambda: home.run("doctor").code == 0, "it tells of a crash that never was")
+        node.end()
+        shutil.rmtree(home.path / "data")
+        node = Node(home)  # the folder is new
+        node.process.send_signal(signal.SIGSEGV)
+        node.process.wait(timeout=20)
+        assert (home.path / "data/dump-fatal.txt").stat().st_size > 0
+        node.kill()
+        node = Node(home)
+        home.expect(1, "doctor", out="dump-fatal.txt tells of one")
+    finally:
+        node.kill()
+
+
+@with_config
+def test_a_data_folder_that_cannot_be_one_is_told_apart_from_one_in_use(home):
+    (home.path / "file").write_text("")
+    home.expect(1, "up", "--data", "file", out="", err="file")

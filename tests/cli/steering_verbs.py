@@ -88,7 +88,7 @@ def test_reload_says_what_changed_and_what_could_not(home):
     file.write_text(before.replace('[node]', '[node]\nworkers = 3\ndrain = "7s"'))
     home.expect(0, "reload", out="changed: drain", err="[node] workers differs and is taken over at the next start")
     file.write_text(before.replace("[node]", "[nod]"))
-    home.expect(2, "reload", "--data", "data", out="", err="unknown section 'nod' (did you mean 'node'?)")
+    home.expect(8, "reload", "--data", "data", out="", err="unknown section 'nod' (did you mean 'node'?)")
     home.expect(5, "status", out="", err="skein.toml has errors ('skein config check' lists them)")
     file.write_text(before)
     assert home.ok("reload", "--json").json["changed"] == ["drain"]

@@ -43,7 +43,7 @@ def test_submit_says_what_is_wrong(home):
     home.expect(2, "submit", out="", err="TYPE is required")
     home.expect(2, "submit", "echo", "--params", "{bad", out="", err="the params are not JSON")
     home.expect(2, "submit", "echo", "--priority", "urgent", err="choose low, normal, high or critical")
-    home.expect(2, "submit", "echo", "--count", "0", err="at least 1")
+    home.expect(2, "submit", "echo", "--count", "0", err="--count is from 1")
     home.expect(2, "submit", "echo", "--count", "many", err="--count")
     home.expect(2, "submit", "echo", "--parms", "1", err="unknown option '--parms' (did you mean '--params'?)")
     home.expect(2, "submit", "echo", "--file", "nosuch.json", err="nosuch.json: No such file")
@@ -132,3 +132,17 @@ def test_colours_on_a_terminal_only_and_never_with_no_color(home):
     assert "\033[" in home.on_terminal("tasks", "--limit", "3")[1]
     assert "\033[" not in home.on_terminal("tasks", "--limit", "3", env={"NO_COLOR": "1"})[1]
     assert "\033[" not in home.run("tasks", "--limit", "3").out
+
+
+def test_numbers_and_files_that_make_no_sense_are_refused(home):
+    for count in ("-5", "0", "1000000000000", "1000000000000000000000", "many"):
+        home.expect(2, "submit", "echo", "--count", count, out="", err="count")
+    home.expect(2, "top", "--rounds", "-1", out="", err="-1")
+    home.expect(2, "status", "--timeout-ms", "-1", out="", err="-1")
+    home.expect(2, "submit", "echo", "--file", ".", out="", err="--file takes a file")
+    home.expect(2, "submit", "echo", "--file", "-", out="", err="- is empty")
+
+
+def test_the_bar_is_taken_off_the_line_before_the_answer(home):
+    code, shown = home.on_terminal("submit", "echo", "--count", "300")
+    assert code == 0 and "\r\x1b[K300 accepted" in shown, shown
