@@ -11,10 +11,11 @@ struct ChaosRunOptions {
   std::uint64_t agents = 8;  // in each of three swarms
   std::uint64_t seed = 0;    // 0: a new one
   std::uint64_t timeout_ms = 3'600'000;
+  bool json = false;
 };
 
 // The program's exit code.
-[[nodiscard]] int chaos_collapse(std::uint64_t timeout_ms);
+[[nodiscard]] int chaos_collapse(std::uint64_t timeout_ms, bool is_json);
 [[nodiscard]] int chaos_run(const ChaosRunOptions& options);
 
 }  // namespace skein::cli

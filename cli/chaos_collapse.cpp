@@ -28,7 +28,7 @@ constexpr std::chrono::milliseconds k_settle_limit = 60s;
 
 class Collapse {
  public:
-  explicit Collapse(const Patience& patience) : world_(patience, k_agents, k_open_tasks) {}
+  Collapse(const Patience& patience, bool is_json) : story_(is_json), world_(patience, k_agents, k_open_tasks) {}
 
   bool run() {
     baseline();
@@ -39,20 +39,17 @@ class Collapse {
     kill_supervisor(5, "consensus", "engine_sup/consensus_sup", true);
     exhaust_root();
     bring_back();
-    fmt::print("\n{} checks held, {} did not\n", held_, broken_);
+    story_.aside(fmt::format("\n{} checks held, {} did not\n", held_, broken_));
+    story_.end({{"held", held_}, {"broken", broken_}});
     return broken_ == 0;
   }
   [[nodiscard]] std::string log_tail() { return world_.node().log_tail(12); }
 
  private:
-  static void heading(const std::string& text) {
-    fmt::print("\n{}\n", coloured(text, Colour::bold));
-    std::fflush(stdout);
-  }
+  void heading(const std::string& text) const { story_.step(text); }
   void check(bool holds, const std::string& text) {
     ++(holds ? held_ : broken_);
-    fmt::print("   {} {}\n", holds ? coloured("✓", Colour::green) : coloured("✗", Colour::red), text);
-    std::fflush(stdout);
+    story_.check(holds, text);
   }
   json::value tree() { return world_.must("tree"); }
   std::string pid_of(const std::string& path) {
@@ -233,16 +230,16 @@ class Collapse {
     const bool says_already = world_.log_has("already_started") || world_.log_has("already started");
     check(!says_already, "no restart failed because a name was taken");
     auto account = world_.settle(k_settle_limit, probes_);
-    const bool is_right = ChaosWorld::show(account);
+    const bool is_right = ChaosWorld::show(account, story_);
     check(is_right && account.accepted == account.completed + account.failed,
           fmt::format("{} tasks accepted = {} completed + {} failed, each exactly once by the log", account.accepted,
                       account.completed, account.failed));
-    fmt::print("     {}\n", coloured(fmt::format("{} went to an agent more than once, {} submits were sent again, "
-                                                 "slowest restart of the node {:.0f} ms",
-                                                 account.again, account.repeated, restarts_ms_),
-                                     Colour::dim));
+    story_.note(fmt::format(
+        "{} went to an agent more than once, {} submits were sent again, slowest restart of the node {:.0f} ms",
+        account.again, account.repeated, restarts_ms_));
   }
 
+  Story story_;
   ChaosWorld world_;
   std::uint64_t probes_ = 0;
   std::uint64_t held_ = 0;
@@ -252,10 +249,10 @@ class Collapse {
 
 }  // namespace
 
-int chaos_collapse(std::uint64_t timeout_ms) {
+int chaos_collapse(std::uint64_t timeout_ms, bool is_json) {
   const Patience patience{std::chrono::milliseconds(timeout_ms)};
   try {
-    Collapse collapse(patience);
+    Collapse collapse(patience, is_json);
     try {
       return collapse.run() ? k_exit_ok : k_exit_failed;
     } catch (const GaveUp&) {

@@ -52,13 +52,13 @@ class ChaosRun {
  public:
   ChaosRun(const ChaosRunOptions& options, const Patience& patience)
       : options_(options),
+        story_(options.json),
         patience_(patience),
         random_(options.seed),
         world_(patience, options.agents, k_run_open_tasks) {}
 
   bool run() {
-    fmt::print("a node with {} agents, under load; seed {}\n", world_.agents_wanted(), options_.seed);
-    std::fflush(stdout);
+    story_.aside(fmt::format("a node with {} agents, under load; seed {}\n", world_.agents_wanted(), options_.seed));
     (void)world_.wait_for_agents(20s);
     const auto begin = Patience::Clock::now();
     const auto until = begin + std::chrono::seconds(options_.seconds);
@@ -152,27 +152,49 @@ class ChaosRun {
   }
 
   bool report(const ChaosWorld::Account& account, double seconds) {
-    fmt::print("\nkilled in {:.1f} s:\n", seconds);
-    for (const auto& [what, times] : done_) fmt::print("  {:>8}  {}\n", times, what);
-    fmt::print("  {:>8}  {}\n", total(), coloured("in all", Colour::bold));
-    fmt::print(
+    std::string text = fmt::format("\nkilled in {:.1f} s:\n", seconds);
+    for (const auto& [what, times] : done_) text += fmt::format("  {:>8}  {}\n", times, what);
+    text += fmt::format("  {:>8}  {}\n", total(), coloured("in all", Colour::bold));
+    text += fmt::format(
         "the node was started again {} times ({} because its tree gave up, exit code {}), in at most {:.0f} ms\n",
         starts_, collapses_, static_cast<int>(k_exit_collapsed), slowest_ms_);
-    fmt::print("{} tasks accepted = {} completed + {} failed; {} went to an agent more than once\n", account.accepted,
-               account.completed, account.failed, account.again);
-    fmt::print(
+    text += fmt::format("{} tasks accepted = {} completed + {} failed; {} went to an agent more than once\n",
+                        account.accepted, account.completed, account.failed, account.again);
+    text += fmt::format(
         "{} submits got no answer and were sent again; the log has {} entries; the last task ended {:.1f} s "
         "after the last kill\n",
         account.repeated, account.entries, account.drained_ms / 1000);
-    for (const std::string& each : odd_) fmt::print("   {} {}\n", coloured("✗", Colour::red), each);
-    const bool is_right = ChaosWorld::show(account) && odd_.empty() &&
+    story_.aside(text);
+    for (const std::string& each : odd_) story_.check(false, each);
+    const bool is_right = ChaosWorld::show(account, story_) && odd_.empty() &&
                           account.accepted == account.completed + account.failed && total() > 0;
-    fmt::print("{}\n",
-               is_right ? coloured("lost: nothing", Colour::green) : coloured("something is wrong", Colour::red));
+    story_.aside((is_right ? coloured("lost: nothing", Colour::green) : coloured("something is wrong", Colour::red)) +
+                 "\n");
+    tell_programs(account, seconds, is_right);
     return is_right;
   }
 
+  void tell_programs(const ChaosWorld::Account& account, double seconds, bool is_right) const {
+    json::object kills;
+    for (const auto& [what, times] : done_) kills[what] = times;
+    story_.end({{"seed", options_.seed},
+                {"seconds", seconds},
+                {"kills", std::move(kills)},
+                {"killed", total()},
+                {"starts", starts_},
+                {"collapses", collapses_},
+                {"slowest_start_ms", slowest_ms_},
+                {"accepted", account.accepted},
+                {"completed", account.completed},
+                {"failed", account.failed},
+                {"again", account.again},
+                {"repeated", account.repeated},
+                {"entries", account.entries},
+                {"ok", is_right}});
+  }
+
   ChaosRunOptions options_;
+  Story story_;
   const Patience& patience_;
   Random random_;
   ChaosWorld world_;

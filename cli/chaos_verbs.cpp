@@ -20,7 +20,9 @@ void add_own_nodes(Verb& chaos) {
   const auto timeout_ms = std::make_shared<std::uint64_t>(k_collapse_limit_ms);
   Verb collapse = chaos.verb("collapse", "Bring a node of its own down, phase by phase, and see it mend itself");
   collapse.option("--timeout-ms", *timeout_ms, "It takes no longer than this");
-  collapse.run([timeout_ms] { return chaos_collapse(*timeout_ms); });
+  const auto is_json = std::make_shared<bool>(false);
+  collapse.flag("--json", *is_json, "Print JSON, an object a line");
+  collapse.run([timeout_ms, is_json] { return chaos_collapse(*timeout_ms, *is_json); });
 
   const auto options = std::make_shared<ChaosRunOptions>();
   Verb run = chaos.verb("run", "Kill everything in a node of its own at random, and say what was lost");
@@ -29,6 +31,7 @@ void add_own_nodes(Verb& chaos) {
   run.option("--agents", options->agents, "In each of three swarms");
   run.option("--seed", options->seed, "Of the choice of victims; 0: a new one");
   run.option("--timeout-ms", options->timeout_ms, "It takes no longer than this");
+  run.flag("--json", options->json, "Print JSON");
   run.run([options] { return chaos_run(*options); });
 }
 

@@ -250,11 +250,9 @@ ChaosWorld::Account ChaosWorld::settle(std::chrono::milliseconds limit, std::uin
   return account;
 }
 
-bool ChaosWorld::show(const Account& account) {
-  for (std::size_t i = 0; i < std::min(account.wrong.size(), k_shown); ++i) {
-    fmt::print("   {} {}\n", coloured("✗", Colour::red), account.wrong[i]);
-  }
-  if (account.wrong.size() > k_shown) fmt::print("   and {} more\n", account.wrong.size() - k_shown);
+bool ChaosWorld::show(const Account& account, const Story& story) {
+  for (std::size_t i = 0; i < std::min(account.wrong.size(), k_shown); ++i) story.check(false, account.wrong[i]);
+  if (account.wrong.size() > k_shown) story.note(fmt::format("and {} more", account.wrong.size() - k_shown));
   return account.wrong.empty();
 }
 

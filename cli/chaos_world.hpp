@@ -14,6 +14,7 @@
 #include "cli/os_marks.hpp"
 #include "cli/patience.hpp"
 #include "cli/session.hpp"
+#include "cli/story.hpp"
 #include "cli/temporary_folder.hpp"
 
 namespace skein::cli {
@@ -63,7 +64,7 @@ class ChaosWorld {
   // `others`: tasks submitted besides the load's.
   [[nodiscard]] Account settle(std::chrono::milliseconds limit, std::uint64_t others);
   // Prints what is wrong; true when nothing is.
-  static bool show(const Account& account);
+  static bool show(const Account& account, const Story& story);
 
  private:
   const Patience& patience_;

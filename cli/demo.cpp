@@ -16,6 +16,7 @@
 #include "cli/log_account.hpp"
 #include "cli/os_marks.hpp"
 #include "cli/session.hpp"
+#include "cli/story.hpp"
 #include "cli/temporary_folder.hpp"
 #include "cli/terminal.hpp"
 #include "cli/verbs.hpp"
@@ -35,18 +36,6 @@ constexpr std::chrono::milliseconds k_busy_limit = 10s;  // for one of them to b
 constexpr std::chrono::milliseconds k_gone_limit = 5s;   // for the OS processes of a killed node to be gone
 constexpr std::chrono::milliseconds k_stop_limit = 20s;
 
-void heading(int number, std::string_view text) {
-  fmt::print("\n{}\n", coloured(fmt::format("{}. {}", number, text), Colour::bold));
-  std::fflush(stdout);
-}
-void held(std::string_view text) {
-  fmt::print("   {} {}\n", coloured("✓", Colour::green), text);
-  std::fflush(stdout);
-}
-void note(std::string_view text) {
-  fmt::print("     {}\n", coloured(text, Colour::dim));
-  std::fflush(stdout);
-}
 std::string times(std::uint64_t count, std::string_view what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
@@ -55,6 +44,7 @@ class Demo {
  public:
   Demo(const DemoOptions& options, const Patience& patience)
       : options_(options),
+        story_(options.json),
         patience_(patience),
         folder_("skein-demo"),
         mark_(new_mark("SKEIN_DEMO")),
@@ -71,12 +61,17 @@ class Demo {
     start_again();
     give_account();
     leave_nothing();
-    fmt::print("\n{} {}\n", coloured("Nothing was lost.", Colour::green),
-               coloured(fmt::format("{:.1f} s in all.", milliseconds_since(begin) / 1000), Colour::dim));
+    const double seconds = milliseconds_since(begin) / 1000;
+    story_.aside(fmt::format("\n{} {}\n", coloured("Nothing was lost.", Colour::green),
+                             coloured(fmt::format("{:.1f} s in all.", seconds), Colour::dim)));
+    story_.end({{"lost", 0}, {"tasks", tasks_.size()}, {"seconds", seconds}});
   }
   [[nodiscard]] std::string log_tail() const { return node_.log_tail(12); }
 
  private:
+  void heading(int number, std::string_view text) const { story_.step(fmt::format("{}. {}", number, text)); }
+  void held(std::string_view text) const { story_.check(true, text); }
+  void note(std::string_view text) const { story_.note(text); }
   [[noreturn]] static void broken(const std::string& what) { throw GaveUp(k_exit_failed, what); }
 
   json::value ask(std::string_view op, const json::object& params = {}) {
@@ -297,7 +292,7 @@ class Demo {
     const std::string sum = fmt::format("{} submitted = {} completed + {} failed + {} cancelled", tasks_.size(),
                                         completed, failed, cancelled);
     if (tasks_.size() != completed + failed + cancelled) broken("the sum is wrong: " + sum);
-    held(coloured(sum, Colour::bold));
+    held(sum);
     if (account->tasks.size() != tasks_.size() || account->not_once() != 0) {
       broken(fmt::format("{} of {} tasks in the log did not end exactly once", account->not_once(),
                          account->tasks.size()));
@@ -326,7 +321,7 @@ class Demo {
                  cell(ended[ledger::State::failed]), cell(ended[ledger::State::cancelled]),
                  fmt::format("{} times", deliveries)});
     }
-    fmt::print("{}", table.text());
+    story_.aside(table.text());
   }
 
   void check_results(const LogAccount& account) const {
@@ -355,6 +350,7 @@ class Demo {
   }
 
   DemoOptions options_;
+  Story story_;
   const Patience& patience_;
   TemporaryFolder folder_;
   std::string mark_;
@@ -398,6 +394,7 @@ void add_demo(CLI::App& app) {
   verb.option("--tasks", options->tasks, "Tasks to submit");
   verb.option("--timeout-ms", options->timeout_ms, "The demo takes no longer than this");
   verb.option("--log-level", options->log_level, "Of the node: debug, info, warning or error");
+  verb.flag("--json", options->json, "Print JSON, an object a line");
   verb.run([options] {
     if (!node::log_level_named(options->log_level)) {
       return complain(k_exit_usage, "--log-level is debug, info, warning or error");

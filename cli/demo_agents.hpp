@@ -15,6 +15,7 @@ struct DemoOptions {
   std::uint64_t tasks = 10;
   std::uint64_t timeout_ms = 60'000;
   std::string log_level = "warning";
+  bool json = false;
 };
 
 struct DemoTask {

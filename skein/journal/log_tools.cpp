@@ -66,7 +66,8 @@ std::string JournalImage::describe() const {
   out += fmt::format("log       positions {} to {} in {} segments, durable for sure up to {}\n", first, log.last,
                      log.segments.size(), log.durable);
   out += fmt::format("term      {}\n", std::max(hard.term, log.last_term));
-  out += log.clean ? "closed    cleanly\n" : "closed    not cleanly, or running\n";
+  out +=
+      log.clean ? "end       marked: it was closed, or rests\n" : "end       not marked: it runs, or was not closed\n";
   if (log.cut_bytes > 0)
     out += fmt::format("tail      {} bytes of an unfinished write are passed over\n", log.cut_bytes);
   return out;
