@@ -105,7 +105,7 @@ class Guard {
 void run_guard(Fd node) {
   enter_role("skein-guard", {node.get(), NodeGroup::here().lock_fd()});
   Guard(node.get()).run();
-  ::_exit(0);
+  leave_role();
 }
 
 }  // namespace skein::inline v0::launcher

@@ -131,7 +131,7 @@ void run_keeper(Fd node, Fd life_line, pid_t launcher) {
   enter_role("skein-keeper", {node.get(), life_line.get(), NodeGroup::here().lock_fd()});
   raise_oom_score();
   Keeper(node.get(), life_line.get(), launcher).run();
-  ::_exit(0);
+  leave_role();
 }
 
 }  // namespace skein::inline v0::launcher

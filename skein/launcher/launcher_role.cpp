@@ -105,7 +105,7 @@ class LauncherRole {
 void run_launcher(Fd node) {
   enter_role("skein-launcher", {node.get(), NodeGroup::here().lock_fd()});
   LauncherRole(std::move(node)).run();
-  ::_exit(0);
+  leave_role();
 }
 
 }  // namespace skein::inline v0::launcher

@@ -16,6 +16,8 @@ namespace skein::inline v0::launcher {
 // First thing in each of them: closes all descriptors but `kept` (-1: none), puts /dev/null on 0 to 2, takes its own
 // session, gives every signal its default, blocks them all, and becomes a child subreaper.
 void enter_role(const char* name, std::initializer_list<int> kept);
+// Last thing: ends the OS process without what the node would do at its exit.
+[[noreturn]] void leave_role();
 // The kernel, out of memory, looks here first: programs inherit it.
 void raise_oom_score();
 
