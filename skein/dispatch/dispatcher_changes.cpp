@@ -69,7 +69,10 @@ void DispatcherCore::on_state(ledger::Epoch epoch, const StateView& state, const
     if (agent.pid) {
       update_readiness(agent, moment);
       // Announced to a dispatcher that knew nothing yet; or to this one before it started afresh, then heartbeats tell.
-      if (agent.was_announced) match_announced(i, std::exchange(agent.its_mail().held, {}), moment);
+      if (agent.was_announced) {
+        const auto held = agent.mail ? std::exchange(agent.mail->held, {}) : std::vector<TaskRef>{};
+        match_announced(i, held, moment);
+      }
       agent.was_announced = false;
     }
     forget_if_idle(i);

@@ -248,7 +248,8 @@ void DispatcherCore::send_mail(const Moment& moment) {
     AgentRecord& agent = agents_[slot];
     if (!agent.is_in_mail) continue;
     agent.is_in_mail = false;
-    Orders& out = agent.its_mail().out;
+    if (!agent.mail) continue;
+    Orders& out = agent.mail->out;
     if (!agent.pid || out.empty()) {
       out = Orders{};
       continue;
