@@ -7,10 +7,8 @@
 #include <fstream>
 #include <set>
 
-#include "cli/agent_files.hpp"
 #include "cli/log_account.hpp"
 #include "cli/terminal.hpp"
-#include "skein/agent/stdio_programs.hpp"
 
 namespace skein::cli {
 namespace {
@@ -21,19 +19,40 @@ constexpr std::chrono::milliseconds k_stop_limit = 30s;
 constexpr std::chrono::milliseconds k_gone_limit = 10s;
 constexpr std::chrono::milliseconds k_world_answer_limit = 10s;
 constexpr std::size_t k_shown = 20;
-constexpr int k_chaos_kill_after_ms = 200;
 
-constexpr const char* k_talker_py = R"(def work(task):
-    time.sleep(random.random() * 0.01)
-    done(task, task["params"])
+constexpr const char* k_talker_py = R"(import json, random, sys, time
+def send(**message):
+    print(json.dumps(message), flush=True)
+send(type="hello", protocol=1)
+for line in sys.stdin:
+    message = json.loads(line)
+    if message["type"] == "shutdown":
+        break
+    if message["type"] == "task":
+        time.sleep(random.random() * 0.01)
+        send(type="result", task=message["task"], fence=message["fence"], result=message["params"])
 )";
-constexpr const char* k_talker_sh = R"sh(work() { answer "{\"n\":$(number n)}"; }
+constexpr const char* k_talker_sh = R"sh(echo '{"type":"hello","protocol":1}'
+while IFS= read -r line; do
+  case $line in
+    '{"type":"task",'*)
+      task=${line#*\"task\":\"}; task=${task%%\"*}
+      fence=${line#*\"fence\":}; fence=${fence%%,*}
+      n=${line#*\"n\":}; n=${n%%\}*}
+      printf '{"type":"result","task":"%s","fence":%s,"result":{"n":%s}}\n' "$task" "$fence" "$n" ;;
+    '{"type":"shutdown"'*) exit 0 ;;
+  esac
+done
 )sh";
+
+bool has_program(const char* path) { return std::ifstream(path).good(); }
 
 // Nothing is dropped from the log, for the account at the end. The breaker would stop the very thing that is tested,
 // and a short lease saves waiting for agents that died unseen with the engine.
 std::string config_text(const std::string& folder, const std::string& mark, std::uint64_t agents, bool has_python) {
-  const std::string common = executor_lines(folder, mark, k_chaos_kill_after_ms);
+  const std::size_t equals = mark.find('=');
+  const std::string common = fmt::format("directory = \"{}\"\nset_env = {{ {} = \"{}\" }}\nkill_after = \"200ms\"\n",
+                                         folder, mark.substr(0, equals), mark.substr(equals + 1));
   const std::string size = fmt::format("min = {0}\nmax = {0}\nbreaker_crashes = 1000000\n", agents);
   std::string text = fmt::format(R"([node]
 name = "chaos"
@@ -72,7 +91,8 @@ strategy = "one_for_one"
 intensity = {4}
 period = "60s"
 )",
-                                 stdio_command("talker", has_python), common, size, k_crew, k_crew_intensity);
+                                 has_python ? R"(["python3", "-S", "-E", "talker.py"])" : R"(["/bin/sh", "talker.sh"])",
+                                 common, size, k_crew, k_crew_intensity);
   for (int i = 1; i <= k_crew_size; ++i) {
     text += fmt::format(
         "[[supervisors.child]]\nid = \"crew-{0}\"\nworker = \"agent\"\nparams = {{ id = \"crew-{0}\", executor = "
@@ -83,10 +103,11 @@ period = "60s"
 }
 
 std::string write_files(const std::string& folder, const std::string& mark, std::uint64_t agents, bool has_python) {
-  write_file(folder, "talker.py", agent::python_stdio_program(k_talker_py));
-  write_file(folder, "talker.sh", agent::shell_stdio_program(k_talker_sh));
-  write_file(folder, "skein.toml", config_text(folder, mark, agents, has_python));
-  return folder + "/skein.toml";
+  std::ofstream(folder + "/talker.py") << k_talker_py;
+  std::ofstream(folder + "/talker.sh") << k_talker_sh;
+  std::string config = folder + "/skein.toml";
+  std::ofstream(config) << config_text(folder, mark, agents, has_python);
+  return config;
 }
 
 }  // namespace
@@ -96,7 +117,7 @@ ChaosWorld::ChaosWorld(const Patience& patience, std::uint64_t agents, std::uint
       agents_(agents),
       folder_("skein-chaos"),
       mark_(new_mark("SKEIN_CHAOS")),
-      has_python_(has_program("python3")),
+      has_python_(has_program("/usr/bin/python3")),
       node_({write_files(folder_.path(), mark_, agents, has_python_), folder_.path() + "/data",
              folder_.path() + "/node.log", mark_},
             patience) {

@@ -1,12 +1,12 @@
 #include "cli/demo_agents.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <array>
+#include <cstdlib>
+#include <fstream>
 #include <sstream>
-
-#include "cli/agent_files.hpp"
-#include "skein/agent/stdio_programs.hpp"
 
 namespace skein::cli {
 namespace {
@@ -14,30 +14,45 @@ namespace {
 using Kind = DemoTask::Kind;
 
 constexpr int k_think_step_ms = 20;
-constexpr int k_demo_kill_after_ms = 500;
 constexpr std::uint64_t k_thinks_per_agent = 4;  // at most; the rest are quick ones
 constexpr std::uint64_t k_measures_per_agent = 6;
 
 // Sums squares step by step, says how far it is, and goes on from there when another agent got no further.
-constexpr const char* k_think_py = R"(def work(task):
-    params = task["params"]
-    at = task.get("mark") or {"step": 0, "sum": 0}
+constexpr const char* k_think_py = R"(import json, sys, time
+def send(**message):
+    print(json.dumps(message), flush=True)
+send(type="hello", protocol=1)
+for line in sys.stdin:
+    message = json.loads(line)
+    if message["type"] == "shutdown":
+        break
+    if message["type"] != "task":
+        continue
+    task, fence, steps = message["task"], message["fence"], message["params"]["steps"]
+    at = message.get("mark") or {"step": 0, "sum": 0}
     begun = at["step"]
-    for step in range(begun + 1, params["steps"] + 1):
-        time.sleep(params["ms"] / 1000)
+    for step in range(begun + 1, steps + 1):
+        time.sleep(message["params"]["ms"] / 1000)
         at = {"step": step, "sum": at["sum"] + step * step}
-        send(type="progress", task=task["task"], fence=task["fence"], mark=at)
-    done(task, {"sum": at["sum"], "begun_at": begun})
+        send(type="progress", task=task, fence=fence, mark=at)
+    send(type="result", task=task, fence=fence, result={"sum": at["sum"], "begun_at": begun})
 )";
 
 // The same in plain shell, without the memory of earlier attempts.
-constexpr const char* k_think_sh = R"sh(work() {
-  steps=$(number steps); step=0; sum=0
-  while [ "$step" -lt "$steps" ]; do
-    sleep 0.02; step=$((step + 1)); sum=$((sum + step * step))
-  done
-  answer "{\"sum\":$sum,\"begun_at\":0}"
-}
+constexpr const char* k_think_sh = R"sh(echo '{"type":"hello","protocol":1}'
+number() { printf '%s\n' "$1" | sed -n "s/.*\"$2\":\([0-9]*\).*/\1/p"; }
+while IFS= read -r line; do
+  case $line in
+    '{"type":"task",'*)
+      task=$(printf '%s\n' "$line" | sed -n 's/.*"task":"\([^"]*\)".*/\1/p')
+      steps=$(number "$line" steps); fence=$(number "$line" fence); step=0; sum=0
+      while [ "$step" -lt "$steps" ]; do
+        sleep 0.02; step=$((step + 1)); sum=$((sum + step * step))
+      done
+      printf '{"type":"result","task":"%s","fence":%s,"result":{"sum":%s,"begun_at":0}}\n' "$task" "$fence" "$sum" ;;
+    '{"type":"shutdown"'*) exit 0 ;;
+  esac
+done
 )sh";
 
 // One run per task: counts the words of a text.
@@ -49,6 +64,17 @@ printf '{"words":%s}\n' "$(printf '%s' "$text" | wc -w)"
 constexpr std::array k_priorities{"normal", "low", "critical", "high"};
 constexpr std::array k_texts{"a skein is a flock in flight", "whoever leads tires and falls back",
                              "another takes the lead", "and the flock flies on"};
+
+bool is_there(const std::string& program) {
+  const char* path = std::getenv("PATH");
+  std::istringstream folders(path != nullptr ? path : "/usr/bin:/bin");
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    if (folder.empty()) continue;
+    folder.append("/").append(program);
+    if (::access(folder.c_str(), X_OK) == 0) return true;
+  }
+  return false;
+}
 
 std::size_t words_in(const std::string& text) {
   std::istringstream stream(text);
@@ -105,7 +131,9 @@ DemoTask make(Kind kind, std::uint64_t number) {
 
 std::string config_text(const std::string& folder, const std::string& mark, const DemoOptions& options,
                         const std::string& thinker) {
-  const std::string common = executor_lines(folder, mark, k_demo_kill_after_ms);
+  const std::size_t equals = mark.find('=');
+  const std::string common = fmt::format("directory = \"{}\"\nset_env = {{ {} = \"{}\" }}\n", folder,
+                                         mark.substr(0, equals), mark.substr(equals + 1));
   const std::string size = fmt::format("min = {0}\nmax = {0}\nprefetch = 0\n", options.agents);
   return fmt::format(R"([node]
 name = "demo"
@@ -117,10 +145,12 @@ disk_low_water_bytes = "1MiB"
 [executors.think]
 kind = "stdio"
 command = {1}
+kill_after = "500ms"
 {2}
 [executors.measure]
 kind = "command"
 command = ["/bin/sh", "measure.sh"]
+kill_after = "500ms"
 {2}
 [swarms.thinkers]
 executor = "think"
@@ -165,15 +195,16 @@ std::vector<DemoTask> demo_tasks(const DemoOptions& options) {
 
 DemoPrograms write_demo(const std::string& folder, const std::string& mark, const DemoOptions& options) {
   DemoPrograms programs;
-  programs.has_python = has_program("python3");
+  programs.has_python = is_there("python3");
   programs.config = folder + "/skein.toml";
-  if (programs.has_python) {
-    write_file(folder, "think.py", agent::python_stdio_program(k_think_py));
-  } else {
-    write_file(folder, "think.sh", agent::shell_stdio_program(k_think_sh));
-  }
-  write_file(folder, "measure.sh", k_measure_sh);
-  write_file(folder, "skein.toml", config_text(folder, mark, options, stdio_command("think", programs.has_python)));
+  const auto write = [&](const std::string& name, const std::string& text) {
+    std::ofstream(folder + "/" + name) << text;
+  };
+  write(programs.has_python ? "think.py" : "think.sh", programs.has_python ? k_think_py : k_think_sh);
+  write("measure.sh", k_measure_sh);
+  const std::string thinker =
+      programs.has_python ? R"(["python3", "-S", "-E", "think.py"])" : R"(["/bin/sh", "think.sh"])";
+  write("skein.toml", config_text(folder, mark, options, thinker));
   return programs;
 }
 
