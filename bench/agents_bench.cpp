@@ -209,8 +209,9 @@ double resident_bytes() {
 }
 
 // Bytes per agent that is registered, announced to the dispatcher and has nothing to do. A heartbeat a minute: a
-// million a second would measure the heartbeats.
-template <std::size_t Count>
+// million a second would measure the heartbeats. The next ones are started when the dispatcher knows `Together` more:
+// what the messages of a rush took stays in the runtime's pools, for the next one.
+template <std::size_t Count, std::size_t Together>
 double idle_agents() {
   dispatch::DispatcherOptions options;
   options.agents_max = Count;
@@ -229,6 +230,7 @@ double idle_agents() {
     setup->registry = node.registry();
     setup->options = common;
     node.runtime().spawn<agent::Agent>(std::move(setup));
+    if ((i + 1) % Together == 0) node.wait_for_agents(i + 1);
   }
   node.wait_for_agents(Count);
   malloc_trim(0);
@@ -242,8 +244,9 @@ const Registrar k_durable_p50{{"agents", "crash_to_reassigned_durable_p50", "ms"
 const Registrar k_durable_p99{{"agents", "crash_to_reassigned_durable_p99", "ms", &crash_durable<99>}};
 const Registrar k_syncs{{"agents", "crash_to_reassigned_durable_syncs", "syncs", &crash_durable_syncs}};
 const Registrar k_recovery{{"agents", "coordinator_recovery_10000", "ms", &coordinator_recovery}};
-const Registrar k_idle_small{{"agents", "idle_agents_100000", "B/agent", &idle_agents<100'000>}};
-const Registrar k_idle{{"agents", "idle_agents_1000000", "B/agent", &idle_agents<1'000'000>}};
+const Registrar k_idle_small{{"agents", "idle_agents_100000", "B/agent", &idle_agents<100'000, 1'000>}};
+const Registrar k_idle{{"agents", "idle_agents_1000000", "B/agent", &idle_agents<1'000'000, 1'000>}};
+const Registrar k_rush{{"agents", "idle_agents_1000000_at_once", "B/agent", &idle_agents<1'000'000, 1'000'000>}};
 
 }  // namespace
 }  // namespace skein::bench

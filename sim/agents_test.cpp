@@ -8,9 +8,13 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <thread>
 
 #include "sim/agent_host.hpp"
+#include "skein/agent/stdio_programs.hpp"
 #include "skein/base/test_files.hpp"
+#include "skein/launcher/proc_tree.hpp"
 #include "skein/runtime/testing.hpp"
 
 namespace skein::sim {
@@ -294,7 +298,7 @@ while True: time.sleep(1)
 }
 
 TEST_F(BadAgents, a_command_that_is_stopped_with_its_agent_gets_sigterm_and_its_task_is_handed_back) {
-  start_command("bad", "trap ': > cleaned; exit 1' TERM; sleep 0.3; : > begun; while :; do sleep 0.05; done");
+  start_command("bad", "trap ': > cleaned; exit 1' TERM; : > begun; while :; do sleep 0.05; done");
   ASSERT_TRUE(host_->wait_connected("bad"));
   const auto id = submit({}, 1);
   ASSERT_TRUE(eventually([&] { return std::filesystem::exists(host_->folder() + "/begun"); }));
@@ -302,6 +306,33 @@ TEST_F(BadAgents, a_command_that_is_stopped_with_its_agent_gets_sigterm_and_its_
   EXPECT_TRUE(std::filesystem::exists(host_->folder() + "/cleaned"));
   start_good("good");
   expect_done_by_good(host_->wait(id));
+}
+
+TEST_F(BadAgents, one_that_is_stopped_before_it_is_known_to_have_started_has_its_time_too) {
+  // Leaves an idle keeper behind, in whose mail the next start can be held up.
+  start_command("first", "true");
+  ASSERT_TRUE(host_->wait_connected("first"));
+  ASSERT_EQ(host_->wait(submit()).task.state, State::completed);
+  host_->stop_agent("first");
+  const auto keepers = launcher::descendants(launcher::scan_processes(), host_->counts().launcher, {});
+  ASSERT_EQ(keepers.size(), 1U);
+  ASSERT_EQ(::kill(keepers.front().pid, SIGSTOP), 0);
+  OsExecutorOptions options;
+  options.command = {"/bin/sh", "-c", "read -r hello; read -r shutdown; echo \"$hello $shutdown\" > heard"};
+  host_->start_agent("bad", Kind::stdio, "work", options);
+  const Pid agent = host_->agent("bad");
+  std::thread stopping([&] { host_->stop_agent("bad"); });
+  const bool is_terminating = eventually([&] {
+    const auto info = host_->runtime().info(agent);
+    return info && info->state == ProcessState::terminating;
+  });
+  ASSERT_EQ(::kill(keepers.front().pid, SIGCONT), 0);
+  stopping.join();
+  EXPECT_TRUE(is_terminating);
+  std::ifstream file(host_->folder() + "/heard");
+  const std::string heard{std::istreambuf_iterator<char>(file), {}};
+  EXPECT_THAT(heard, HasSubstr(R"("type":"hello")")) << "it was killed before it could end in order";
+  EXPECT_THAT(heard, HasSubstr(R"("type":"shutdown")"));
 }
 
 TEST_F(BadAgents, exit_code_0_without_a_result_is_a_crash_of_a_stdio_agent) {
@@ -498,6 +529,24 @@ TEST_F(ExampleAgents, countdown_in_python_stops_when_it_is_cancelled_and_lives_o
   // Longer than term_after: the cancel of the task before must not reach this one.
   EXPECT_EQ(result("countdown", R"({"steps":40})"), R"({"steps": 40, "resumed_at": 0})");
   EXPECT_EQ(host_->os_processes(), before) << "it was killed though it did as asked";
+}
+
+TEST_F(BadAgents, small_programs_in_python_and_in_shell_do_their_tasks) {
+  OsExecutorOptions options;
+  options.command = {"/bin/sh", "-c", agent::shell_stdio_program("work() { answer \"{\\\"n\\\":$(number n)}\"; }")};
+  host_->start_agent("shell", Kind::stdio, "in_shell", options);
+  options.command = {"python3", "-c", agent::python_stdio_program("def work(task): done(task, task['params'])")};
+  host_->start_agent("python", Kind::stdio, "in_python", options);
+  agents_ = {"shell", "python"};
+  for (const char* type : {"in_shell", "in_python"}) {
+    for (const char* params : {R"({"n":7})", R"({"n":8})"}) {
+      const auto status = host_->wait(host_->submit(type, params));
+      ASSERT_EQ(status.task.state, State::completed) << type;
+      std::string result(ledger::view_of(status.finished->result));
+      std::erase(result, ' ');
+      EXPECT_EQ(result, params) << type;
+    }
+  }
 }
 
 TEST_F(ExampleAgents, upper_in_shell) {

@@ -11,6 +11,7 @@
 #include "sim/host_parts.hpp"
 #include "skein/agent/command_executor.hpp"
 #include "skein/agent/stdio_executor.hpp"
+#include "skein/agent/stdio_programs.hpp"
 #include "skein/launcher/proc_tree.hpp"
 #include "skein/supervision/supervisor_api.hpp"
 #include "skein/supervision/trees.hpp"
@@ -24,22 +25,12 @@ using operations::ask;
 constexpr std::uint32_t k_restarts = 1'000'000;  // nobody is to give up here
 
 // Works a little, and for some tasks dies at the first attempt instead of answering.
-constexpr const char* k_talker = R"(
-import json, os, random, sys, time
-def send(**message):
-    print(json.dumps(message), flush=True)
-send(type="hello", protocol=1)
-for line in sys.stdin:
-    message = json.loads(line)
-    if message["type"] == "shutdown":
-        break
-    if message["type"] != "task":
-        continue
-    n = message["params"]["n"]
+constexpr const char* k_talker = R"(def work(task):
+    n = task["params"]["n"]
     time.sleep(random.random() * 0.03)
-    if n % 50 == 0 and message["attempt"] == 1:
+    if n % 50 == 0 and task["attempt"] == 1:
         os._exit(3)
-    send(type="result", task=message["task"], fence=message["fence"], result={"n": n})
+    done(task, {"n": n})
 )";
 constexpr const char* k_command = "read line; sleep 0.02; echo \"$line\"";
 
@@ -73,7 +64,7 @@ ChaosHost::ChaosHost(std::uint32_t agents)
   options.term_after = 200ms;
   options.kill_after = 500ms;
   options.heartbeat_timeout = 3s;
-  options.command = {"python3", "-S", "-E", "-c", k_talker};
+  options.command = {"python3", "-S", "-E", "-c", agent::python_stdio_program(k_talker)};
   talker_ = std::make_shared<const agent::OsExecutorOptions>(options);
   options.command = {"/bin/sh", "-c", k_command};
   command_ = std::make_shared<const agent::OsExecutorOptions>(options);

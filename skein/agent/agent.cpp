@@ -13,6 +13,9 @@ using dispatch::TaskRef;
 
 namespace {
 
+// One block of the runtime's smallest kind: there may be a million of them.
+static_assert(sizeof(Agent) <= 128);
+
 const std::shared_ptr<const AgentOptions>& default_options() {
   static const auto options = std::make_shared<const AgentOptions>();
   return options;
@@ -55,7 +58,7 @@ Agent::Agent(Self self, std::unique_ptr<AgentSetup> setup)
 
 std::vector<std::string> Agent::announced() const {
   auto all = setup_->capabilities.empty() ? default_capabilities(setup_->role) : setup_->capabilities;
-  if (!setup_->swarm.empty()) all.push_back(dispatch::swarm_capability(setup_->swarm));
+  if (!setup_->swarm.empty()) all.push_back(dispatch::swarm_capability(setup_->swarm.text()));
   return all;
 }
 
@@ -115,7 +118,7 @@ void Agent::announce() {
   ready.capabilities = announced();
   ready.slots = setup_->slots;
   ready.executor =
-      setup_->shared_executor.empty() ? std::string(setup_->executor->shared_name()) : setup_->shared_executor;
+      setup_->shared_executor.empty() ? std::string(setup_->executor->shared_name()) : setup_->shared_executor.text();
   ready.attempt_timeout = setup_->attempt_timeout;
   ready.is_function = setup_->executor->is_function();
   ready.reports_starts = true;
@@ -289,7 +292,7 @@ AgentState Agent::handle_call(Self self, GetAgentState) {
   state.id = setup_->id;
   state.role = setup_->role;
   state.capabilities = setup_->capabilities;
-  state.swarm = setup_->swarm;
+  state.swarm = setup_->swarm.text();
   state.slots = setup_->slots;
   state.is_connected = static_cast<bool>(dispatcher_);
   state.executor = setup_->executor->describe();

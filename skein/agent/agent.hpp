@@ -23,6 +23,7 @@
 #include "skein/agent/agent_core.hpp"
 #include "skein/agent/agent_state.hpp"
 #include "skein/agent/executor.hpp"
+#include "skein/base/rare_text.hpp"
 #include "skein/dispatch/agent_protocol.hpp"
 #include "skein/dispatch/dispatcher.hpp"
 #include "skein/registry/registry_table.hpp"
@@ -45,10 +46,10 @@ struct AgentSetup {
   std::string id;
   dispatch::Role role = dispatch::Role::worker;
   std::vector<std::string> capabilities;  // none: the executor's own, or else those of the role
-  std::string swarm{};                    // one it belongs to, and whose tasks it gets; empty: none
+  RareText swarm{};                       // one it belongs to, and whose tasks it gets; empty: none
   std::uint32_t slots = 2;                // one at work and so many ahead; 1 to dispatch::k_slots_max
   std::unique_ptr<Executor> executor;
-  std::string shared_executor{};                  // for a bulkhead that agents share; empty: what the executor says
+  RareText shared_executor{};                     // for a bulkhead that agents share; empty: what the executor says
   Duration attempt_timeout{};                     // of tasks and types that say nothing; zero: the dispatcher's
   std::shared_ptr<RegistryTable> registry;        // null: registered nowhere
   std::shared_ptr<const AgentOptions> options{};  // null: the defaults

@@ -49,24 +49,40 @@ std::vector<std::string> default_capabilities(dispatch::Role role) {
   return {"execute", "monitor", "report"};
 }
 
-AgentCore::Held* AgentCore::find(TaskRef ref) {
-  const auto at = held_.find(ref.fence);
-  return at == held_.end() || at->second.order.ref != ref ? nullptr : &at->second;
+const AgentCore::Work& AgentCore::seen() const {
+  static const Work k_nothing;
+  return work_ ? *work_ : k_nothing;
 }
 
-AgentCore::Held* AgentCore::find_running(TaskRef ref) { return running_ == ref ? find(ref) : nullptr; }
+std::optional<dispatch::StopTask> AgentCore::take_stop() {
+  if (!work_) return std::nullopt;
+  return std::exchange(work_->stop, std::nullopt);
+}
+
+dispatch::AgentReport AgentCore::take_report() {
+  if (!work_) return {};
+  return std::exchange(work_->report, dispatch::AgentReport{});
+}
+
+AgentCore::Held* AgentCore::find(TaskRef ref) {
+  if (!work_) return nullptr;
+  const auto at = work_->held.find(ref.fence);
+  return at == work_->held.end() || at->second.order.ref != ref ? nullptr : &at->second;
+}
+
+AgentCore::Held* AgentCore::find_running(TaskRef ref) { return seen().running == ref ? find(ref) : nullptr; }
 
 std::vector<TaskRef> AgentCore::held() const {
   std::vector<TaskRef> refs;
-  refs.reserve(held_.size());
-  for (const auto& [fence, held] : held_) refs.push_back(held.order.ref);
+  refs.reserve(seen().held.size());
+  for (const auto& [fence, held] : seen().held) refs.push_back(held.order.ref);
   std::sort(refs.begin(), refs.end());
   return refs;
 }
 
 std::vector<TaskRef> AgentCore::left_over(bool with_running) const {
   std::vector<TaskRef> refs;
-  for (const auto& [fence, held] : held_) {
+  for (const auto& [fence, held] : seen().held) {
     if (held.stage == Stage::waiting || (with_running && held.stage == Stage::running)) refs.push_back(held.order.ref);
   }
   std::sort(refs.begin(), refs.end());
@@ -74,6 +90,7 @@ std::vector<TaskRef> AgentCore::left_over(bool with_running) const {
 }
 
 void AgentCore::take(dispatch::Orders& orders, Instant now) {
+  if (!work_) work_ = std::make_unique<Work>();
   if (orders.full) {
     for (const TaskRef ref : held()) {
       const auto is_it = [&](const auto& order) { return order.ref == ref; };
@@ -91,10 +108,10 @@ void AgentCore::take(dispatch::Orders& orders, Instant now) {
 
 void AgentCore::take_order(dispatch::Order& order) {
   const TaskRef ref = order.ref;
-  if (held_.contains(ref.fence)) return;
-  Held& held = held_[ref.fence];
+  if (work_->held.contains(ref.fence)) return;
+  Held& held = work_->held[ref.fence];
   held.order = std::move(order);
-  queue_.push_back(ref);
+  work_->queue.push_back(ref);
 }
 
 void AgentCore::settle(TaskRef ref) {
@@ -105,27 +122,27 @@ void AgentCore::settle(TaskRef ref) {
   PastTask past{held->order.id,      std::move(held->order.shape),
                 held->order.attempt, is_completed ? TaskEnd::completed : TaskEnd::failed,
                 held->began,         held->ended};
-  if (past_.size() < k_past_tasks) {
-    past_.push_back(std::move(past));
+  if (work_->past.size() < k_past_tasks) {
+    work_->past.push_back(std::move(past));
   } else {
-    past_[past_at_] = std::move(past);
-    past_at_ = (past_at_ + 1) % k_past_tasks;
+    work_->past[work_->past_at] = std::move(past);
+    work_->past_at = (work_->past_at + 1) % k_past_tasks;
   }
-  --ended_;
-  held_.erase(ref.fence);
+  --work_->ended;
+  work_->held.erase(ref.fence);
 }
 
 void AgentCore::hand_back(TaskRef ref) {
-  held_.erase(ref.fence);
-  ++stats_.tasks_handed_back;
-  report_.handed_back.push_back(ref);
+  work_->held.erase(ref.fence);
+  ++work_->stats.tasks_handed_back;
+  work_->report.handed_back.push_back(ref);
 }
 
 void AgentCore::stop_task(const dispatch::StopTask& stop, Instant now) {
   Held* held = find(stop.ref);
   if (held == nullptr) {
     // Whoever asks believes it is here.
-    report_.handed_back.push_back(stop.ref);
+    work_->report.handed_back.push_back(stop.ref);
     return;
   }
   switch (held->stage) {
@@ -134,7 +151,7 @@ void AgentCore::stop_task(const dispatch::StopTask& stop, Instant now) {
       return;
     case Stage::ended:
       if (stop.why == StopReason::yield) return;
-      --ended_;
+      --work_->ended;
       break;
     case Stage::waiting:
       break;
@@ -147,13 +164,13 @@ void AgentCore::stop_running(Held& held, StopReason why, Instant now) {
   if (held.stop_since) return;
   if (!is_yield) {
     held.stop_since = now;
-    ++stats_.tasks_stopped;
+    ++work_->stats.tasks_stopped;
   }
-  stop_ = dispatch::StopTask{held.order.ref, why};
+  work_->stop = dispatch::StopTask{held.order.ref, why};
 }
 
 CancelAnswer AgentCore::cancel_executing(Instant now) {
-  Held* held = running_ ? find(*running_) : nullptr;
+  Held* held = seen().running ? find(*work_->running) : nullptr;
   if (held == nullptr) return CancelAnswer::no_task_executing;
   held->is_cancelled_here = true;
   stop_running(*held, StopReason::cancelled, now);
@@ -161,48 +178,49 @@ CancelAnswer AgentCore::cancel_executing(Instant now) {
 }
 
 std::vector<TaskRef> AgentCore::give_up_waiting() {
+  if (!work_) return {};
   std::vector<TaskRef> refs = left_over(false);
-  for (const TaskRef ref : refs) held_.erase(ref.fence);
-  stats_.tasks_handed_back += refs.size();
-  queue_.clear();
-  queue_at_ = 0;
+  for (const TaskRef ref : refs) work_->held.erase(ref.fence);
+  work_->stats.tasks_handed_back += refs.size();
+  work_->queue.clear();
+  work_->queue_at = 0;
   return refs;
 }
 
 void AgentCore::skip_gone() {
-  while (queue_at_ < queue_.size()) {
-    const Held* held = find(queue_[queue_at_]);
+  while (work_->queue_at < work_->queue.size()) {
+    const Held* held = find(work_->queue[work_->queue_at]);
     if (held != nullptr && held->stage == Stage::waiting) break;
-    ++queue_at_;
+    ++work_->queue_at;
   }
-  if (queue_at_ == queue_.size()) {
-    queue_.clear();
-    queue_at_ = 0;
-  } else if (queue_at_ > k_queue_slack && queue_at_ * 2 > queue_.size()) {
-    queue_.erase(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(queue_at_));
-    queue_at_ = 0;
+  if (work_->queue_at == work_->queue.size()) {
+    work_->queue.clear();
+    work_->queue_at = 0;
+  } else if (work_->queue_at > k_queue_slack && work_->queue_at * 2 > work_->queue.size()) {
+    work_->queue.erase(work_->queue.begin(), work_->queue.begin() + static_cast<std::ptrdiff_t>(work_->queue_at));
+    work_->queue_at = 0;
   }
 }
 
 bool AgentCore::has_next() {
-  if (running_ || is_paused_ || !is_ready_) return false;
+  if (!work_ || work_->running || is_paused_ || !is_ready_) return false;
   skip_gone();
-  return queue_at_ < queue_.size();
+  return work_->queue_at < work_->queue.size();
 }
 
 const dispatch::Order* AgentCore::begin(Instant now) {
   if (!has_next()) return nullptr;
-  const TaskRef ref = queue_[queue_at_++];
+  const TaskRef ref = work_->queue[work_->queue_at++];
   Held* held = find(ref);
   held->stage = Stage::running;
   held->began = now;
-  running_ = ref;
+  work_->running = ref;
   return &held->order;
 }
 
 bool AgentCore::started(TaskRef ref) {
   if (find_running(ref) == nullptr) return false;
-  report_.started.push_back({ref});
+  work_->report.started.push_back({ref});
   return true;
 }
 
@@ -216,7 +234,7 @@ bool AgentCore::progress(TaskRef ref, ledger::Body mark, Instant now) {
   }
   held->progress_at = now;
   held->mark.reset();
-  report_.progress.push_back({ref, std::move(mark)});
+  work_->report.progress.push_back({ref, std::move(mark)});
   return true;
 }
 
@@ -225,10 +243,10 @@ void AgentCore::end(Held& held, Instant now) {
   held.beats = 0;
   held.ended = now;
   held.mark.reset();
-  stats_.busy += between(held.began, now);
-  ++ended_;
-  running_.reset();
-  stop_.reset();
+  work_->stats.busy += between(held.began, now);
+  ++work_->ended;
+  work_->running.reset();
+  work_->stop.reset();
 }
 
 bool AgentCore::complete(TaskRef ref, ledger::Body result, Instant now) {
@@ -243,9 +261,9 @@ bool AgentCore::complete(TaskRef ref, ledger::Body result, Instant now) {
         now);
   }
   end(*held, now);
-  ++stats_.tasks_completed;
+  ++work_->stats.tasks_completed;
   held->outcome = dispatch::TaskComplete{ref, std::move(result)};
-  report_.complete.push_back(std::get<dispatch::TaskComplete>(held->outcome));
+  work_->report.complete.push_back(std::get<dispatch::TaskComplete>(held->outcome));
   return true;
 }
 
@@ -253,10 +271,10 @@ bool AgentCore::failed(TaskRef ref, Failure failure, Instant now) {
   Held* held = find_running(ref);
   if (held == nullptr) return false;
   end(*held, now);
-  ++stats_.tasks_failed;
+  ++work_->stats.tasks_failed;
   if (failure.message.size() > dispatch::k_message_bytes_max) failure.message.resize(dispatch::k_message_bytes_max);
   held->outcome = dispatch::TaskFailed{ref, failure.error, std::move(failure.message), failure.retry_after};
-  report_.failed.push_back(std::get<dispatch::TaskFailed>(held->outcome));
+  work_->report.failed.push_back(std::get<dispatch::TaskFailed>(held->outcome));
   return true;
 }
 
@@ -266,8 +284,8 @@ bool AgentCore::handed_back(TaskRef ref, Instant now) {
   if (held->is_cancelled_here) {
     return failed(ref, {ledger::ErrorClass::permanent, "cancelled at its agent, as somebody asked", {}}, now);
   }
-  running_.reset();
-  stop_.reset();
+  work_->running.reset();
+  work_->stop.reset();
   hand_back(ref);
   return true;
 }
@@ -275,11 +293,11 @@ bool AgentCore::handed_back(TaskRef ref, Instant now) {
 void AgentCore::say_again(const Held& held) {
   const TaskRef ref = held.order.ref;
   if (held.stage == Stage::running) {
-    report_.started.push_back({ref});
+    work_->report.started.push_back({ref});
   } else if (const auto* done = std::get_if<dispatch::TaskComplete>(&held.outcome)) {
-    report_.complete.push_back(*done);
+    work_->report.complete.push_back(*done);
   } else if (const auto* failed = std::get_if<dispatch::TaskFailed>(&held.outcome)) {
-    report_.failed.push_back(*failed);
+    work_->report.failed.push_back(*failed);
   }
 }
 
@@ -289,7 +307,7 @@ void AgentCore::beat(Instant now) {
     Held* held = find(ref);
     if (held->mark && held->stage == Stage::running) {
       held->progress_at = now;
-      report_.progress.push_back({ref, std::exchange(held->mark, nullptr)});
+      work_->report.progress.push_back({ref, std::exchange(held->mark, nullptr)});
     }
     if (held->stage == Stage::waiting || ++held->beats < limits_->beats_until_again) continue;
     held->beats = 0;
@@ -298,35 +316,39 @@ void AgentCore::beat(Instant now) {
 }
 
 bool AgentCore::has_report() const {
-  return !report_.started.empty() || !report_.progress.empty() || !report_.complete.empty() ||
-         !report_.failed.empty() || !report_.handed_back.empty();
+  const dispatch::AgentReport& report = seen().report;
+  return !report.started.empty() || !report.progress.empty() || !report.complete.empty() || !report.failed.empty() ||
+         !report.handed_back.empty();
 }
 
 AgentStatus AgentCore::status(Instant now) const {
-  if (running_) {
-    const Held& held = held_.find(running_->fence)->second;
+  const Work& work = seen();
+  if (work.running) {
+    const Held& held = work.held.find(work.running->fence)->second;
     const bool is_stuck = held.stop_since && between(*held.stop_since, now) >= limits_->stuck_after;
     return is_stuck ? AgentStatus::stuck : AgentStatus::executing;
   }
   if (is_paused_) return AgentStatus::paused;
-  if (held_.empty()) return AgentStatus::idle;
-  return ended_ == held_.size() ? AgentStatus::done : AgentStatus::assigned;
+  if (work.held.empty()) return AgentStatus::idle;
+  return work.ended == work.held.size() ? AgentStatus::done : AgentStatus::assigned;
 }
 
 void AgentCore::describe(AgentState& state, Instant now) const {
   state.status = status(now);
-  state.unsettled = ended_;
-  state.queue_length = held_.size() - ended_ - (running_ ? 1 : 0);
-  if (running_) state.executing_task = held_.find(running_->fence)->second.order.id;
-  state.stats = stats_;
+  const Work& work = seen();
+  state.unsettled = work.ended;
+  state.queue_length = work.held.size() - work.ended - (work.running ? 1 : 0);
+  if (work.running) state.executing_task = work.held.find(work.running->fence)->second.order.id;
+  state.stats = work.stats;
 }
 
 AgentTasks AgentCore::past() const {
+  const Work& work = seen();
   AgentTasks tasks;
-  tasks.reserve(past_.size());
-  for (std::size_t i = 0; i < past_.size(); ++i) {
-    const std::size_t newest = past_.size() < k_past_tasks ? past_.size() - 1 : past_at_ + k_past_tasks - 1;
-    tasks.push_back(past_[(newest + past_.size() - i) % past_.size()]);
+  tasks.reserve(work.past.size());
+  for (std::size_t i = 0; i < work.past.size(); ++i) {
+    const std::size_t newest = work.past.size() < k_past_tasks ? work.past.size() - 1 : work.past_at + k_past_tasks - 1;
+    tasks.push_back(work.past[(newest + work.past.size() - i) % work.past.size()]);
   }
   return tasks;
 }

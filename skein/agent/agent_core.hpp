@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <variant>
 #include <vector>
@@ -50,7 +51,7 @@ class AgentCore {
   void set_ready(bool ready) { is_ready_ = ready; }
 
   // What runs and is to stop, said once for each time it was asked for.
-  [[nodiscard]] std::optional<dispatch::StopTask> take_stop() { return std::exchange(stop_, std::nullopt); }
+  [[nodiscard]] std::optional<dispatch::StopTask> take_stop();
 
   // From people.
   void set_paused(bool paused) { is_paused_ = paused; }
@@ -62,20 +63,20 @@ class AgentCore {
   // Says again what was not settled for long.
   void beat(Instant now);
   [[nodiscard]] bool has_report() const;
-  [[nodiscard]] dispatch::AgentReport take_report() { return std::exchange(report_, dispatch::AgentReport{}); }
+  [[nodiscard]] dispatch::AgentReport take_report();
   // A new dispatcher will ask for what it misses.
-  void forget_report() { report_ = dispatch::AgentReport{}; }
+  void forget_report() { static_cast<void>(take_report()); }
 
   // In order of their numbers.
   [[nodiscard]] std::vector<dispatch::TaskRef> held() const;
   // At the end: what is to be handed back; what runs too, if it was not a crash.
   [[nodiscard]] std::vector<dispatch::TaskRef> left_over(bool with_running) const;
-  [[nodiscard]] std::size_t load() const { return held_.size() - ended_; }
-  [[nodiscard]] std::optional<dispatch::TaskRef> running() const { return running_; }
+  [[nodiscard]] std::size_t load() const { return seen().held.size() - seen().ended; }
+  [[nodiscard]] std::optional<dispatch::TaskRef> running() const { return seen().running; }
 
   // Fills in what it knows.
   void describe(AgentState& state, Instant now) const;
-  [[nodiscard]] const AgentStats& stats() const { return stats_; }
+  [[nodiscard]] const AgentStats& stats() const { return seen().stats; }
   [[nodiscard]] AgentTasks past() const;
 
  private:
@@ -92,6 +93,19 @@ class AgentCore {
     ledger::Body mark;  // progress that waits
     std::variant<std::monostate, dispatch::TaskComplete, dispatch::TaskFailed> outcome;
   };
+  // What an agent has once it got its first orders: there may be a million that never do.
+  struct Work {
+    boost::unordered_flat_map<ledger::Fence, Held> held;
+    std::vector<dispatch::TaskRef> queue;  // from queue_at on: to be begun; some may be gone
+    std::size_t queue_at = 0;
+    std::size_t ended = 0;
+    std::optional<dispatch::TaskRef> running;
+    std::optional<dispatch::StopTask> stop;
+    dispatch::AgentReport report;
+    AgentStats stats;
+    std::vector<PastTask> past;  // a ring once it is full
+    std::size_t past_at = 0;
+  };
 
   void take_order(dispatch::Order& order);
   void stop_task(const dispatch::StopTask& stop, Instant now);
@@ -104,18 +118,11 @@ class AgentCore {
   [[nodiscard]] Held* find(dispatch::TaskRef ref);
   [[nodiscard]] Held* find_running(dispatch::TaskRef ref);
   [[nodiscard]] AgentStatus status(Instant now) const;
+  // Nothing but zeros before the first orders.
+  [[nodiscard]] const Work& seen() const;
 
   const AgentLimits* limits_;
-  boost::unordered_flat_map<ledger::Fence, Held> held_;
-  std::vector<dispatch::TaskRef> queue_;  // from queue_at_ on: to be begun; some may be gone
-  std::size_t queue_at_ = 0;
-  std::size_t ended_ = 0;
-  std::optional<dispatch::TaskRef> running_;
-  std::optional<dispatch::StopTask> stop_;
-  dispatch::AgentReport report_;
-  AgentStats stats_;
-  std::vector<PastTask> past_;  // a ring once it is full
-  std::size_t past_at_ = 0;
+  std::unique_ptr<Work> work_;
   bool is_paused_ = false;
   bool is_ready_ = false;
 };

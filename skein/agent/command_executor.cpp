@@ -55,10 +55,14 @@ void CommandExecutor::start(ExecutorHost& host) {
 
 void CommandExecutor::run(const dispatch::Order& order) {
   task_ = order.ref;
-  params_ = order.params;
   output_.clear();
   is_too_much_ = false;
   child_.spawn(host_->process(), environment_of(order, host_->agent_id()));
+  std::string line = order.params ? on_one_line(*order.params) : "null";
+  line += '\n';
+  // It finds them when it starts. One that reads nothing may have ended before all was written; its exit tells.
+  static_cast<void>(child_.write(std::move(line)));
+  child_.close_stdin();
   host_->started(order.ref);
 }
 
@@ -76,14 +80,7 @@ void CommandExecutor::shutdown() {
 
 void CommandExecutor::handle(Message message) {
   if (child_.handle(host_->process(), message)) return;
-  if (const auto* started = message.get_if<launcher::OsStarted>()) {
-    if (started->id != child_.id()) return;
-    std::string line = params_ ? on_one_line(*params_) : "null";
-    line += '\n';
-    // One that reads nothing may have ended already; its exit tells.
-    static_cast<void>(child_.write(std::move(line)));
-    child_.close_stdin();
-  } else if (const auto* output = message.get_if<launcher::OsOutput>()) {
+  if (const auto* output = message.get_if<launcher::OsOutput>()) {
     if (output->id == child_.id()) take_output(*output);
   } else if (const auto* exited = message.get_if<launcher::OsExited>()) {
     if (exited->id == child_.id()) ended(*exited);
@@ -117,7 +114,6 @@ void CommandExecutor::ended(const launcher::OsExited& exited) {
   const bool was_stopped = child_.is_stopping();
   const TaskRef ref = *std::exchange(task_, std::nullopt);
   child_.forget();
-  params_.reset();
   if (is_too_much_) {
     host_->failed(ref, {ErrorClass::permanent,
                         fmt::format("it wrote more than the {} bytes its output may have", options_->output_bytes),

@@ -43,7 +43,6 @@ class CommandExecutor final : public Executor {
   OsChild child_;
   ExecutorHost* host_ = nullptr;
   std::optional<dispatch::TaskRef> task_;
-  ledger::Body params_;
   std::string output_;
   bool is_too_much_ = false;
 };

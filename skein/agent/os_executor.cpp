@@ -81,7 +81,7 @@ void OsChild::stop(Self self, Duration first, Duration second) {
 }
 
 Duration OsChild::wind_down(Instant now, Duration first) {
-  // Nothing is sent by it, and nothing said when it is not there (any more).
+  // Also while its start is under way: then it gets what is sent to it once it runs.
   if (id_ == 0 || !os_->signal(id_, 0)) return Duration::zero();
   if (!winds_down_since_) winds_down_since_ = now;
   const Duration took = between(*winds_down_since_, now);

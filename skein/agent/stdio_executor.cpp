@@ -37,6 +37,8 @@ void StdioExecutor::spawn() {
   unconsumed_ = 0;
   last_.reset();
   child_.spawn(self, {"SKEIN_AGENT_ID=" + host_->agent_id(), fmt::format("SKEIN_PROTOCOL={}", k_stdio_protocol)});
+  // Before anything else that it is told. If it cannot be written, it cannot be started either, and that is told.
+  static_cast<void>(child_.write(stdio_hello(host_->agent_id(), options_->line_bytes)));
   self.send_after(options_->hello_timeout, self.pid(), HelloDue{child_.id()});
 }
 
@@ -88,11 +90,6 @@ void StdioExecutor::handle(Message message) {
   if (is_given_up_ || child_.handle(host_->process(), message)) return;
   if (const auto* output = message.get_if<launcher::OsOutput>()) {
     if (output->id == child_.id()) take_output(*output);
-  } else if (const auto* started = message.get_if<launcher::OsStarted>()) {
-    if (started->id != child_.id()) return;
-    if (!child_.write(stdio_hello(host_->agent_id(), options_->line_bytes))) {
-      give_up("it takes nothing from its standard input");
-    }
   } else if (const auto* exited = message.get_if<launcher::OsExited>()) {
     if (exited->id == child_.id()) ended(*exited);
   } else if (const auto* failed = message.get_if<launcher::OsStartFailed>()) {

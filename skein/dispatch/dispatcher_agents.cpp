@@ -11,6 +11,9 @@
 
 namespace skein::inline v0::dispatch {
 
+// There may be a million of them.
+static_assert(sizeof(AgentRecord) <= 304);
+
 SlotNumber DispatcherCore::agent_of(Pid pid, const Moment& moment) {
   const auto at = agent_pids_.find(pid);
   if (at == agent_pids_.end()) return k_no_slot;
@@ -24,17 +27,17 @@ SlotNumber DispatcherCore::agent_of(Pid pid, const Moment& moment) {
 }
 
 SlotNumber DispatcherCore::agent_named(std::string_view id) {
-  if (const auto at = agent_ids_.find(id); at != agent_ids_.end()) return at->second;
+  if (const auto known = find_agent(id)) return *known;
   const SlotNumber slot = agents_.add();
   agents_[slot].id = id;
-  agent_ids_.emplace(id, slot);
+  agent_ids_.add(id, slot);
   return slot;
 }
 
 void DispatcherCore::forget_if_idle(SlotNumber slot) {
   AgentRecord& agent = agents_[slot];
   if (agent.pid || !agent.runs.empty() || agent.id.empty()) return;
-  agent_ids_.erase(agent.id);
+  agent_ids_.remove(agent.id, slot);
   agents_.remove(slot);
 }
 
@@ -49,10 +52,10 @@ void DispatcherCore::update_readiness(AgentRecord& agent, const Moment& moment) 
 }
 
 bool DispatcherCore::set_paused(std::string_view id, bool paused, const Moment& moment) {
-  const auto at = agent_ids_.find(id);
-  if (at == agent_ids_.end() || !agents_[at->second].pid) return false;
-  agents_[at->second].is_paused = paused;
-  update_readiness(agents_[at->second], moment);
+  const auto slot = find_agent(id);
+  if (!slot || !agents_[*slot].pid) return false;
+  agents_[*slot].is_paused = paused;
+  update_readiness(agents_[*slot], moment);
   return true;
 }
 
@@ -81,7 +84,7 @@ void DispatcherCore::on_ready(Pid from, AgentReady ready, const Moment& moment) 
       output_.mail.emplace_back(agent.pid, std::move(nothing));
     }
     agent.pid = from;
-    agent.out = Orders{};
+    if (agent.mail) agent.mail->out = Orders{};
     agent_pids_[from] = slot;
     output_.watch.push_back(from);
   }
@@ -96,8 +99,9 @@ void DispatcherCore::on_ready(Pid from, AgentReady ready, const Moment& moment) 
 void DispatcherCore::join(SlotNumber slot, AgentReady& ready, const Moment& moment) {
   AgentRecord& agent = agents_[slot];
   const std::uint32_t slots = std::clamp<std::uint32_t>(ready.slots, 1, std::min(k_slots_max, Router::k_capacity_max));
-  agent.capabilities = ready.capabilities;
-  std::sort(agent.capabilities.begin(), agent.capabilities.end());
+  auto sorted = ready.capabilities;
+  std::sort(sorted.begin(), sorted.end());
+  agent.capabilities = capabilities_.keep(std::move(sorted));
   agent.role = ready.role;
   agent.is_function = ready.is_function;
   agent.attempt_timeout = ready.attempt_timeout;
@@ -130,14 +134,15 @@ void DispatcherCore::join(SlotNumber slot, AgentReady& ready, const Moment& mome
   if (has_state_) {
     match_announced(slot, ready.held, moment);
   } else {
-    agent.held = std::move(ready.held);
+    if (!ready.held.empty()) agent.its_mail().held = std::move(ready.held);
     agent.was_announced = true;
   }
 }
 
 // Ordered, and not yet sent: the agent cannot know of it.
 bool DispatcherCore::is_in_mail(const AgentRecord& agent, TaskRef ref) {
-  const auto& orders = agent.out.run;
+  if (!agent.mail) return false;
+  const auto& orders = agent.mail->out.run;
   return std::any_of(orders.begin(), orders.end(), [&](const Order& each) { return each.ref == ref; });
 }
 
@@ -337,10 +342,9 @@ void DispatcherCore::on_down(Pid pid, bool in_order, const Moment& moment) {
   AgentRecord& agent = agents_[slot];
   event(in_order ? DispatchEvent::Kind::agent_left : DispatchEvent::Kind::agent_crashed, agent.id);
   agent.pid = Pid{};
-  agent.out = Orders{};
+  agent.mail.reset();
   agent.unsettled = 0;
   agent.is_full = agent.is_paused = agent.has_paused = agent.is_silent = agent.was_announced = false;
-  agent.held.clear();
   agent.heartbeats.reset();
   if (agent.handle) router_.leave(*std::exchange(agent.handle, std::nullopt));
   crashed_runs(slot, in_order, moment);

@@ -69,7 +69,10 @@ void DispatcherCore::on_state(ledger::Epoch epoch, const StateView& state, const
     if (agent.pid) {
       update_readiness(agent, moment);
       // Announced to a dispatcher that knew nothing yet; or to this one before it started afresh, then heartbeats tell.
-      if (agent.was_announced) match_announced(i, std::exchange(agent.held, {}), moment);
+      if (agent.was_announced) {
+        const auto held = agent.mail ? std::exchange(agent.mail->held, {}) : std::vector<TaskRef>{};
+        match_announced(i, held, moment);
+      }
       agent.was_announced = false;
     }
     forget_if_idle(i);
@@ -138,9 +141,7 @@ std::optional<SwarmLoad> DispatcherCore::swarm_load(std::string_view name) const
   if (record.own_agents.empty()) return load;
   for (SlotNumber i = 0; i < agents_.slots(); ++i) {
     const AgentRecord& agent = agents_[i];
-    if (!agent.pid || !std::binary_search(agent.capabilities.begin(), agent.capabilities.end(), record.own_agents)) {
-      continue;
-    }
+    if (!agent.pid || !agent.has(record.own_agents)) continue;
     load.agents.push_back({agent.id, agent.pid, static_cast<std::uint32_t>(agent.runs.size()), agent.is_paused});
     load.running += agent.runs.size();
   }

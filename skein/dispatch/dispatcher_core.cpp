@@ -26,7 +26,7 @@ PhiOptions judge_for(Duration silent_after, Duration tick) {
   PhiOptions options;
   options.first_interval = k_heartbeat_every;
   options.acceptable_pause = std::max(silent_after - 2 * k_heartbeat_every, Duration::zero());
-  options.window = 64;
+  options.window = 16;
   options.local_pause = 3 * tick;
   return options;
 }
@@ -74,7 +74,7 @@ StateView StateView::of(const ledger::FrozenLedger& frozen) {
 
 DispatcherCore::DispatcherCore(DispatcherOptions options, std::uint64_t seed)
     : options_(std::move(options)),
-      judge_(judge_for(options_.silent_after, options_.tick)),
+      judge_(std::make_shared<const PhiOptions>(judge_for(options_.silent_after, options_.tick))),
       random_(seed),
       router_(options_.router),
       retry_(without_end(options_.retry)),
@@ -91,7 +91,7 @@ DispatcherCore::DispatcherCore(DispatcherOptions options, std::uint64_t seed)
       options_.ages_at_once == 0) {
     throw std::invalid_argument("dispatcher: appends_in_flight must be at least 2, ops_per_command from 1 to 100000");
   }
-  if (options_.silent_after <= Duration::zero() || judge_.problem()) {
+  if (options_.silent_after <= Duration::zero() || judge_->problem()) {
     throw std::invalid_argument("dispatcher: silent_after must be longer than zero");
   }
   for (const auto& [type, each] : options_.types) {
@@ -240,7 +240,7 @@ Orders& DispatcherCore::mail_to(SlotNumber slot) {
     agent.is_in_mail = true;
     in_mail_.push_back(slot);
   }
-  return agent.out;
+  return agent.its_mail().out;
 }
 
 void DispatcherCore::send_mail(const Moment& moment) {
@@ -248,13 +248,15 @@ void DispatcherCore::send_mail(const Moment& moment) {
     AgentRecord& agent = agents_[slot];
     if (!agent.is_in_mail) continue;
     agent.is_in_mail = false;
-    if (!agent.pid || agent.out.empty()) {
-      agent.out = Orders{};
+    if (!agent.mail) continue;
+    Orders& out = agent.mail->out;
+    if (!agent.pid || out.empty()) {
+      out = Orders{};
       continue;
     }
-    agent.out.sequence = ++agent.sequence;
+    out.sequence = ++agent.sequence;
     agent.sent_at = moment.now;
-    output_.mail.emplace_back(agent.pid, std::exchange(agent.out, Orders{}));
+    output_.mail.emplace_back(agent.pid, std::exchange(out, Orders{}));
   }
   in_mail_.clear();
 }

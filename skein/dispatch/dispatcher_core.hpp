@@ -16,8 +16,11 @@
 // 7. Once another dispatcher has taken over, nothing more is appended.
 #pragma once
 
+#include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
 #include <deque>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -26,12 +29,14 @@
 #include <utility>
 #include <vector>
 
+#include "skein/base/interner.hpp"
 #include "skein/base/random.hpp"
 #include "skein/dispatch/adaptive_retry.hpp"
 #include "skein/dispatch/agent_protocol.hpp"
 #include "skein/dispatch/dispatcher_options.hpp"
 #include "skein/dispatch/dispatcher_records.hpp"
 #include "skein/dispatch/due_heap.hpp"
+#include "skein/dispatch/id_index.hpp"
 #include "skein/dispatch/number_index.hpp"
 #include "skein/dispatch/outgoing.hpp"
 #include "skein/dispatch/ready_queue.hpp"
@@ -243,6 +248,10 @@ class DispatcherCore {
   void count_crash(SlotNumber swarm, ledger::TaskNumber task, const Moment& moment);
   void set_breaker(SwarmRecord& swarm, ledger::Breaker breaker, ledger::WallMs until);
 
+  [[nodiscard]] std::optional<SlotNumber> find_agent(std::string_view id) const {
+    return agent_ids_.find(id, [this](SlotNumber slot) -> const std::string& { return agents_[slot].id; });
+  }
+
   struct TextHash {
     using is_transparent = void;
     std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
@@ -250,7 +259,7 @@ class DispatcherCore {
   using Named = std::unordered_map<std::string, SlotNumber, TextHash, std::equal_to<>>;
 
   DispatcherOptions options_;
-  PhiOptions judge_;  // of heartbeats
+  std::shared_ptr<const PhiOptions> judge_;  // of heartbeats
   Random random_;
   Router router_;
   AdaptiveRetry adaptive_;
@@ -269,8 +278,9 @@ class DispatcherCore {
   NumberIndex by_number_;
   Slab<Run> runs_;
   Slab<AgentRecord> agents_;
-  Named agent_ids_;
-  std::unordered_map<Pid, SlotNumber> agent_pids_;
+  IdIndex agent_ids_;
+  boost::unordered_flat_map<Pid, SlotNumber, std::hash<Pid>> agent_pids_;
+  Interner<std::vector<std::string>> capabilities_;  // of agents
   std::vector<SlotNumber> in_mail_;
   Slab<SwarmRecord> swarms_;
   Named swarm_names_;

@@ -2,11 +2,13 @@
 // slabs and named by their slots.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -127,14 +129,31 @@ struct Run {
   bool is_listed = false;  // by the message at hand
 };
 
-struct AgentRecord {
-  std::string id;
-  Pid pid;                            // nobody: not announced, or gone
-  std::optional<AgentHandle> handle;  // in the router, while it is there
-  std::vector<std::string> capabilities;
-  std::vector<SlotNumber> runs;
-  std::vector<TaskRef> held;  // announced before the state was known
+// What an agent has once there was something to be sent to it: there may be a million idle ones.
+struct AgentMail {
   Orders out;
+  std::vector<TaskRef> held;  // announced before the state was known
+};
+
+struct AgentRecord {
+  // Made when it is first needed.
+  [[nodiscard]] AgentMail& its_mail() {
+    if (!mail) mail = std::make_unique<AgentMail>();
+    return *mail;
+  }
+  [[nodiscard]] bool has(std::string_view capability) const {
+    return capabilities && std::binary_search(capabilities->begin(), capabilities->end(), capability);
+  }
+  [[nodiscard]] bool has_all(const std::vector<std::string>& sorted) const {
+    return capabilities && std::includes(capabilities->begin(), capabilities->end(), sorted.begin(), sorted.end());
+  }
+
+  std::string id;
+  Pid pid;                                                       // nobody: not announced, or gone
+  std::optional<AgentHandle> handle;                             // in the router, while it is there
+  std::shared_ptr<const std::vector<std::string>> capabilities;  // sorted; shared by those who have the same
+  std::vector<SlotNumber> runs;
+  std::unique_ptr<AgentMail> mail;
   std::uint64_t sequence = 0;
   Instant sent_at{};
   Instant heard_at{};

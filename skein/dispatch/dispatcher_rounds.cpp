@@ -150,7 +150,7 @@ void DispatcherCore::watch_agents(const Moment& moment) {
     if (!agent.pid || !agent.heartbeats) continue;
     agent.heartbeats->asked(moment.now);
     // Heartbeats are judged, but whoever says anything at all is there.
-    if (agent.is_silent || moment.now - agent.heard_at <= judge_.first_interval) continue;
+    if (agent.is_silent || moment.now - agent.heard_at <= judge_->first_interval) continue;
     if (agent.heartbeats->is_available(moment.now)) continue;
     agent.is_silent = true;
     update_readiness(agent, moment);
@@ -267,10 +267,7 @@ void DispatcherCore::preempt_for(SlotNumber slot, const ReadyQueue::Need& need, 
   for (SlotNumber i = 0; i < agents_.slots(); ++i) {
     const AgentRecord& agent = agents_[i];
     if (!agent.pid || agent.is_paused || agent.has_paused || agent.is_silent || agent.runs.empty()) continue;
-    if (!std::includes(agent.capabilities.begin(), agent.capabilities.end(), need.capabilities.begin(),
-                       need.capabilities.end())) {
-      continue;
-    }
+    if (!agent.has_all(need.capabilities)) continue;
     for (const SlotNumber index : agent.runs) {
       const Run& run = runs_[index];
       if (run.task == k_no_slot || run.is_reported || run.is_told_to_stop || run.is_asked_to_yield) continue;

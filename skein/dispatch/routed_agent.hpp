@@ -119,10 +119,16 @@ struct alignas(64) RoutedAgent {
   Instant broken_until = Instant::min();
   Instant poorly_until = Instant::min();  // meaningful while its health is poor
   Instant wake_at = Instant::max();
-  AgentHealth health;
+  std::unique_ptr<AgentHealth> health;  // made at the first outcome
   std::uint64_t identity = 0;
   std::string id;
-  std::vector<std::uint32_t> capabilities;  // sorted
+  std::shared_ptr<const std::vector<std::uint32_t>> capabilities;  // sorted; shared by those who have the same
+
+  // As it was told, or of one that nothing is known of.
+  [[nodiscard]] const AgentHealth& its_health() const {
+    static const AgentHealth k_unknown;
+    return health ? *health : k_unknown;
+  }
 };
 
 }  // namespace skein::inline v0

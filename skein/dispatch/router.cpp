@@ -56,8 +56,8 @@ Readiness Router::readiness(std::uint32_t index, Instant now) {
   if (agent.breaker_state != BreakerState::closed) look_at_breaker(agent, now);
   if (agent.is_poorly && now >= agent.poorly_until) {
     agent.is_poorly = false;
-    agent.health.forget();
-    agent.quality = q_state(0, agent.health.success(), agent.health.typical_ms());
+    agent.health.reset();
+    agent.quality = q_state(0, agent.its_health().success(), agent.its_health().typical_ms());
   }
   // The earliest of what time alone will change.
   if (agent.is_poorly) wake_later(index, agent.poorly_until);
@@ -219,10 +219,11 @@ bool Router::finished(Assignment assignment, const Outcome& outcome, Instant now
   tell_breaker(*agent, assignment, outcome, now);
   if (outcome.error != ErrorClass::permanent) {
     const bool ok = !outcome.error;
-    agent->health.record(outcome.latency, ok, now);
-    agent->quality = q_state(0, agent->health.success(), agent->health.typical_ms());
-    if (agent->health.outcomes() >= options_.health_minimum) {
-      const bool poorly = agent->health.score(now) < options_.health_floor;
+    if (!agent->health) agent->health = std::make_unique<AgentHealth>();
+    agent->health->record(outcome.latency, ok, now);
+    agent->quality = q_state(0, agent->health->success(), agent->health->typical_ms());
+    if (agent->health->outcomes() >= options_.health_minimum) {
+      const bool poorly = agent->health->score(now) < options_.health_floor;
       if (poorly && !agent->is_poorly) agent->poorly_until = later(now, options_.health_reset);
       agent->is_poorly = poorly;
     }

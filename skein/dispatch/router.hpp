@@ -31,9 +31,11 @@
 #include <unordered_map>
 #include <vector>
 
+#include "skein/base/interner.hpp"
 #include "skein/base/random.hpp"
 #include "skein/base/time.hpp"
 #include "skein/dispatch/balance.hpp"
+#include "skein/dispatch/id_index.hpp"
 #include "skein/dispatch/pool.hpp"
 #include "skein/dispatch/q_learning.hpp"
 #include "skein/dispatch/routed_agent.hpp"
@@ -210,7 +212,8 @@ class Router {
   Instant latest_ = Instant::min();
   std::vector<RoutedAgent> agents_;
   std::vector<std::uint32_t> free_;
-  Named<std::uint32_t> ids_;
+  IdIndex ids_;
+  Interner<Numbers> capability_sets_;  // of agents
   Named<std::uint32_t> capability_numbers_;
   Named<std::uint32_t> executor_numbers_;             // from 1; 0 is none
   std::vector<std::unique_ptr<Bulkhead>> bulkheads_;  // by executor number

@@ -6,6 +6,9 @@
 
 namespace skein::inline v0 {
 
+// There may be a million of them.
+static_assert(sizeof(RoutedAgent) <= 192);
+
 std::string_view route_error_text(RouteError error) {
   switch (error) {
     case RouteError::bad_agent_id:
@@ -113,7 +116,7 @@ Router::Result<Router::Numbers> Router::intern(const std::vector<std::string>& c
 Router::Result<AgentHandle> Router::join(AgentSpec spec, Instant now) {
   now = advance(now);
   if (spec.id.empty() || spec.id.size() > k_id_bytes_max) return std::unexpected(RouteError::bad_agent_id);
-  if (ids_.contains(spec.id)) return std::unexpected(RouteError::agent_exists);
+  if (find(spec.id)) return std::unexpected(RouteError::agent_exists);
   if (ids_.size() >= options_.agents_max) return std::unexpected(RouteError::too_many_agents);
   if (spec.capacity == 0 || spec.capacity > k_capacity_max) return std::unexpected(RouteError::bad_capacity);
   std::uint32_t executor = 0;
@@ -135,14 +138,14 @@ Router::Result<AgentHandle> Router::join(AgentSpec spec, Instant now) {
   }
   RoutedAgent& agent = agents_[index];
   agent.there = true;
-  agent.quality = q_state(0, agent.health.success(), agent.health.typical_ms());
+  agent.quality = q_state(0, agent.its_health().success(), agent.its_health().typical_ms());
   agent.pid = spec.pid;
   agent.capacity = spec.capacity;
   agent.executor = executor;
   agent.identity = stable_hash(spec.id);
-  agent.capabilities = std::move(*capabilities);
-  agent.id = spec.id;
-  ids_.emplace(std::move(spec.id), index);
+  agent.capabilities = capability_sets_.keep(std::move(*capabilities));
+  agent.id = std::move(spec.id);
+  ids_.add(agent.id, index);
   enter_pools(index);
   refresh(index, now);
   return AgentHandle{index, agent.generation};
@@ -152,7 +155,7 @@ bool Router::leave(AgentHandle handle) {
   const RoutedAgent* agent = at(handle);
   if (agent == nullptr) return false;
   leave_pools(handle.index);
-  ids_.erase(ids_.find(agent->id));
+  ids_.remove(agent->id, handle.index);
   agents_[handle.index] = RoutedAgent{};
   agents_[handle.index].generation = handle.generation + 1;
   free_.push_back(handle.index);
@@ -167,7 +170,7 @@ Router::Result<void> Router::set_capabilities(AgentHandle handle, const std::vec
   auto numbers = intern(capabilities);
   if (!numbers) return std::unexpected(numbers.error());
   leave_pools(handle.index);
-  agent->capabilities = std::move(*numbers);
+  agent->capabilities = capability_sets_.keep(std::move(*numbers));
   enter_pools(handle.index);
   refresh(handle.index, now);
   return {};
@@ -211,9 +214,9 @@ Router::Result<void> Router::set_load(AgentHandle handle, std::int64_t load, Ins
 }
 
 std::optional<AgentHandle> Router::find(std::string_view id) const {
-  const auto found = ids_.find(id);
-  if (found == ids_.end()) return std::nullopt;
-  return AgentHandle{found->second, agents_[found->second].generation};
+  const auto found = ids_.find(id, [this](std::uint32_t index) -> const std::string& { return agents_[index].id; });
+  if (!found) return std::nullopt;
+  return AgentHandle{*found, agents_[*found].generation};
 }
 
 std::optional<AgentView> Router::view(AgentHandle handle, Instant now) {
@@ -228,10 +231,10 @@ std::optional<AgentView> Router::view(AgentHandle handle, Instant now) {
                    .paused = agent->paused,
                    .readiness = agent->told.readiness,
                    .breaker = agent->breaker_state,
-                   .score = agent->health.score(now),
-                   .success = agent->health.success(),
-                   .p99_ms = agent->health.p99_ms(),
-                   .per_second = agent->health.per_second(now),
+                   .score = agent->its_health().score(now),
+                   .success = agent->its_health().success(),
+                   .p99_ms = agent->its_health().p99_ms(),
+                   .per_second = agent->its_health().per_second(now),
                    .state = state_of(*agent)};
 }
 
@@ -286,7 +289,7 @@ void Router::drop_pool(std::uint32_t number) {
 void Router::enter(std::uint32_t index, std::uint32_t pool) {
   RoutedAgent& agent = agents_[index];
   Pool& entered = *pools_[pool].pool;
-  if (!std::ranges::includes(agent.capabilities, entered.capabilities())) return;
+  if (!std::ranges::includes(*agent.capabilities, entered.capabilities())) return;
   const Bulkhead* bulkhead = bulkheads_[agent.executor].get();
   const std::uint32_t slot = entered.add({index, agent.identity}, agent.executor, bulkhead);
   agent.add_membership({pool, slot});

@@ -65,6 +65,7 @@ struct OsHandle {
   Fd stderr_end;
   std::uint64_t keeper = 0;
   int attempts = 0;
+  bool end_wanted = false;  // by a kill or a SIGTERM
   OsExited exit;
   bool draining = false;
   std::chrono::steady_clock::time_point drain_until;

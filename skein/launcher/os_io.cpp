@@ -146,9 +146,9 @@ bool OsIo::signal(OsId id, int signal) {
   if (handle == nullptr) return false;
   {
     const std::scoped_lock lock(handle->mutex);
-    if (handle->exited || !handle->started) return false;
+    if (handle->exited) return false;
   }
-  command({.order = Order::signal, .id = id, .signal = signal});
+  if (signal != 0) command({.order = Order::signal, .id = id, .signal = signal});
   return true;
 }
 
@@ -282,14 +282,16 @@ void OsIo::take(const Command& command) {
   }
   const auto handle = find(command.id);
   if (handle == nullptr) return;
+  const bool kills = command.order == Order::kill;
+  handle->end_wanted = handle->end_wanted || kills || command.signal == SIGTERM;
   if (handle->keeper == 0) {
-    // A signal is for what runs; a kill also for what only waits.
-    if (command.order == Order::kill && std::erase(waiting_, command.id) > 0) fail(handle, "killed before it started");
+    // It only waits: what is to end need not begin, other signals are for what runs.
+    if (handle->end_wanted && std::erase(waiting_, command.id) > 0) fail(handle, k_never_began);
     return;
   }
   const auto keeper = keepers_.find(handle->keeper);
   if (keeper == keepers_.end()) return;
-  const bool kills = command.order == Order::kill;
+  // A start that is under way comes first at the keeper, too.
   send_packet(keeper->second.socket.get(), kills ? Kind::ask_kill : Kind::ask_signal,
               encode_number(static_cast<std::uint32_t>(command.signal)), {}, false);
 }

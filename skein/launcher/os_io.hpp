@@ -48,6 +48,8 @@ class OsIo : public std::enable_shared_from_this<OsIo> {
  private:
   using Clock = std::chrono::steady_clock;
 
+  static constexpr const char* k_never_began = "killed before it started";
+
   enum class Source : std::uint8_t { wake, guard, launcher, keeper, in, out, err };
   enum class Order : std::uint8_t { start, signal, kill, owner_died };
   struct Command {

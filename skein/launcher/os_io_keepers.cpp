@@ -186,6 +186,7 @@ void OsIo::drop_keeper(std::uint64_t keeper_id) {
   if (handle == nullptr) return;
   if (!handle->started) {
     handle->keeper = 0;
+    if (handle->end_wanted) return fail(handle, k_never_began);
     if (handle->attempts >= k_start_attempts) return fail(handle, "launchers died while it was being started");
     return waiting_.push_front(handle->id);
   }

@@ -57,7 +57,8 @@ class OsProcesses {
   void close_stdin(OsId id);
   // The owner is done with so many bytes of OsOutput.
   void consumed(OsId id, std::size_t bytes);
-  // To its whole group; false when there is no such process (any more).
+  // To its whole group; false when there is no such process (any more). One whose start is under way gets it then; one
+  // that waits for its turn never starts after SIGTERM (OsStartFailed follows), others are lost. Zero only asks.
   bool signal(OsId id, int signal);
   // SIGKILL to it, its group and every descendant. OsExited follows, or OsStartFailed if it was not yet started.
   void kill(OsId id);

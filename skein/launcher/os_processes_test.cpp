@@ -149,6 +149,36 @@ TEST(OsProcesses, can_be_killed_before_it_started) {
   }
 }
 
+TEST(OsProcesses, gets_a_signal_that_was_sent_while_its_start_was_in_the_mail) {
+  World world;
+  EXPECT_EQ(world.after_exit(world.start(shell("exit 0"))).exits, 1);
+  const auto keepers = descendants(scan_processes(), world.processes.counts().launcher, {});
+  ASSERT_EQ(keepers.size(), 1U) << "the idle keeper, which starts the next";
+  ASSERT_EQ(::kill(keepers.front().pid, SIGSTOP), 0);
+  const OsId id = world.start(shell("sleep 100"));
+  ASSERT_TRUE(eventually([&] { return world.processes.counts().idle_keepers == 0; })) << "it has the start";
+  EXPECT_TRUE(world.processes.signal(id, SIGTERM));
+  EXPECT_TRUE(world.processes.signal(id, 0)) << "it is still to come";
+  ASSERT_EQ(::kill(keepers.front().pid, SIGCONT), 0);
+  const Story story = world.after_exit(id);
+  EXPECT_TRUE(story.started) << story.failed;
+  EXPECT_TRUE(story.exit.signalled);
+  EXPECT_EQ(story.exit.code, SIGTERM);
+}
+
+TEST(OsProcesses, is_never_started_when_sigterm_comes_before_anybody_can_start_it) {
+  World world;
+  const pid_t launcher = world.processes.counts().launcher;
+  ASSERT_EQ(::kill(launcher, SIGSTOP), 0);
+  const OsId id = world.start(shell("sleep 98771.1"));
+  EXPECT_TRUE(world.processes.signal(id, SIGTERM));
+  const Story story = world.after_exit(id);
+  ASSERT_EQ(::kill(launcher, SIGCONT), 0);
+  EXPECT_EQ(story.failed, "killed before it started");
+  EXPECT_EQ(world.after_exit(world.start(shell("echo fine"))).output, "fine\n");
+  EXPECT_TRUE(marked("98771.").empty());
+}
+
 TEST(OsProcesses, stops_reading_a_flood_that_nobody_consumes) {
   World world({}, false);
   OsSpec spec = shell("yes flood");

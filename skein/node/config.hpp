@@ -60,6 +60,8 @@ struct ExecutorConfig {
   std::uint64_t memory_max = 0;
   Duration cpu_max{};
   std::uint32_t files_max = 256;
+  std::uint64_t file_max = 0;
+  std::uint32_t processes_max = 0;
   std::uint64_t output_bytes = 1ULL << 20U;
   std::uint64_t line_bytes = 1ULL << 20U;
   std::uint64_t stderr_bytes = 64ULL << 10U;

@@ -199,7 +199,7 @@ std::span<const Key<dispatch::DispatcherOptions>> keys_of<dispatch::DispatcherOp
 template <>
 std::span<const Key<ExecutorConfig>> keys_of<ExecutorConfig>() {
   using S = ExecutorConfig;
-  static constexpr std::array<Key<S>, 18> k_keys{{
+  static constexpr std::array<Key<S>, 20> k_keys{{
       {"kind", [](S& s) -> Place { return &s.kind; }, words(k_kinds)},
       {"functions", [](S& s) -> Place { return &s.functions; }},
       {"command", [](S& s) -> Place { return &s.command; }},
@@ -215,6 +215,10 @@ std::span<const Key<ExecutorConfig>> keys_of<ExecutorConfig>() {
        "the OS process is killed, and the attempt fails"},
       {"files_max", [](S& s) -> Place { return &s.files_max; }, count(8, 1'000'000),
        "the OS process cannot open another file"},
+      {"file_max", [](S& s) -> Place { return &s.file_max; }, bytes(0, 1024 * k_gib),
+       "the OS process gets SIGXFSZ, of which most die: the agent crashes"},
+      {"processes_max", [](S& s) -> Place { return &s.processes_max; }, count(0, 1'000'000),
+       "the OS process cannot start another, where a control group can see to it"},
       {"output_bytes", [](S& s) -> Place { return &s.output_bytes; }, bytes(k_kib, k_gib),
        "the OS process is killed, and the attempt fails with a permanent error"},
       {"line_bytes", [](S& s) -> Place { return &s.line_bytes; }, bytes(k_kib, k_gib),

@@ -78,6 +78,8 @@ command = ["make", "-j2"]
 env = ["PATH"]
 set_env = { LANG = "C" }
 memory_max = "1GiB"
+file_max = "1MiB"
+processes_max = 20
 [swarms.build]
 executor = "make"
 capabilities = ["build"]
@@ -99,6 +101,8 @@ keep = "24h"
   EXPECT_THAT(config.executors.at("make").command, ElementsAre("make", "-j2"));
   EXPECT_EQ(config.executors.at("make").set_env.at("LANG"), "C");
   EXPECT_EQ(config.executors.at("make").memory_max, 1U << 30U);
+  EXPECT_EQ(config.executors.at("make").file_max, 1U << 20U);
+  EXPECT_EQ(config.executors.at("make").processes_max, 20U);
   EXPECT_EQ(config.swarms.size(), 1U);
   EXPECT_EQ(config.agents.at(0).id, "ada");
   EXPECT_EQ(config.archive.limits.retention.age, std::chrono::hours(24));

@@ -42,7 +42,8 @@ agent::OsExecutorOptions os_options(const ExecutorConfig& config) {
   options.limits = {.memory_bytes = config.memory_max,
                     .cpu_seconds = config.cpu_max == Duration::zero() ? 0 : static_cast<std::uint64_t>(cpu.count()),
                     .open_files = config.files_max,
-                    .file_bytes = 0};
+                    .file_bytes = config.file_max,
+                    .processes = config.processes_max};
   options.output_bytes = config.output_bytes;
   options.line_bytes = config.line_bytes;
   options.stderr_bytes = config.stderr_bytes;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
+#include <utility>
 
 namespace skein::inline v0 {
 namespace {
@@ -37,24 +38,26 @@ std::optional<std::string> PhiOptions::problem() const {
   return std::nullopt;
 }
 
-PhiDetector::PhiDetector(PhiOptions options) : options_(options), usual_gap_(least_gap()) {
-  if (const auto problem = options_.problem()) throw std::invalid_argument("phi detector: " + *problem);
+PhiDetector::PhiDetector(std::shared_ptr<const PhiOptions> options)
+    : options_(std::move(options)), usual_gap_(least_gap()) {
+  if (const auto problem = options_->problem()) throw std::invalid_argument("phi detector: " + *problem);
 }
 
 void PhiDetector::learn(double interval_ns) {
-  const double interval = std::clamp(interval_ns, 0.0, k_longest_interval);
-  if (ring_.size() < options_.window) {
-    ring_.push_back(interval);
-    count_ = ring_.size();
+  const auto rounded = static_cast<float>(std::clamp(interval_ns, 0.0, k_longest_interval));
+  const double interval = rounded;
+  if (ring_.size() < options_->window) {
+    ring_.push_back(rounded);
   } else {
-    sum_ -= ring_[next_];
-    squares_ -= ring_[next_] * ring_[next_];
-    ring_[next_] = interval;
-    next_ = (next_ + 1) % ring_.size();
+    const double oldest = ring_[next_];
+    sum_ -= oldest;
+    squares_ -= oldest * oldest;
+    ring_[next_] = rounded;
+    next_ = (next_ + 1) % static_cast<std::uint32_t>(ring_.size());
   }
   sum_ += interval;
   squares_ += interval * interval;
-  if (next_ != 0 || ring_.size() < options_.window) return;
+  if (next_ != 0 || ring_.size() < options_->window) return;
   // Once a window, afresh: what was added and taken away again leaves rounding behind, a lot after a long interval.
   sum_ = 0;
   squares_ = 0;
@@ -64,14 +67,12 @@ void PhiDetector::learn(double interval_ns) {
   }
 }
 
-Instant PhiDetector::latest(Instant now) const {
-  return std::max({now, last_.value_or(Instant::min()), last_asked_.value_or(Instant::min())});
-}
+Instant PhiDetector::latest(Instant now) const { return std::max({now, last_, last_asked_}); }
 
 void PhiDetector::heartbeat(Instant now) {
-  if (!last_) {
+  if (last_ == k_never) {
     // Mean and spread of the first guess: two intervals, a quarter below and above it.
-    const auto guess = static_cast<double>(options_.first_interval.count());
+    const auto guess = static_cast<double>(options_->first_interval.count());
     learn(guess * 0.75);
     learn(guess * 1.25);
     last_ = now;
@@ -79,20 +80,20 @@ void PhiDetector::heartbeat(Instant now) {
   }
   const Instant at = latest(now);
   // Read before the asker has noticed that it slept.
-  if (last_asked_ && is_pause(between(*last_asked_, at))) woken_ = at;
-  const bool after_sleep = woken_ && *last_ < later(*woken_, mean());
-  if (!after_sleep && is_available(at)) learn(static_cast<double>((between(*last_, at) - forgiven_).count()));
+  if (last_asked_ != k_never && is_pause(between(last_asked_, at))) woken_ = at;
+  const bool after_sleep = woken_ != k_never && last_ < later(woken_, mean());
+  if (!after_sleep && is_available(at)) learn(static_cast<double>((between(last_, at) - forgiven_).count()));
   last_ = at;
   forgiven_ = Duration::zero();
 }
 
 void PhiDetector::asked(Instant now) {
   const Instant at = latest(now);
-  if (last_asked_) {
-    const Duration gap = between(*last_asked_, at);
+  if (last_asked_ != k_never) {
+    const Duration gap = between(last_asked_, at);
     if (is_pause(gap)) {
       // Only time after the last heartbeat can be held against the node; what is usual counts all the same.
-      const Duration quiet = last_ ? between(*last_, at) : Duration::zero();
+      const Duration quiet = last_ != k_never ? between(last_, at) : Duration::zero();
       forgiven_ += std::min(gap - usual_gap_, quiet - forgiven_);
       woken_ = at;
       usual_gap_ *= 2;
@@ -104,24 +105,24 @@ void PhiDetector::asked(Instant now) {
 }
 
 Duration PhiDetector::mean() const {
-  if (count_ == 0) return options_.first_interval;
-  return Duration(static_cast<std::int64_t>(std::max(0.0, sum_) / static_cast<double>(count_)));
+  if (ring_.empty()) return options_->first_interval;
+  return Duration(static_cast<std::int64_t>(std::max(0.0, sum_) / static_cast<double>(ring_.size())));
 }
 
 Duration PhiDetector::deviation() const {
-  if (count_ == 0) return options_.min_deviation;
-  const auto n = static_cast<double>(count_);
+  if (ring_.empty()) return options_->min_deviation;
+  const auto n = static_cast<double>(ring_.size());
   const double average = sum_ / n;
   // Sums of squares cancel badly for regular nodes; what is left below zero is rounding.
   const double variance = std::max(0.0, squares_ / n - average * average);
-  return std::max(options_.min_deviation, Duration(static_cast<std::int64_t>(std::sqrt(variance))));
+  return std::max(options_->min_deviation, Duration(static_cast<std::int64_t>(std::sqrt(variance))));
 }
 
 double PhiDetector::phi(Instant now) const {
-  if (!last_) return 0.0;
-  const Duration quiet = between(*last_, latest(now)) - forgiven_;
+  if (last_ == k_never) return 0.0;
+  const Duration quiet = between(last_, latest(now)) - forgiven_;
   if (quiet <= Duration::zero()) return 0.0;
-  const auto expected = static_cast<double>(mean().count()) + static_cast<double>(options_.acceptable_pause.count());
+  const auto expected = static_cast<double>(mean().count()) + static_cast<double>(options_->acceptable_pause.count());
   const double value = tail(static_cast<double>(quiet.count()), expected, static_cast<double>(deviation().count()));
   return std::isfinite(value) ? std::clamp(value, 0.0, k_phi_max) : k_phi_max;
 }

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -38,42 +39,46 @@ class PhiDetector {
   static constexpr double k_phi_max = 1000.0;
 
   // Throws std::invalid_argument with what problem() says.
-  explicit PhiDetector(PhiOptions options = {});
+  explicit PhiDetector(PhiOptions options = {}) : PhiDetector(std::make_shared<const PhiOptions>(options)) {}
+  // With options that many share.
+  explicit PhiDetector(std::shared_ptr<const PhiOptions> options);
 
   // A heartbeat arrived. The interval that ends a suspicion is not learned from, nor are those that begin within a mean
   // interval after we slept: heartbeats that waited unread come all at once.
   void heartbeat(Instant now);
   [[nodiscard]] double phi(Instant now) const;
-  [[nodiscard]] bool is_available(Instant now) const { return phi(now) < options_.threshold; }
+  [[nodiscard]] bool is_available(Instant now) const { return phi(now) < options_->threshold; }
 
   // For whoever asks in a loop: tells that the asker itself runs. If the last call was longer than local_pause ago and
   // twice as long as usual, the asker was asleep and heartbeats may wait unread: the node is not blamed for that time.
   // Each such gap doubles what counts as usual, so one who always asks seldom forgives a few gaps, not all of them.
   void asked(Instant now);
 
-  [[nodiscard]] std::size_t intervals() const { return count_; }
+  [[nodiscard]] std::size_t intervals() const { return ring_.size(); }
   [[nodiscard]] Duration mean() const;
   [[nodiscard]] Duration deviation() const;
-  [[nodiscard]] const PhiOptions& options() const { return options_; }
+  [[nodiscard]] const PhiOptions& options() const { return *options_; }
 
  private:
   void learn(double interval_ns);
   // Not before anything that was told.
   [[nodiscard]] Instant latest(Instant now) const;
-  [[nodiscard]] Duration least_gap() const { return std::max(options_.local_pause / 2, Duration(1)); }
-  [[nodiscard]] bool is_pause(Duration gap) const { return gap > options_.local_pause && gap / 2 > usual_gap_; }
+  [[nodiscard]] Duration least_gap() const { return std::max(options_->local_pause / 2, Duration(1)); }
+  [[nodiscard]] bool is_pause(Duration gap) const { return gap > options_->local_pause && gap / 2 > usual_gap_; }
 
-  PhiOptions options_;
-  std::vector<double> ring_;  // intervals in ns
-  std::size_t next_ = 0;
-  std::size_t count_ = 0;
+  // There may be one for each of very many nodes, so it is small.
+  static constexpr Instant k_never = Instant::min();
+
+  std::shared_ptr<const PhiOptions> options_;
+  std::vector<float> ring_;  // intervals in ns
+  std::uint32_t next_ = 0;
   double sum_ = 0;
   double squares_ = 0;
-  std::optional<Instant> last_;
-  std::optional<Instant> last_asked_;
-  std::optional<Instant> woken_;  // when the asker's last sleep ended
-  Duration usual_gap_;            // between two calls of asked
-  Duration forgiven_{};           // time in which the asker slept since the last heartbeat
+  Instant last_ = k_never;
+  Instant last_asked_ = k_never;
+  Instant woken_ = k_never;  // when the asker's last sleep ended
+  Duration usual_gap_;       // between two calls of asked
+  Duration forgiven_{};      // time in which the asker slept since the last heartbeat
 };
 
 }  // namespace skein::inline v0

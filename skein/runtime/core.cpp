@@ -53,6 +53,7 @@ Core::~Core() {
     if (slot.phase.load(std::memory_order_relaxed) == Phase::free) continue;
     free_all(slot.mailbox.close());
     free_all(slot.queue_head);
+    if (slot.has_spare && slot.spare().continuation != nullptr) free_node(slot.spare().continuation);
     if (slot.extension == nullptr) continue;
     if (slot.extension->continuation != nullptr) free_node(slot.extension->continuation);
     free_all(slot.extension->deferred_head);
@@ -221,6 +222,7 @@ static void claim_name(Core& core, Slot& slot, std::string_view name) {
   give_memory(slot.state, slot.state_memory);
   slot.state_memory = StateMemory::in_slot;
   slot.state = nullptr;
+  slot.has_spare = false;
   slot.boot = nullptr;
   core.table.release(slot, t_turn.core == &core ? t_turn.slots : nullptr);
   throw SpawnError(fmt::format("the name '{}' is taken by {}", name, holder.text()), holder);
@@ -264,6 +266,8 @@ Slot& claim_slot(Core& core, const SpawnRequest& request, const SpawnOptions& op
   } else {
     slot.state_memory = memory_of(request.bytes);
     slot.state = take_bytes(request.bytes);
+    new (slot.inline_state) Spare{};
+    slot.has_spare = true;
   }
   slot.parent.store(spawner == nullptr ? 0 : pid_of(core, *spawner).bits(), std::memory_order_relaxed);
   slot.first_link = Pid{};
@@ -373,9 +377,9 @@ void run_blocking(Core& core, Slot& slot, std::uint64_t ref, std::move_only_func
 }
 
 void set_continuation(Slot& slot, MessageNode* node) {
-  Extension& extension = extend(slot);
-  if (extension.continuation != nullptr) free_node(extension.continuation);
-  extension.continuation = node;
+  MessageNode*& continuation = slot.has_spare ? slot.spare().continuation : extend(slot).continuation;
+  if (continuation != nullptr) free_node(continuation);
+  continuation = node;
 }
 
 void apply_init(Slot& slot, const Init& init) {

@@ -24,6 +24,7 @@ struct Remains {
   Extension* extension;
   Pid first_link;
   Watcher first_watcher;
+  Spare spare;
   MessageNode* queue;
   MessageNode* left;
   MessageNode* current;
@@ -39,6 +40,7 @@ Remains empty_slot(Core& core, Slot& slot) {
                   std::exchange(slot.extension, nullptr),
                   std::exchange(slot.first_link, Pid{}),
                   std::exchange(slot.first_watcher, Watcher{}),
+                  slot.has_spare ? slot.spare() : Spare{},
                   std::exchange(slot.queue_head, nullptr),
                   nullptr,
                   std::exchange(slot.current, nullptr),
@@ -49,6 +51,7 @@ Remains empty_slot(Core& core, Slot& slot) {
   slot.queued.store(0, std::memory_order_relaxed);
   slot.popped = 0;
   slot.first_monitor = Watcher{};
+  slot.has_spare = false;
   slot.phase.store(Phase::free, std::memory_order_relaxed);
   core.table.mark_dead(slot);
   remains.left = slot.mailbox.close();
@@ -64,6 +67,9 @@ void forget_link(Remains& remains, Pid other) {
 
 void forget_watcher(Remains& remains, Watcher watcher) {
   if (remains.first_watcher == watcher) remains.first_watcher = Watcher{};
+  for (Watcher& each : remains.spare.watchers) {
+    if (each == watcher) each = Watcher{};
+  }
   if (remains.extension != nullptr) std::erase(remains.extension->watchers, watcher);
 }
 
@@ -102,6 +108,9 @@ void tell_everybody(Core& core, Remains& remains) {
     send_exit(core, remains.pid, remains.first_link, remains.reason);
   }
   if (remains.first_watcher.pid) send_down(core, remains.pid, remains.first_watcher, remains.reason);
+  for (const Watcher& each : remains.spare.watchers) {
+    if (each.pid) send_down(core, remains.pid, each, remains.reason);
+  }
   if (remains.extension != nullptr) {
     for (const std::uint64_t bits : remains.extension->links) {
       const Pid other = Pid::from_bits(bits);
@@ -172,6 +181,7 @@ void bury(Core& core, Slot& slot) {
   }
   if (remains.current != nullptr) answer_for_the_dead(core, remains.current, remains.reason);
   tell_everybody(core, remains);
+  if (remains.spare.continuation != nullptr) free_node(remains.spare.continuation);
   if (remains.extension != nullptr) {
     if (remains.extension->continuation != nullptr) free_node(remains.extension->continuation);
     for (MessageNode* node = remains.extension->deferred_head; node != nullptr;) {

@@ -1,4 +1,5 @@
-// The memory of one process: four cache lines in a table that is never moved, plus an extension for what few need.
+// The memory of one process: four cache lines in a table that is never moved, plus an extension for what few need. A
+// state that is too large for its place there leaves that place to what would else need an extension.
 //
 // Only whoever runs the process (its owner at that moment) writes here, except for the mailbox. Fields that senders
 // and introspection read meanwhile are atomics, read and written relaxed; `generation` is the gate: a sender compares
@@ -11,7 +12,9 @@
 #include <coroutine>
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "skein/base/time.hpp"
@@ -47,10 +50,10 @@ struct Watcher {
 struct Extension {
   boost::unordered_flat_set<std::uint64_t> links;                       // beyond the first
   boost::unordered_flat_map<std::uint64_t, std::uint64_t> unlinks;      // not yet acknowledged: Pid bits → id
-  std::vector<Watcher> watchers;                                        // beyond the first
+  std::vector<Watcher> watchers;                                        // beyond those in the slot
   boost::unordered_flat_map<std::uint64_t, Pid> monitors;               // beyond the first: ref → whom
   boost::unordered_flat_map<std::uint64_t, MessageNode*> queued_downs;  // ref → the Down that waits in the queue
-  MessageNode* continuation = nullptr;                                  // handle_continue waits to run
+  MessageNode* continuation = nullptr;                                  // handle_continue waits to run; see Spare
   MessageNode* deferred_head = nullptr;                                 // answers that go out when it is dead
   MessageNode* deferred_tail = nullptr;
   ExitReason reason;       // why it ends, if there is more to say than Slot::end
@@ -63,6 +66,12 @@ struct Extension {
   boost::unordered_flat_set<std::uint64_t> given_up;
   std::uint32_t handled_at_tick = UINT32_MAX;
   std::string name;  // registered, or empty
+};
+
+// What many processes with a large state need a little of: in the place of the state.
+struct Spare {
+  Watcher watchers[2];                  // beyond the first; nobody: free
+  MessageNode* continuation = nullptr;  // handle_continue waits to run
 };
 
 struct alignas(64) Slot {
@@ -109,14 +118,19 @@ struct alignas(64) Slot {
   bool server_start : 1 = false;  // started synchronously: a trapped EXIT of its parent ends it
   bool timed_out : 1 = false;     // the wait ended by its deadline
   bool state_alive : 1 = false;
-  bool orphan : 1 = false;   // its starter is not its parent
-  bool ignored : 1 = false;  // init said ignore
-  std::uint8_t popped = 0;   // messages handled since `queued` was written
-  std::uint16_t debt = 0;    // of budget, to be worked off before it runs again: it flooded somebody
+  bool orphan : 1 = false;     // its starter is not its parent
+  bool ignored : 1 = false;    // init said ignore
+  bool has_spare : 1 = false;  // inline_state is a Spare, from the start to the end
+  std::uint8_t popped = 0;     // messages handled since `queued` was written
+  std::uint16_t debt = 0;      // of budget, to be worked off before it runs again: it flooded somebody
   std::atomic<std::uint32_t> high_water{0};
   BootFunction boot = nullptr;  // constructs the state from the arguments kept in its place; nullptr once done
   alignas(16) std::byte inline_state[k_inline_bytes];
+
+  // Only if has_spare.
+  [[nodiscard]] Spare& spare() { return *std::launder(reinterpret_cast<Spare*>(inline_state)); }
 };
 static_assert(sizeof(Slot) == 256);
+static_assert(sizeof(Spare) <= Slot::k_inline_bytes && std::is_trivially_destructible_v<Spare>);
 
 }  // namespace skein::inline v0::detail

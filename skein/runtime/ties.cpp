@@ -1,4 +1,5 @@
-// Links and monitors of one process: the first of each lives in the slot, more in the extension.
+// Links and monitors of one process: the first of each lives in the slot, more in the extension; two more watchers in
+// the spare place of a slot that has one.
 #include <algorithm>
 
 #include "skein/runtime/core.hpp"
@@ -35,15 +36,29 @@ bool remove_link(Slot& slot, Pid other) {
 void add_watcher(Slot& slot, Watcher watcher) {
   if (!slot.first_watcher.pid) {
     slot.first_watcher = watcher;
-  } else {
-    extend(slot).watchers.push_back(watcher);
+    return;
   }
+  if (slot.has_spare) {
+    for (Watcher& each : slot.spare().watchers) {
+      if (each.pid) continue;
+      each = watcher;
+      return;
+    }
+  }
+  extend(slot).watchers.push_back(watcher);
 }
 
 void remove_watcher(Slot& slot, Watcher watcher) {
   if (slot.first_watcher == watcher) {
     slot.first_watcher = Watcher{};
     return;
+  }
+  if (slot.has_spare) {
+    for (Watcher& each : slot.spare().watchers) {
+      if (each != watcher) continue;
+      each = Watcher{};
+      return;
+    }
   }
   if (slot.extension == nullptr) return;
   auto& watchers = slot.extension->watchers;

@@ -9,6 +9,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -125,6 +126,60 @@ TEST(Ties, many_links_and_monitors_of_one_process_all_fire) {
 }
 
 // A failed start tells nobody but its starter; neither may it leave its link behind in the starter.
+// Its state is too large for the slot.
+class LargePuppet : public Puppet {
+ public:
+  using Puppet::Puppet;
+  LargePuppet(Self self, Notebook* notebook, std::string first) : Puppet(notebook) {
+    self.continue_with<LargePuppet>(std::move(first));
+  }
+  void handle_continue(Self self, std::string line) {
+    self.send(self.pid(), std::move(line));
+    if (++continued_[0] < 3) self.continue_with<LargePuppet>("and again");
+  }
+
+ private:
+  std::array<int, 100> continued_{};  // the first counts, the others make it large
+};
+
+TEST(Ties, watchers_of_a_large_process_hear_of_its_end_unless_they_stopped_watching) {
+  for (std::size_t watchers = 0; watchers <= 6; ++watchers) {
+    for (std::size_t gone = 0; gone < (std::size_t{1} << watchers); ++gone) {
+      Notebook seen;
+      Runtime runtime(tests::seeded(1));
+      const Pid large = runtime.spawn<LargePuppet>();
+      std::size_t left = 0;
+      for (std::size_t i = 0; i < watchers; ++i) {
+        const Pid watcher = runtime.spawn<Puppet>(&seen);
+        runtime.send(watcher, Do{[large, leaves = (gone >> i) % 2 == 1](Self self) {
+                       const MonitorRef ref = self.monitor(large);
+                       if (leaves) self.demonitor(ref);
+                     }});
+        left += (gone >> i) % 2 == 0 ? 1 : 0;
+        // Whoever comes next takes a place that was left.
+        runtime.run_ready();
+      }
+      runtime.exit(large, ExitReason::kill());
+      runtime.run_ready();
+      EXPECT_EQ(seen.lines(), std::vector<std::string>(left, "down killed")) << watchers << " watchers, " << gone;
+    }
+  }
+}
+
+TEST(Ties, a_large_process_continues_as_a_small_one_does) {
+  Notebook seen;
+  Runtime runtime(tests::seeded(1));
+  runtime.spawn<LargePuppet>(&seen, std::string("first"));
+  runtime.run_ready();
+  EXPECT_EQ(seen.lines(), (std::vector<std::string>{"first", "and again", "and again"}));
+  // One that ends before it could continue, and one that never ran, leave nothing behind.
+  const Pid ended = runtime.spawn<LargePuppet>(&seen, std::string("never"));
+  runtime.exit(ended, ExitReason::kill());
+  runtime.run_ready();
+  runtime.spawn<LargePuppet>(&seen, std::string("never"));
+  EXPECT_EQ(seen.size(), 3U);
+}
+
 struct Failing {
   explicit Failing(int) { throw std::runtime_error("no"); }
 };

@@ -226,6 +226,7 @@ void resume_waiting(Core& core, Slot& slot) {
 }
 
 MessageNode* take_continuation(Slot& slot) {
+  if (slot.has_spare) return std::exchange(slot.spare().continuation, nullptr);
   if (slot.extension == nullptr) return nullptr;
   return std::exchange(slot.extension->continuation, nullptr);
 }
@@ -309,8 +310,8 @@ bool launch_here(Core& core, Slot& slot) {
   slot.phase.store(Phase::running, std::memory_order_relaxed);
   slot.start_ref = 0;
   if (slot.orphan) slot.parent.store(0, std::memory_order_relaxed);
-  const bool goes_on =
-      type->release != nullptr || (slot.extension != nullptr && slot.extension->continuation != nullptr);
+  const bool goes_on = type->release != nullptr || (slot.has_spare && slot.spare().continuation != nullptr) ||
+                       (slot.extension != nullptr && slot.extension->continuation != nullptr);
   if (goes_on || !slot.mailbox.rest()) core.schedule_new(slot);
   return true;
 }
