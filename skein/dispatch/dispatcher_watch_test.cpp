@@ -125,10 +125,7 @@ TEST(Heartbeats, one_that_beats_irregularly_is_given_more_time) {
 
 TEST(Heartbeats, whoever_reports_is_not_silent) {
   CoreWorld world;
-  world.begin();
-  world.join(1);
-  world.submit(1);
-  world.settle();
+  world.begin_with_run();
   for (int i = 0; i < 20; ++i) {
     world.pass(500ms, false);
     AgentReport report;
@@ -174,10 +171,7 @@ void tell_progress(CoreWorld& world, std::string_view mark) {
 
 TEST(Progress, while_the_journal_is_slow_only_the_last_mark_waits) {
   CoreWorld world;
-  world.begin();
-  world.join(1);
-  world.submit(1);
-  world.settle();
+  world.begin_with_run();
   world.is_held = true;
   for (int i = 1; i <= 1000; ++i) {
     tell_progress(world, std::to_string(i));
@@ -194,10 +188,7 @@ TEST(Progress, while_the_journal_is_slow_only_the_last_mark_waits) {
 
 TEST(Progress, a_mark_that_waits_is_there_for_the_next_attempt) {
   CoreWorld world;
-  world.begin();
-  auto& agent = world.join(1);
-  world.submit(1);
-  world.settle();
+  auto& agent = world.begin_with_run();
   world.is_held = true;
   tell_progress(world, "a third");
   tell_progress(world, "two thirds");
