@@ -97,7 +97,7 @@ TEST(DispatcherCore, an_agents_crash_gives_its_tasks_to_another_in_one_append) {
   world.join_wide(1, 3);
   for (std::uint64_t n = 1; n <= 3; ++n) world.submit(n);
   world.settle();
-  world.join(2, three);
+  world.join_wide(2, 3);
   const auto before = world.appends;
   world.crash(1);
   EXPECT_EQ(world.appends, before + 1) << "requeues and assigns are not one append";

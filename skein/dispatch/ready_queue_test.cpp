@@ -83,10 +83,21 @@ TEST(ReadyQueue, lanes_of_a_closed_swarm_take_no_part) {
 TEST(ReadyQueue, forgets_lanes_nobody_holds_when_there_are_too_many) {
   Tasks tasks;
   for (std::size_t i = 0; i < 4 * ReadyQueue::k_idle_lanes_max; ++i) {
-    const auto lane = tasks.queue.hold(shape("s", "type" + std::to_string(i)), 0);
+    const auto lane = tasks.queue.hold(shape("s", "type" + std::to_string(i)), 0).lane;
     ASSERT_LE(lane, ReadyQueue::k_idle_lanes_max + 2);
     tasks.queue.let_go(lane);
   }
+}
+
+TEST(ReadyQueue, gives_all_tasks_of_a_shape_one_copy_that_nobody_else_counts) {
+  Tasks tasks;
+  auto given = shape("s", "x");
+  const auto* const first = tasks.queue.hold(given, 0).shape;
+  const auto* const second = tasks.queue.hold(given, 0).shape;
+  EXPECT_EQ(first, second);
+  EXPECT_NE(first->get(), given.get());
+  EXPECT_EQ(**first, *given);
+  EXPECT_EQ(first->use_count(), 1);
 }
 
 TEST(ReadyQueue, agrees_with_a_sorted_set_whatever_is_pushed_dropped_and_raised) {
