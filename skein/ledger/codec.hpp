@@ -23,7 +23,7 @@ namespace skein::inline v0::ledger {
 class Writer {
  public:
   static constexpr bool k_reads = false;
-  static constexpr std::size_t k_varint_bytes_max = 10;
+  static constexpr std::size_t k_varint_bytes = 10;
 
   explicit Writer(std::string& out) : out_(out) {}
 
@@ -32,7 +32,7 @@ class Writer {
   void number(const T& value) {
     auto v = static_cast<std::uint64_t>(value);
     if (v < 0x80U) return byte(static_cast<std::uint8_t>(v));
-    char bytes[k_varint_bytes_max];
+    char bytes[k_varint_bytes];
     std::size_t size = 0;
     for (; v >= 0x80U; v >>= 7U) bytes[size++] = static_cast<char>(v | 0x80U);
     bytes[size++] = static_cast<char>(v);
