@@ -163,9 +163,9 @@ std::size_t marks_in(const std::vector<std::string>& commands) {
   return marks;
 }
 
-void tell_progress(CoreWorld& world, std::string_view mark) {
+void tell_progress(CoreWorld& world, std::string_view mark, std::uint64_t task = 1) {
   AgentReport report;
-  report.progress.push_back({world.ref(1), ledger::body_of(mark)});
+  report.progress.push_back({world.ref(task), ledger::body_of(mark)});
   world.core->on_report(CoreWorld::pid_of(1), std::move(report), world.moment);
 }
 
@@ -184,6 +184,25 @@ TEST(Progress, while_the_journal_is_slow_only_the_last_mark_waits) {
   tell_progress(world, "later");
   world.settle();
   EXPECT_EQ(ledger::view_of(world.task(1).mark), "later");
+}
+
+TEST(Progress, marks_leave_room_for_completions_in_a_slow_journal) {
+  DispatcherOptions options;
+  options.appends_in_flight = 4;
+  CoreWorld world(options);
+  world.begin();
+  world.join_wide(1, 10);
+  for (std::uint64_t n = 1; n <= 10; ++n) world.submit(n);
+  world.settle();
+  world.is_held = true;
+  for (std::uint64_t n = 1; n <= 9; ++n) {
+    tell_progress(world, "half", n);
+    world.step();
+  }
+  EXPECT_EQ(world.pending(), 2U) << "what is no completion gets half";
+  world.complete(1, world.ref(10));
+  world.step();
+  EXPECT_EQ(world.pending(), 3U);
 }
 
 TEST(Progress, a_mark_that_waits_is_there_for_the_next_attempt) {
