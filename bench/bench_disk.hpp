@@ -10,9 +10,11 @@
 #include <filesystem>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "bench/stopwatch.hpp"
+#include "skein/journal/file_disk.hpp"
 
 namespace skein::bench {
 
@@ -77,6 +79,55 @@ class SyncProbe {
   int fd_;
   bool is_good_ = false;
   std::size_t next_ = 0;
+};
+
+// The real disk, but that a sync takes a fixed time and does nothing: what is measured on it is not the disk's mood.
+// Any thread, as a Disk.
+class SteadyDisk final : public journal::Disk {
+ public:
+  explicit SteadyDisk(Clock::duration sync) : sync_(sync) {}
+
+  journal::DiskResult<std::unique_ptr<journal::File>> open(const std::string& path, Mode mode) override {
+    auto file = real_.open(path, mode);
+    if (!file) return file;
+    return std::make_unique<SteadyFile>(std::move(*file), sync_);
+  }
+  journal::DiskResult<void> rename(const std::string& from, const std::string& to) override {
+    return real_.rename(from, to);
+  }
+  journal::DiskResult<void> remove(const std::string& path) override { return real_.remove(path); }
+  journal::DiskResult<void> make_dir(const std::string& dir) override { return real_.make_dir(dir); }
+  journal::DiskResult<std::vector<std::string>> list(const std::string& dir) override { return real_.list(dir); }
+  journal::DiskResult<void> sync_dir(const std::string&) override { return {}; }
+  journal::DiskResult<std::uint64_t> free_bytes(const std::string& dir) override { return real_.free_bytes(dir); }
+  journal::DiskResult<std::unique_ptr<journal::FolderLock>> lock(const std::string& dir) override {
+    return real_.lock(dir);
+  }
+
+ private:
+  class SteadyFile final : public journal::File {
+   public:
+    SteadyFile(std::unique_ptr<journal::File> real, Clock::duration sync) : real_(std::move(real)), sync_(sync) {}
+    journal::DiskResult<std::size_t> read_at(std::uint64_t offset, std::span<char> into) override {
+      return real_->read_at(offset, into);
+    }
+    journal::DiskResult<void> write_at(std::uint64_t offset, std::string_view bytes) override {
+      return real_->write_at(offset, bytes);
+    }
+    journal::DiskResult<void> sync() override {
+      std::this_thread::sleep_for(sync_);
+      return {};
+    }
+    journal::DiskResult<void> truncate(std::uint64_t bytes) override { return real_->truncate(bytes); }
+    journal::DiskResult<std::uint64_t> size() override { return real_->size(); }
+
+   private:
+    std::unique_ptr<journal::File> real_;
+    Clock::duration sync_;
+  };
+
+  journal::Disk& real_ = journal::file_disk();
+  Clock::duration sync_;
 };
 
 }  // namespace skein::bench

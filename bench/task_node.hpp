@@ -4,6 +4,7 @@
 // start_agents() and what follows are for the thread that made it. The destructor ends everything in order.
 #pragma once
 
+#include <expected>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -23,20 +24,11 @@ class TaskNode {
  public:
   // An empty folder: everything in memory. Otherwise the embedded journal and the archive's SQLite file are there.
   explicit TaskNode(const std::string& dir, dispatch::DispatcherOptions options = {})
-      : journal_(open(dir, ledger_)), store_(open_store(dir)), archiver_(*journal_, ledger_, *store_, archive_jobs_) {
-    archiver_.start();
-    ops_ = operations::Operations::start({*journal_, ledger_, store_.get(), timers_, reads_, nullptr, 7}, {});
-    auto setup = std::make_unique<dispatch::DispatcherSetup>();
-    setup->runtime = &runtime_;
-    setup->journal = journal_.get();
-    setup->ledger = &ledger_;
-    setup->options = std::move(options);
-    setup->wall_clock = [this] { return timers_.wall_now(); };
-    setup->entropy = [this] { return random_.next(); };
-    SpawnOptions spawn;
-    spawn.name = dispatch::k_dispatcher_name;
-    runtime_.spawn_with<dispatch::Dispatcher>(spawn, std::move(setup));
-  }
+      : TaskNode(open_store(dir), [&dir](ledger::Ledger& ledger) { return open(dir, ledger); }, std::move(options)) {}
+  // The journal in a folder of another disk, the archive in memory.
+  TaskNode(journal::Disk& disk, const std::string& dir)
+      : TaskNode(std::make_unique<archive::MemoryStore>(),
+                 [&](ledger::Ledger& ledger) { return checked(journal::open_journal(disk, dir, ledger)); }, {}) {}
   TaskNode(const TaskNode&) = delete;
   TaskNode& operator=(const TaskNode&) = delete;
   ~TaskNode() {
@@ -75,17 +67,36 @@ class TaskNode {
   [[nodiscard]] archive::ArchiverStatus archived() const { return archiver_.status(); }
 
  private:
+  template <class Open>
+  TaskNode(std::unique_ptr<archive::Store> store, Open open_journal, dispatch::DispatcherOptions options)
+      : journal_(open_journal(ledger_)),
+        store_(std::move(store)),
+        archiver_(*journal_, ledger_, *store_, archive_jobs_) {
+    archiver_.start();
+    ops_ = operations::Operations::start({*journal_, ledger_, store_.get(), timers_, reads_, nullptr, 7}, {});
+    auto setup = std::make_unique<dispatch::DispatcherSetup>();
+    setup->runtime = &runtime_;
+    setup->journal = journal_.get();
+    setup->ledger = &ledger_;
+    setup->options = std::move(options);
+    setup->wall_clock = [this] { return timers_.wall_now(); };
+    setup->entropy = [this] { return random_.next(); };
+    SpawnOptions spawn;
+    spawn.name = dispatch::k_dispatcher_name;
+    runtime_.spawn_with<dispatch::Dispatcher>(spawn, std::move(setup));
+  }
   static std::unique_ptr<journal::Journal> open(const std::string& dir, ledger::Ledger& ledger) {
     if (dir.empty()) return journal::open_memory_journal(ledger);
-    auto opened = journal::open_journal(dir, ledger);
+    return checked(journal::open_journal(dir, ledger));
+  }
+  template <class T, class E>
+  static T checked(std::expected<T, E> opened) {
     if (!opened) throw std::runtime_error(opened.error().describe());
     return std::move(*opened);
   }
   static std::unique_ptr<archive::Store> open_store(const std::string& dir) {
     if (dir.empty()) return std::make_unique<archive::MemoryStore>();
-    auto opened = archive::SqliteStore::open(dir + "/" + archive::k_archive_file);
-    if (!opened) throw std::runtime_error(opened.error().describe());
-    return std::move(*opened);
+    return checked(archive::SqliteStore::open(dir + "/" + archive::k_archive_file));
   }
 
   Random random_{0x5EED};

@@ -21,12 +21,7 @@ class Archivers : public testing::Test {
     archiver_->start();
     settle();
   }
-  // Until neither the journal nor the job queue has anything to do at this time.
-  void settle() {
-    do {
-      world_.wait_for_journal();
-    } while (jobs_.run_ready());
-  }
+  void settle() { world_.settle(jobs_); }
   void advance(Duration by) {
     settle();
     const auto steps = by / 50ms;
@@ -34,6 +29,16 @@ class Archivers : public testing::Test {
       jobs_.advance(50ms);
       settle();
     }
+  }
+  // A task that failed, is archived, and has task 2 in its stead; the link was lost, as a power cut leaves it.
+  ledger::TaskId lose_a_link() {
+    start();
+    const auto old_task = world_.submit(1);
+    world_.fail(old_task, "broken");
+    EXPECT_FALSE(world_.apply_one(ledger::Retry{old_task, TestWorld::id(2), 5000}).refused());
+    advance(1s);
+    EXPECT_EQ(store_.link_retry(old_task, ledger::TaskId{}).value_or(false), true) << "it was not archived";
+    return old_task;
   }
   ledger::Counters counters() {
     return world_.look([](ledger::Ledger& ledger) { return ledger.counters(); });
@@ -136,13 +141,7 @@ TEST_F(Archivers, notes_a_retry_of_a_task_it_has_just_taken) {
 }
 
 TEST_F(Archivers, makes_up_for_a_lost_link_when_the_task_that_stands_in_is_archived) {
-  start();
-  const auto old_task = world_.submit(1);
-  world_.fail(old_task, "broken");
-  ASSERT_FALSE(world_.apply_one(ledger::Retry{old_task, TestWorld::id(2), 5000}).refused());
-  advance(1s);
-  // As a power cut before the link was written leaves it.
-  ASSERT_TRUE(store_.link_retry(old_task, ledger::TaskId{}));
+  const auto old_task = lose_a_link();
   ASSERT_FALSE(world_.apply_one(ledger::Cancel{TestWorld::id(2), 5001, ""}).refused());
   advance(1s);
   ASSERT_TRUE(*store_.find(TestWorld::id(2)));
@@ -150,12 +149,7 @@ TEST_F(Archivers, makes_up_for_a_lost_link_when_the_task_that_stands_in_is_archi
 }
 
 TEST_F(Archivers, links_at_its_start_what_a_crash_left_without_a_link) {
-  start();
-  const auto old_task = world_.submit(1);
-  world_.fail(old_task, "broken");
-  ASSERT_FALSE(world_.apply_one(ledger::Retry{old_task, TestWorld::id(2), 5000}).refused());
-  advance(1s);
-  ASSERT_TRUE(store_.link_retry(old_task, ledger::TaskId{}));
+  const auto old_task = lose_a_link();
   // The task that stands in is open, and its key may be forgotten before it ends.
   archiver_.reset();
   start();
@@ -202,9 +196,7 @@ TEST(ArchiverRestart, catches_up_and_has_every_task_once) {
   {
     Archiver archiver(world.journal(), world.ledger(), **store, jobs);
     archiver.start();
-    do {
-      world.wait_for_journal();
-    } while (jobs.run_ready());
+    world.settle(jobs);
   }
   EXPECT_EQ((*store)->count().value(), 6U);
   EXPECT_EQ((*store)->last().value(), 6U);

@@ -34,10 +34,11 @@ ArchiveResult<void> MemoryStore::insert(std::span<const Finished> tasks) {
   const std::lock_guard lock(mutex_);
   if (failure_) return std::unexpected(*failure_);
   for (const auto& each : tasks) {
-    remove(each->finish_number);
+    // Almost always the last of all, whose place is known.
+    if (each->finish_number <= last_) remove(each->finish_number);
     if (const auto at = numbers_.find(each->task.id); at != numbers_.end()) remove(at->second);
     numbers_[each->task.id] = each->finish_number;
-    tasks_[each->finish_number] = each;
+    tasks_.emplace_hint(tasks_.begin(), each->finish_number, each);
     last_ = std::max(last_, each->finish_number);
   }
   return {};

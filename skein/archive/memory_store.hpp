@@ -6,6 +6,8 @@
 #include <map>
 #include <mutex>
 
+#include <boost/unordered/unordered_flat_map.hpp>
+
 #include "skein/archive/store.hpp"
 
 namespace skein::inline v0::archive {
@@ -29,7 +31,7 @@ class MemoryStore final : public Store {
 
   std::mutex mutex_;
   std::map<ledger::FinishNumber, Finished, std::greater<>> tasks_;  // last first
-  std::map<ledger::TaskId, ledger::FinishNumber> numbers_;
+  boost::unordered_flat_map<ledger::TaskId, ledger::FinishNumber, ledger::TaskIdHash> numbers_;
   ledger::FinishNumber last_ = 0;
   std::optional<ArchiveError> failure_;
 };

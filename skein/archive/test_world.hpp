@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "skein/archive/manual_job_queue.hpp"
 #include "skein/journal/journal.hpp"
 #include "skein/ledger/ledger.hpp"
 
@@ -93,6 +94,13 @@ class TestWorld {
   // Until what was asked of the journal is done, and what was asked of it in those callbacks, some steps deep.
   void wait_for_journal() {
     for (int step = 0; step < 4; ++step) look([](ledger::Ledger&) {});
+  }
+
+  // Until neither the journal nor the job queue has anything to do at this time.
+  void settle(ManualJobQueue& jobs) {
+    do {
+      wait_for_journal();
+    } while (jobs.run_ready());
   }
 
   static ledger::TaskId id(std::uint64_t n) { return {0x0190'0000'0000'7000ULL, 0x8000'0000'0000'0000ULL + n}; }

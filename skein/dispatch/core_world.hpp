@@ -94,6 +94,20 @@ class CoreWorld final : public ledger::ChangeSink {
     settle();
     return agent;
   }
+  // One that may hold so many at once.
+  Agent& join_wide(std::uint32_t n, std::uint32_t slots) {
+    AgentReady ready;
+    ready.slots = slots;
+    return join(n, std::move(ready));
+  }
+  // Begins with agent 1, which gets task 1.
+  Agent& begin_with_run() {
+    begin();
+    Agent& agent = join(1);
+    submit(1);
+    settle();
+    return agent;
+  }
   Agent& join_function(std::uint32_t n, std::uint32_t slots = 1) {
     AgentReady ready;
     ready.slots = slots;

@@ -128,7 +128,6 @@ void DispatcherCore::fill(SlotNumber slot, const ledger::Task& task, const Momen
   if (record.number == 0) {
     record.id = task.id;
     record.number = task.number;
-    record.shape = task.shape;
     record.params = task.params;
     record.extras = task.extras;
     record.timeout_ms = task.timeout_ms;
@@ -142,7 +141,9 @@ void DispatcherCore::fill(SlotNumber slot, const ledger::Task& task, const Momen
       }
     }
     record.swarm = swarm_slot(task.shape->swarm);
-    record.lane = queue_.hold(task.shape, record.swarm, swarms_[record.swarm].own_agents);
+    const auto place = queue_.hold(task.shape, record.swarm, swarms_[record.swarm].own_agents);
+    record.lane = place.lane;
+    record.shared_shape = place.shape;
   }
   if (task.mark) record.its_past().mark = task.mark;
   record.fence = task.fence;

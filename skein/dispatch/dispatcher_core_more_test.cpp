@@ -17,10 +17,7 @@ using Event = DispatchEvent::Kind;
 
 TEST(DispatcherCoreRestart, a_run_whose_agent_still_has_it_goes_on_with_its_fence) {
   CoreWorld world;
-  world.begin();
-  auto& agent = world.join(1);
-  world.submit(1);
-  world.settle();
+  auto& agent = world.begin_with_run();
   const TaskRef ref = world.ref(1);
   world.restart();
   world.pass(10s, false);
@@ -33,10 +30,7 @@ TEST(DispatcherCoreRestart, a_run_whose_agent_still_has_it_goes_on_with_its_fenc
 
 TEST(DispatcherCoreRestart, an_agent_that_announced_itself_before_the_state_was_known_keeps_its_run) {
   CoreWorld world;
-  world.begin();
-  world.join(1);
-  world.submit(1);
-  world.settle();
+  world.begin_with_run();
   const TaskRef ref = world.ref(1);
   world.lose_dispatcher();
   world.join(1);
@@ -48,10 +42,7 @@ TEST(DispatcherCoreRestart, an_agent_that_announced_itself_before_the_state_was_
 
 TEST(DispatcherCoreRestart, a_run_its_agent_no_longer_has_is_requeued_without_cost) {
   CoreWorld world;
-  world.begin();
-  auto& agent = world.join(1);
-  world.submit(1);
-  world.settle();
+  auto& agent = world.begin_with_run();
   const auto fence = world.ref(1).fence;
   agent.held.clear();
   world.restart();
@@ -63,10 +54,7 @@ TEST(DispatcherCoreRestart, a_run_its_agent_no_longer_has_is_requeued_without_co
 
 TEST(DispatcherCoreRestart, a_run_whose_agent_never_comes_back_gets_a_full_lease_and_then_another_agent) {
   CoreWorld world;
-  world.begin();
-  world.join(1);
-  world.submit(1);
-  world.settle();
+  world.begin_with_run();
   const auto fence = world.ref(1).fence;
   world.agents.clear();
   world.restart();
@@ -80,10 +68,7 @@ TEST(DispatcherCoreRestart, a_run_whose_agent_never_comes_back_gets_a_full_lease
 
 TEST(DispatcherCoreRestart, a_run_of_an_earlier_program_has_no_lease) {
   CoreWorld world;
-  world.begin();
-  world.join(1);
-  world.submit(1);
-  world.settle();
+  world.begin_with_run();
   world.agents.clear();
   const auto fence = world.ref(1).fence;
   world.end_program(fence);
@@ -97,10 +82,7 @@ TEST(DispatcherCoreRestart, a_run_of_an_earlier_program_has_no_lease) {
 
 TEST(DispatcherCoreRestart, an_agent_back_before_its_last_outcome_is_decided_has_all_its_places) {
   CoreWorld world;
-  world.begin();
-  world.join(1);
-  world.submit(1);
-  world.settle();
+  world.begin_with_run();
   world.is_held = true;
   world.complete(1, world.ref(1));
   world.step();
@@ -147,10 +129,7 @@ TEST(DispatcherCoreRestart, nothing_is_appended_once_another_has_taken_over) {
 
 TEST(DispatcherCoreMail, an_order_that_was_lost_is_sent_again) {
   CoreWorld world;
-  world.begin();
-  auto& agent = world.join(1);
-  world.submit(1);
-  world.settle();
+  auto& agent = world.begin_with_run();
   const TaskRef ref = world.ref(1);
   agent.held.clear();
   world.pass(4s);
@@ -211,10 +190,7 @@ TEST(DispatcherCoreMail, what_an_agent_should_not_have_is_stopped) {
 
 TEST(DispatcherCoreMail, an_outcome_told_twice_is_appended_once) {
   CoreWorld world;
-  world.begin();
-  world.join(1);
-  world.submit(1);
-  world.settle();
+  world.begin_with_run();
   const TaskRef ref = world.ref(1);
   world.is_held = true;
   world.complete(1, ref);
@@ -227,10 +203,7 @@ TEST(DispatcherCoreMail, an_outcome_told_twice_is_appended_once) {
 
 TEST(DispatcherCoreMail, a_newer_process_of_the_same_name_replaces_the_older) {
   CoreWorld world;
-  world.begin();
-  world.join(1);
-  world.submit(1);
-  world.settle();
+  world.begin_with_run();
   AgentReady same;
   same.id = "agent1";
   world.join(2, same);
@@ -246,9 +219,7 @@ TEST(DispatcherCoreLimits, a_slow_journal_has_few_appends_under_way_and_room_for
   options.appends_in_flight = 4;
   CoreWorld world(options);
   world.begin();
-  AgentReady many;
-  many.slots = 100;
-  world.join(1, many);
+  world.join_wide(1, 100);
   world.submit(1);
   world.settle();
   world.is_held = true;
@@ -269,9 +240,7 @@ TEST(DispatcherCoreLimits, a_slow_journal_has_few_appends_under_way_and_room_for
 TEST(DispatcherCoreLimits, large_outcomes_are_split_into_commands_the_journal_takes) {
   CoreWorld world;
   world.begin();
-  AgentReady many;
-  many.slots = 50;
-  world.join(1, many);
+  world.join_wide(1, 50);
   for (std::uint64_t n = 1; n <= 50; ++n) world.submit(n);
   world.settle();
   AgentReport report;
@@ -286,10 +255,7 @@ TEST(DispatcherCoreLimits, large_outcomes_are_split_into_commands_the_journal_ta
 
 TEST(DispatcherCoreLimits, a_result_the_ledger_will_not_take_fails_the_task_for_good) {
   CoreWorld world;
-  world.begin();
-  auto& agent = world.join(1);
-  world.submit(1);
-  world.settle();
+  auto& agent = world.begin_with_run();
   const TaskRef ref = world.ref(1);
   world.complete(1, ref, std::string(300 << 10U, 'x'));
   EXPECT_EQ(world.state(1), State::failed);

@@ -32,10 +32,7 @@ TEST(DispatcherCore, an_order_leaves_only_after_its_assign_was_applied) {
 
 TEST(DispatcherCore, an_outcome_is_settled_only_after_it_was_applied) {
   CoreWorld world;
-  world.begin();
-  auto& agent = world.join(1);
-  world.submit(1);
-  world.settle();
+  auto& agent = world.begin_with_run();
   world.is_held = true;
   world.complete(1, world.ref(1));
   world.step();
@@ -97,12 +94,10 @@ TEST(DispatcherCore, nobody_free_for_the_routing_timeout_is_told_once_and_the_ta
 TEST(DispatcherCore, an_agents_crash_gives_its_tasks_to_another_in_one_append) {
   CoreWorld world;
   world.begin();
-  AgentReady three;
-  three.slots = 3;
-  world.join(1, three);
+  world.join_wide(1, 3);
   for (std::uint64_t n = 1; n <= 3; ++n) world.submit(n);
   world.settle();
-  world.join(2, three);
+  world.join_wide(2, 3);
   const auto before = world.appends;
   world.crash(1);
   EXPECT_EQ(world.appends, before + 1) << "requeues and assigns are not one append";
@@ -132,10 +127,7 @@ TEST(DispatcherCore, a_task_whose_attempts_a_crash_uses_up_is_not_given_out_agai
 
 TEST(DispatcherCore, a_requeued_task_whose_swarm_is_paused_meanwhile_waits) {
   CoreWorld world;
-  world.begin();
-  world.join(1);
-  world.submit(1);
-  world.settle();
+  world.begin_with_run();
   world.join(2);
   world.is_held = true;
   world.crash(1);
@@ -173,10 +165,7 @@ TEST(DispatcherCore, the_first_crash_puts_a_task_to_the_front_the_second_makes_i
 
 TEST(DispatcherCore, an_agent_that_leaves_in_order_costs_nothing) {
   CoreWorld world;
-  world.begin();
-  world.join(1);
-  world.submit(1);
-  world.settle();
+  world.begin_with_run();
   world.leave(1);
   EXPECT_EQ(world.state(1), State::queued);
   EXPECT_EQ(world.task(1).attempts, 0U);
@@ -200,10 +189,7 @@ TEST(DispatcherCore, what_was_not_started_costs_no_attempt_when_it_is_known_what
 
 TEST(DispatcherCore, leases_are_renewed_by_heartbeats_that_name_the_task_and_expire_without) {
   CoreWorld world;
-  world.begin();
-  world.join(1);
-  world.submit(1);
-  world.settle();
+  world.begin_with_run();
   const auto fence = world.ref(1).fence;
   world.pass(120s);
   EXPECT_EQ(world.where(1), "agent1");
@@ -220,10 +206,7 @@ TEST(DispatcherCore, leases_are_renewed_by_heartbeats_that_name_the_task_and_exp
 
 TEST(DispatcherCore, late_double_and_stale_outcomes_change_nothing_and_are_settled) {
   CoreWorld world;
-  world.begin();
-  auto& agent = world.join(1);
-  world.submit(1);
-  world.settle();
+  auto& agent = world.begin_with_run();
   const TaskRef old = world.ref(1);
   world.pass(31s, false);
   ASSERT_EQ(world.state(1), State::queued);
@@ -243,10 +226,7 @@ TEST(DispatcherCore, late_double_and_stale_outcomes_change_nothing_and_are_settl
 
 TEST(DispatcherCore, permanent_errors_end_a_task_and_others_are_tried_again_later) {
   CoreWorld world;
-  world.begin();
-  world.join(1);
-  world.submit(1);
-  world.settle();
+  world.begin_with_run();
   world.fail(1, world.ref(1), ErrorClass::permanent);
   EXPECT_EQ(world.state(1), State::failed);
   world.submit(2);
@@ -263,20 +243,14 @@ TEST(DispatcherCore, permanent_errors_end_a_task_and_others_are_tried_again_late
 
 TEST(DispatcherCore, rate_limits_are_honoured) {
   CoreWorld world;
-  world.begin();
-  world.join(1);
-  world.submit(1);
-  world.settle();
+  world.begin_with_run();
   world.fail(1, world.ref(1), ErrorClass::rate_limited, 7s);
   EXPECT_GE(world.task(1).not_before, world.moment.wall + 7'000);
 }
 
 TEST(DispatcherCore, attempts_end_as_failed) {
   CoreWorld world;
-  world.begin();
-  world.join(1);
-  world.submit(1);
-  world.settle();
+  world.begin_with_run();
   for (int i = 0; i < 4; ++i) {
     ASSERT_EQ(world.where(1), "agent1") << i;
     world.fail(1, world.ref(1), ErrorClass::transient);

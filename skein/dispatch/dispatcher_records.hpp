@@ -82,10 +82,11 @@ struct TaskRecord {
     if (!past) past = std::make_unique<TaskPast>();
     return *past;
   }
+  [[nodiscard]] const ledger::Shape& shape() const { return **shared_shape; }
 
   ledger::TaskId id;
   ledger::TaskNumber number = 0;
-  std::shared_ptr<const ledger::Shape> shape;
+  const std::shared_ptr<const ledger::Shape>* shared_shape = nullptr;  // the ready queue's, while it holds its lane
   ledger::Body params;
   std::shared_ptr<const ledger::Extras> extras;
   ledger::Fence fence = 0;  // of its last assignment that is known to be applied

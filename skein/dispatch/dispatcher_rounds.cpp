@@ -222,7 +222,7 @@ bool DispatcherCore::assign_to_somebody(SlotNumber slot, const ReadyQueue::Need&
   TaskRecord& task = tasks_[slot];
   SwarmRecord& swarm = swarms_[task.swarm];
   Router::Request request{need.views, swarm.strategy, {}, {}};
-  if (swarm.strategy == Balance::consistent_hash) request.key = task.shape->type;
+  if (swarm.strategy == Balance::consistent_hash) request.key = task.shape().type;
   // The first retry may go to anybody, later ones go around those who failed it.
   if (const TaskPast* past = task.past.get()) {
     const bool is_choosy = past->failed_by > 1 || (past->retry && past->retry->other_agent);

@@ -53,9 +53,9 @@ Duration DispatcherCore::timeout_of(const TaskRecord& task, const AgentRecord& a
   if (agent.attempt_timeout > Duration::zero()) timeout = agent.attempt_timeout;
   if (task.timeout_ms != 0) {
     timeout = std::chrono::milliseconds(std::min<std::uint64_t>(task.timeout_ms, k_wall_ms_max));
-  } else if (const auto learned = type_timeout_.find(task.shape->type); learned != type_timeout_.end()) {
+  } else if (const auto learned = type_timeout_.find(task.shape().type); learned != type_timeout_.end()) {
     timeout = learned->second.timeout();
-  } else if (const auto type = options_.types.find(task.shape->type); type != options_.types.end()) {
+  } else if (const auto type = options_.types.find(task.shape().type); type != options_.types.end()) {
     timeout = type->second.timeout.value_or(timeout);
   }
   return std::max(timeout, options_.timeout_minimum);
@@ -63,7 +63,7 @@ Duration DispatcherCore::timeout_of(const TaskRecord& task, const AgentRecord& a
 
 void DispatcherCore::learn_latency(const TaskRecord& task, Duration took) {
   if (type_timeout_.empty()) return;
-  const auto type = type_timeout_.find(task.shape->type);
+  const auto type = type_timeout_.find(task.shape().type);
   if (type != type_timeout_.end()) type->second.observe(took);
 }
 
@@ -72,7 +72,7 @@ Order DispatcherCore::order_for(const Run& run) {
   Order order;
   order.ref = run.ref;
   order.id = task.id;
-  order.shape = task.shape;
+  order.shape = *task.shared_shape;
   order.params = task.params;
   if (task.past) order.mark = task.past->mark;
   order.extras = task.extras;
@@ -256,7 +256,7 @@ Duration DispatcherCore::retry_delay(TaskRecord& task, ledger::ErrorClass error,
   const ErrorClass kind = class_of(error);
   if (task.past && task.past->retry) adaptive_.learn(*std::exchange(task.past->retry, std::nullopt), false);
   if (kind == ErrorClass::permanent) return Duration::zero();
-  const auto type = type_retry_.find(task.shape->type);
+  const auto type = type_retry_.find(task.shape().type);
   const RetryPolicy& policy = type == type_retry_.end() ? retry_ : type->second;
   const std::uint32_t attempt = std::min(task.attempts + 1, k_attempt_max);
   const Duration usual = policy.next(attempt, kind, random_, retry_after).value_or(Duration::zero());

@@ -125,10 +125,7 @@ TEST(Heartbeats, one_that_beats_irregularly_is_given_more_time) {
 
 TEST(Heartbeats, whoever_reports_is_not_silent) {
   CoreWorld world;
-  world.begin();
-  world.join(1);
-  world.submit(1);
-  world.settle();
+  world.begin_with_run();
   for (int i = 0; i < 20; ++i) {
     world.pass(500ms, false);
     AgentReport report;
@@ -166,18 +163,15 @@ std::size_t marks_in(const std::vector<std::string>& commands) {
   return marks;
 }
 
-void tell_progress(CoreWorld& world, std::string_view mark) {
+void tell_progress(CoreWorld& world, std::string_view mark, std::uint64_t task = 1) {
   AgentReport report;
-  report.progress.push_back({world.ref(1), ledger::body_of(mark)});
+  report.progress.push_back({world.ref(task), ledger::body_of(mark)});
   world.core->on_report(CoreWorld::pid_of(1), std::move(report), world.moment);
 }
 
 TEST(Progress, while_the_journal_is_slow_only_the_last_mark_waits) {
   CoreWorld world;
-  world.begin();
-  world.join(1);
-  world.submit(1);
-  world.settle();
+  world.begin_with_run();
   world.is_held = true;
   for (int i = 1; i <= 1000; ++i) {
     tell_progress(world, std::to_string(i));
@@ -192,12 +186,28 @@ TEST(Progress, while_the_journal_is_slow_only_the_last_mark_waits) {
   EXPECT_EQ(ledger::view_of(world.task(1).mark), "later");
 }
 
+TEST(Progress, marks_leave_room_for_completions_in_a_slow_journal) {
+  DispatcherOptions options;
+  options.appends_in_flight = 4;
+  CoreWorld world(options);
+  world.begin();
+  world.join_wide(1, 10);
+  for (std::uint64_t n = 1; n <= 10; ++n) world.submit(n);
+  world.settle();
+  world.is_held = true;
+  for (std::uint64_t n = 1; n <= 9; ++n) {
+    tell_progress(world, "half", n);
+    world.step();
+  }
+  EXPECT_EQ(world.pending(), 2U) << "what is no completion gets half";
+  world.complete(1, world.ref(10));
+  world.step();
+  EXPECT_EQ(world.pending(), 3U);
+}
+
 TEST(Progress, a_mark_that_waits_is_there_for_the_next_attempt) {
   CoreWorld world;
-  world.begin();
-  auto& agent = world.join(1);
-  world.submit(1);
-  world.settle();
+  auto& agent = world.begin_with_run();
   world.is_held = true;
   tell_progress(world, "a third");
   tell_progress(world, "two thirds");

@@ -52,7 +52,6 @@ QLearning::QLearning(QOptions options) : options_(options), explore_(options.exp
     const std::size_t load = state * k_q_loads / k_q_states;
     values_[state] = -0.01 * static_cast<double>(load);
   }
-  weigh();
 }
 
 double QLearning::reward(bool ok, std::optional<Duration> latency) {
@@ -68,23 +67,26 @@ double QLearning::reward(bool ok, std::optional<Duration> latency) {
 void QLearning::learn(QState state, double reward, QState afterwards) {
   if (state >= k_q_states || afterwards >= k_q_states || !std::isfinite(reward)) return;
   double& value = values_[state];
+  const bool was_greatest = value >= greatest_;
   const double target = std::clamp(reward, -100.0, 100.0) + options_.discount * values_[afterwards];
   value += options_.learning_rate * (target - value);
   value = std::clamp(value, -q_text::k_value_max, q_text::k_value_max);
   explore_ = std::max(options_.explore_last, explore_ * options_.explore_decay);
   ++outcomes_;
-  const bool was_greatest = weights_[state] >= 1.0;
-  if (was_greatest || value > greatest_) {
-    weigh();
-  } else {
-    weights_[state] = std::exp((value - greatest_) / options_.temperature);
-  }
+  stale_.set(state);
+  if (was_greatest || value > greatest_) all_stale_ = true;
 }
 
-void QLearning::weigh() {
-  greatest_ = *std::ranges::max_element(values_);
-  for (std::size_t i = 0; i < k_q_states; ++i) {
-    weights_[i] = std::exp((values_[i] - greatest_) / options_.temperature);
+void QLearning::weigh(QState state) const {
+  const auto weight_of = [this](std::size_t i) { return std::exp((values_[i] - greatest_) / options_.temperature); };
+  if (all_stale_) {
+    greatest_ = *std::ranges::max_element(values_);
+    for (std::size_t i = 0; i < k_q_states; ++i) weights_[i] = weight_of(i);
+    all_stale_ = false;
+    stale_.reset();
+  } else {
+    weights_[state] = weight_of(state);
+    stale_.reset(state);
   }
 }
 
@@ -118,7 +120,7 @@ std::expected<void, std::string> QLearning::restore(std::string_view text) {
   }
   explore_ = explore[0];
   values_ = values;
-  weigh();
+  all_stale_ = true;
   return {};
 }
 

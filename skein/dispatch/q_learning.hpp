@@ -13,6 +13,7 @@
 #pragma once
 
 #include <array>
+#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
@@ -59,7 +60,10 @@ class QLearning {
 
   [[nodiscard]] double value(QState state) const { return values_[state]; }
   // exp(Q / T), all divided by the greatest of them, so they are from 0 to 1.
-  [[nodiscard]] double weight(QState state) const { return weights_[state]; }
+  [[nodiscard]] double weight(QState state) const {
+    if (all_stale_ || stale_[state]) weigh(state);
+    return weights_[state];
+  }
   [[nodiscard]] double explore() const { return explore_; }
   [[nodiscard]] std::uint64_t outcomes() const { return outcomes_; }  // learned from, since made
   [[nodiscard]] const QOptions& options() const { return options_; }
@@ -75,12 +79,15 @@ class QLearning {
   [[nodiscard]] std::expected<void, std::string> restore(std::string_view text);
 
  private:
-  void weigh();
+  void weigh(QState state) const;
 
   QOptions options_;
   std::array<double, k_q_states> values_{};
-  std::array<double, k_q_states> weights_{};
-  double greatest_ = 0;
+  // Made when they are asked for: most strategies never do.
+  mutable std::array<double, k_q_states> weights_{};
+  mutable std::bitset<k_q_states> stale_;
+  mutable double greatest_ = 0;
+  mutable bool all_stale_ = true;
   double explore_;
   std::uint64_t outcomes_ = 0;
   AdaptiveRetry retry_;

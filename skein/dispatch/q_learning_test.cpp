@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <set>
@@ -82,14 +83,28 @@ TEST(QLearning, explores_less_with_each_outcome_down_to_its_floor) {
   EXPECT_DOUBLE_EQ(learned.explore(), 0.01);
 }
 
-TEST(QLearning, has_weights_that_are_the_softmax_of_its_values) {
-  QLearning learned;
-  for (int i = 0; i < 500; ++i) learned.learn(static_cast<QState>(i % 7), i % 3 - 1.0, static_cast<QState>(i % 5));
-  for (QState one = 0; one < 7; ++one) {
-    const double ratio = std::exp(learned.value(one) - learned.value(0));
-    EXPECT_NEAR(learned.weight(one), ratio * learned.weight(0), 1e-12) << int{one};
-    EXPECT_LE(learned.weight(one), 1.0);
+// The greatest is 1, all others as their values are to its own.
+void expect_softmax(const QLearning& learned) {
+  double greatest = learned.value(0);
+  for (QState one = 0; one < k_q_states; ++one) greatest = std::max(greatest, learned.value(one));
+  for (QState one = 0; one < k_q_states; ++one) {
+    ASSERT_NEAR(learned.weight(one), std::exp(learned.value(one) - greatest), 1e-12) << int{one};
   }
+}
+
+TEST(QLearning, has_weights_that_are_the_softmax_of_its_values_whenever_they_are_asked_for) {
+  QLearning learned;
+  expect_softmax(learned);
+  for (int i = 0; i < 500; ++i) {
+    // Up and down, the greatest and others.
+    learned.learn(static_cast<QState>(i % 7), i % 40 < 20 ? 1.0 : -2.0, static_cast<QState>(i % 5));
+    if (i % 3 == 0) expect_softmax(learned);
+  }
+  QLearning other;
+  other.learn(3, 50, 3);
+  expect_softmax(other);
+  ASSERT_TRUE(other.restore(learned.save()));
+  expect_softmax(other);
 }
 
 TEST(QLearning, ignores_what_is_no_state_and_no_number) {

@@ -18,18 +18,17 @@ std::string text_of(const std::vector<std::string>& capabilities) {
 
 }  // namespace
 
-std::uint32_t ReadyQueue::hold(const std::shared_ptr<const ledger::Shape>& shape, std::uint32_t swarm,
-                               std::string_view besides) {
-  std::uint32_t lane = 0;
-  if (const auto known = by_shape_.find(shape.get()); known != by_shape_.end()) {
-    lane = known->second.lane;
-  } else {
+ReadyQueue::Place ReadyQueue::hold(const SharedShape& shape, std::uint32_t swarm, std::string_view besides) {
+  auto known = by_shape_.find(shape.get());
+  if (known == by_shape_.end()) {
     if (idle_ > k_idle_lanes_max || by_shape_.size() > lanes_.size() + k_idle_lanes_max) forget_idle();
-    lane = make_lane(*shape, swarm, besides);
-    by_shape_.emplace(shape.get(), ShapeEntry{shape, lane});
+    const std::uint32_t lane = make_lane(*shape, swarm, besides);
+    auto own = std::make_shared<const ledger::Shape>(*shape);
+    known = by_shape_.emplace(shape.get(), ShapeEntry{shape, std::move(own), lane}).first;
   }
-  if (lanes_[lane].tasks++ == 0) --idle_;
-  return lane;
+  const ShapeEntry& entry = known->second;
+  if (lanes_[entry.lane].tasks++ == 0) --idle_;
+  return {entry.lane, &entry.own};
 }
 
 std::size_t ReadyQueue::ready_of(std::uint32_t swarm) const {

@@ -65,10 +65,16 @@ class ReadyQueue {
 
   explicit ReadyQueue(Live live) : live_(std::move(live)) {}
 
-  // The lane of a shape; `swarm` is the caller's number of its swarm, `besides` a capability needed on top of the
-  // shape's own, or empty. A task holds on to its lane until it lets go.
-  std::uint32_t hold(const std::shared_ptr<const ledger::Shape>& shape, std::uint32_t swarm,
-                     std::string_view besides = {});
+  using SharedShape = std::shared_ptr<const ledger::Shape>;
+  // The lane of a shape, and the queue's own copy of the shape: the ledger's is counted by other threads, and every
+  // task would fight with them over that count. Both stay while a task holds on to the lane.
+  struct Place {
+    std::uint32_t lane = 0;
+    const SharedShape* shape = nullptr;
+  };
+  // `swarm` is the caller's number of the shape's swarm, `besides` a capability needed on top of the shape's own, or
+  // empty. A task holds on to its lane until it lets go.
+  Place hold(const SharedShape& shape, std::uint32_t swarm, std::string_view besides = {});
   void let_go(std::uint32_t lane);
 
   void push(std::uint32_t lane, ReadyEntry entry);
@@ -113,7 +119,8 @@ class ReadyQueue {
 
  private:
   struct ShapeEntry {
-    std::shared_ptr<const ledger::Shape> shape;  // keeps the address from being used again
+    SharedShape shape;  // keeps the address from being used again
+    SharedShape own;
     std::uint32_t lane = 0;
   };
 

@@ -39,9 +39,9 @@ class Tasks {
 
 TEST(ReadyQueue, tasks_with_the_same_capabilities_in_any_order_share_a_need_and_swarms_have_their_own_lanes) {
   Tasks tasks;
-  const auto a = tasks.queue.hold(shape("one", "x", {"b", "a"}), 0);
-  const auto b = tasks.queue.hold(shape("one", "y", {"a", "b", "a"}), 0);
-  const auto c = tasks.queue.hold(shape("two", "x", {"a", "b"}), 1);
+  const auto a = tasks.queue.hold(shape("one", "x", {"b", "a"}), 0).lane;
+  const auto b = tasks.queue.hold(shape("one", "y", {"a", "b", "a"}), 0).lane;
+  const auto c = tasks.queue.hold(shape("two", "x", {"a", "b"}), 1).lane;
   EXPECT_EQ(a, b);
   EXPECT_NE(a, c);
   EXPECT_EQ(tasks.queue.lane(a).need, tasks.queue.lane(c).need);
@@ -49,8 +49,8 @@ TEST(ReadyQueue, tasks_with_the_same_capabilities_in_any_order_share_a_need_and_
 
 TEST(ReadyQueue, goes_by_priority_then_order_across_lanes_and_passes_over_unmet_needs) {
   Tasks tasks;
-  const auto x = tasks.queue.hold(shape("s", "x"), 0);
-  const auto y = tasks.queue.hold(shape("s", "y"), 0);
+  const auto x = tasks.queue.hold(shape("s", "x"), 0).lane;
+  const auto y = tasks.queue.hold(shape("s", "y"), 0).lane;
   tasks.push(x, 1, 50, 10);
   tasks.push(y, 2, 100, 20);
   tasks.push(x, 3, 50, 5);
@@ -71,8 +71,8 @@ TEST(ReadyQueue, goes_by_priority_then_order_across_lanes_and_passes_over_unmet_
 
 TEST(ReadyQueue, lanes_of_a_closed_swarm_take_no_part) {
   Tasks tasks;
-  const auto one = tasks.queue.hold(shape("one", "x"), 1);
-  const auto two = tasks.queue.hold(shape("two", "x"), 2);
+  const auto one = tasks.queue.hold(shape("one", "x"), 1).lane;
+  const auto two = tasks.queue.hold(shape("two", "x"), 2).lane;
   tasks.push(one, 1, 50, 1);
   tasks.push(two, 2, 50, 2);
   tasks.queue.begin_round([](std::uint32_t swarm) { return swarm == 2; });
@@ -83,16 +83,27 @@ TEST(ReadyQueue, lanes_of_a_closed_swarm_take_no_part) {
 TEST(ReadyQueue, forgets_lanes_nobody_holds_when_there_are_too_many) {
   Tasks tasks;
   for (std::size_t i = 0; i < 4 * ReadyQueue::k_idle_lanes_max; ++i) {
-    const auto lane = tasks.queue.hold(shape("s", "type" + std::to_string(i)), 0);
+    const auto lane = tasks.queue.hold(shape("s", "type" + std::to_string(i)), 0).lane;
     ASSERT_LE(lane, ReadyQueue::k_idle_lanes_max + 2);
     tasks.queue.let_go(lane);
   }
 }
 
+TEST(ReadyQueue, gives_all_tasks_of_a_shape_one_copy_that_nobody_else_counts) {
+  Tasks tasks;
+  auto given = shape("s", "x");
+  const auto* const first = tasks.queue.hold(given, 0).shape;
+  const auto* const second = tasks.queue.hold(given, 0).shape;
+  EXPECT_EQ(first, second);
+  EXPECT_NE(first->get(), given.get());
+  EXPECT_EQ(**first, *given);
+  EXPECT_EQ(first->use_count(), 1);
+}
+
 TEST(ReadyQueue, agrees_with_a_sorted_set_whatever_is_pushed_dropped_and_raised) {
   Random random(3);
   Tasks tasks;
-  const std::uint32_t lanes[] = {tasks.queue.hold(shape("s", "x"), 0), tasks.queue.hold(shape("s", "y"), 0)};
+  const std::uint32_t lanes[] = {tasks.queue.hold(shape("s", "x"), 0).lane, tasks.queue.hold(shape("s", "y"), 0).lane};
   const auto before = [](const ReadyEntry& one, const ReadyEntry& other) { return one.before(other); };
   std::set<ReadyEntry, decltype(before)> model(before);
   std::map<std::uint32_t, std::uint32_t> lane_of;

@@ -23,6 +23,7 @@ namespace skein::inline v0::ledger {
 class Writer {
  public:
   static constexpr bool k_reads = false;
+  static constexpr std::size_t k_varint_bytes = 10;
 
   explicit Writer(std::string& out) : out_(out) {}
 
@@ -30,11 +31,12 @@ class Writer {
   template <std::unsigned_integral T>
   void number(const T& value) {
     auto v = static_cast<std::uint64_t>(value);
-    while (v >= 0x80U) {
-      byte(static_cast<std::uint8_t>(v | 0x80U));
-      v >>= 7U;
-    }
-    byte(static_cast<std::uint8_t>(v));
+    if (v < 0x80U) return byte(static_cast<std::uint8_t>(v));
+    char bytes[k_varint_bytes];
+    std::size_t size = 0;
+    for (; v >= 0x80U; v >>= 7U) bytes[size++] = static_cast<char>(v | 0x80U);
+    bytes[size++] = static_cast<char>(v);
+    out_.append(bytes, size);
   }
   void signed_number(const std::int64_t& v) {
     number((static_cast<std::uint64_t>(v) << 1U) ^ static_cast<std::uint64_t>(v >> 63));

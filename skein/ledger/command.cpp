@@ -49,13 +49,17 @@ void read_result(Reader& r, OpResult& result) {
 
 }  // namespace
 
+void begin_command(std::string& out, std::size_t count) {
+  Writer w(out);
+  w.byte(k_command_version);
+  w.number(count);
+}
+
 std::string CommandBuilder::take() {
   std::string out;
   out.reserve(bytes());
-  Writer w(out);
-  w.byte(k_command_version);
-  w.number(count_);
-  w.raw(body_);
+  begin_command(out, count_);
+  out.append(body_);
   body_.clear();
   count_ = 0;
   return out;

@@ -274,6 +274,9 @@ class CommandBuilder {
   std::size_t count_ = 0;
 };
 
+// One operation as it stands within a command. A command is begin_command() and so many of them.
+void append_op(std::string& out, const Op& op);
+void begin_command(std::string& out, std::size_t count);
 [[nodiscard]] std::string encode_command(std::span<const Op> ops);
 [[nodiscard]] std::string encode_command(const Op& op);
 

@@ -87,8 +87,11 @@ class Core {
   Core();
 
   OpResult apply(journal::Position position, Op& op);
-  // Changes are collected only while someone listens.
-  void listen(bool on) { listening_ = on; }
+  // Changes are collected only while someone listens. Mostly there is one per operation.
+  void listen(bool on, std::size_t operations) {
+    listening_ = on;
+    if (on) changes_.reserve(operations);
+  }
   [[nodiscard]] std::vector<Change> take_changes() { return std::exchange(changes_, {}); }
 
   [[nodiscard]] FrozenState freeze();
@@ -117,7 +120,7 @@ class Core {
   };
 
   // core_tasks.cpp
-  OpResult on(const Submit& op);
+  OpResult on(Submit& op);
   OpResult on(const Assign& op);
   OpResult on(const Start& op);
   OpResult on(const Progress& op);

@@ -107,8 +107,8 @@ std::optional<OpResult> Core::check_room(const SwarmSlot& swarm, std::uint64_t b
   return std::nullopt;
 }
 
-OpResult Core::on(const Submit& op) {
-  const TaskSpec& spec = op.spec;
+OpResult Core::on(Submit& op) {
+  TaskSpec& spec = op.spec;
   if (auto bad = check_spec(spec)) return *bad;
   const auto swarm = swarm_slot(spec.swarm);
   if (!swarm) return refuse(Verdict::no_such_swarm);
@@ -125,7 +125,7 @@ OpResult Core::on(const Submit& op) {
   Task task;
   task.id = op.id;
   task.shape = shape_of(spec.swarm, spec.type, spec.capabilities);
-  task.params = spec.params;
+  task.params = std::move(spec.params);
   if (!spec.extras.empty()) {
     Extras extras = spec.extras;
     auto& ids = extras.dependencies;

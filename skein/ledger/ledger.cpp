@@ -60,7 +60,7 @@ std::string Ledger::apply(journal::Position position, std::string_view bytes) {
     append_result(answer, {Verdict::malformed, std::nullopt, 0, {}});
     return answer;
   }
-  core_->listen(!sinks_.empty());
+  core_->listen(!sinks_.empty(), frames.count());
   begin_results(answer, frames.count());
   for (std::size_t i = 0; i < frames.count(); ++i) {
     auto op = decode_op(frames.next());

@@ -264,22 +264,30 @@ constexpr auto k_readers = readers_of(std::type_identity<Op>{});
 
 }  // namespace
 
-bool CommandBuilder::add(const Op& op) {
-  if (count_ == k_ops_max) return false;
+void append_op(std::string& out, const Op& op) {
   std::visit(
-      [this]<class T>(const T& each) {
-        Writer w(body_);
+      [&out]<class T>(const T& each) {
+        Writer w(out);
         w.byte(static_cast<std::uint8_t>(Layout<T>::k_opcode));
         // The length comes first and is mostly one byte: a place is kept for that, and widened where it is more.
-        const std::size_t at = body_.size();
+        const std::size_t at = out.size();
         w.byte(0);
         Layout<T>::fields(w, each);
-        const std::size_t length = body_.size() - at - 1;
+        const std::size_t length = out.size() - at - 1;
+        if (length < 0x80U) {
+          out[at] = static_cast<char>(length);
+          return;
+        }
         std::string varint;
         Writer(varint).number(length);
-        body_.replace(at, 1, varint);
+        out.replace(at, 1, varint);
       },
       op);
+}
+
+bool CommandBuilder::add(const Op& op) {
+  if (count_ == k_ops_max) return false;
+  append_op(body_, op);
   ++count_;
   return true;
 }

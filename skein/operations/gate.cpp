@@ -10,17 +10,15 @@ namespace {
 
 using journal::Outcome;
 
-// A command of one operation is a version, a count of one, and the operation: see ledger/command.hpp.
-constexpr std::size_t k_head_of_one = 2;
+// The version of a command and the count of its operations, at most.
+constexpr std::size_t k_head_bytes = 6;
+constexpr std::size_t k_kept_bytes = 4096;  // of a thread's buffer for one operation
 
-std::string join(std::size_t count, std::size_t bytes, const auto& items) {
+std::string command_of(std::size_t count, std::string_view ops) {
   std::string command;
-  command.reserve(bytes + 6);
-  command.push_back(static_cast<char>(ledger::k_command_version));
-  for (; count >= 0x80U; count >>= 7U) command.push_back(static_cast<char>((count & 0x7FU) | 0x80U));
-  command.push_back(static_cast<char>(count));
-  for (const auto& item : items) command.append(item.frame, k_head_of_one);
-  return command;
+  command.reserve(k_head_bytes + ops.size());
+  ledger::begin_command(command, count);
+  return command.append(ops);
 }
 
 }  // namespace
@@ -30,21 +28,26 @@ Gate::Gate(journal::Journal& journal, JobQueue& timers, journal::Urgency urgency
     : journal_(journal), timers_(timers), urgency_(urgency), space_(space), limits_(limits) {}
 
 void Gate::append(const ledger::Op& op, Done done) {
-  Item item{ledger::encode_command(op), std::move(done)};
+  // Kept for its memory, unless one was very long.
+  static thread_local std::string encoded;
+  encoded.clear();
+  ledger::append_op(encoded, op);
   FlightPtr flight;
-  switch (admit(item, flight)) {
+  const Admission admission = admit(encoded, done, flight);
+  if (encoded.capacity() > k_kept_bytes) encoded = {};
+  switch (admission) {
     case Admission::taken:
       break;
     case Admission::full:
-      return item.done(std::unexpected(overloaded("too many requests wait to be written")));
+      return done(std::unexpected(overloaded("too many requests wait to be written")));
     case Admission::stopped:
-      return item.done(std::unexpected(error_of(Outcome::stopped, "it takes no more")));
+      return done(std::unexpected(error_of(Outcome::stopped, "it takes no more")));
   }
   if (flight) send(flight);
 }
 
-Gate::Admission Gate::admit(Item& item, FlightPtr& flight) {
-  const std::size_t bytes = item.frame.size() - k_head_of_one;
+Gate::Admission Gate::admit(std::string_view op, Done& done, FlightPtr& flight) {
+  const std::size_t bytes = op.size();
   const std::lock_guard lock(mutex_);
   if (stopped_) return Admission::stopped;
   if (queued_ops_ >= limits_.queued_ops || queued_bytes_ + bytes > limits_.queued_bytes) {
@@ -52,11 +55,11 @@ Gate::Admission Gate::admit(Item& item, FlightPtr& flight) {
     return Admission::full;
   }
   if (filling_->items.size() >= limits_.command_ops ||
-      (!filling_->items.empty() && filling_->bytes + bytes > limits_.command_bytes)) {
+      (!filling_->items.empty() && filling_->ops.size() + bytes > limits_.command_bytes)) {
     full_.push_back(std::exchange(filling_, std::make_shared<Flight>()));
   }
-  filling_->items.push_back(std::move(item));
-  filling_->bytes += bytes;
+  filling_->items.push_back({std::move(done), bytes});
+  filling_->ops.append(op);
   ++queued_ops_;
   queued_bytes_ += bytes;
   flight = take_next();
@@ -75,7 +78,7 @@ Gate::FlightPtr Gate::take_next() {
     full_.pop_front();
   }
   queued_ops_ -= flight->items.size();
-  queued_bytes_ -= flight->bytes;
+  queued_bytes_ -= flight->ops.size();
   ops_ += flight->items.size();
   ++commands_;
   ++in_flight_;
@@ -85,7 +88,7 @@ Gate::FlightPtr Gate::take_next() {
 
 void Gate::send(const FlightPtr& flight) {
   journal::Batch batch;
-  batch.push_back({flight->id, join(flight->items.size(), flight->bytes, flight->items)});
+  batch.push_back({flight->id, command_of(flight->items.size(), flight->ops)});
   const auto answer = [self = shared_from_this(), flight](journal::Answer answered) {
     self->answered(flight, std::move(answered));
   };
@@ -122,10 +125,14 @@ void Gate::answered(const FlightPtr& flight, journal::Answer answer) {
 // What came together is too large for this journal; that says nothing of its parts.
 void Gate::send_in_halves(Flight& flight) {
   const auto middle = flight.items.begin() + static_cast<std::ptrdiff_t>(flight.items.size() / 2);
+  std::string_view rest = flight.ops;
   const auto take = [&](auto from, auto to) {
     auto half = std::make_shared<Flight>();
+    std::size_t bytes = 0;
+    for (auto at = from; at != to; ++at) bytes += at->bytes;
     half->items.assign(std::make_move_iterator(from), std::make_move_iterator(to));
-    for (const auto& item : half->items) half->bytes += item.frame.size() - k_head_of_one;
+    half->ops = rest.substr(0, bytes);
+    rest.remove_prefix(bytes);
     half->id = {space_, next_command_++};
     return half;
   };

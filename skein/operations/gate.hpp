@@ -22,6 +22,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "skein/archive/job_queue.hpp"
@@ -67,12 +68,12 @@ class Gate : public std::enable_shared_from_this<Gate> {
 
  private:
   struct Item {
-    std::string frame;  // the encoded operation
     Done done;
+    std::size_t bytes = 0;  // of its operation
   };
   struct Flight {
     std::vector<Item> items;
-    std::size_t bytes = 0;
+    std::string ops;  // encoded, one after the other
     journal::CommandId id;
     Instant give_up_at{};
     Duration again{};
@@ -82,7 +83,7 @@ class Gate : public std::enable_shared_from_this<Gate> {
 
   enum class Admission { taken, full, stopped };
   // Takes the item, and gives the command that is now to be sent, if any.
-  Admission admit(Item& item, FlightPtr& flight);
+  Admission admit(std::string_view op, Done& done, FlightPtr& flight);
   // The next command when it may go, else null. With the mutex held.
   FlightPtr take_next();
   void send(const FlightPtr& flight);

@@ -199,6 +199,8 @@ TEST_F(Gates, refuses_when_too_many_or_too_much_waits) {
   while (!journal_.appended.empty()) journal_.apply();
   EXPECT_EQ(gate_->status().refused, 2U);
   EXPECT_EQ(answers_.size(), 6U);
+  EXPECT_EQ(gate_->status().queued_ops, 0U);
+  EXPECT_EQ(gate_->status().queued_bytes, 0U) << "what has gone takes up no room";
 }
 
 TEST_F(Gates, passes_on_what_the_journal_says) {

@@ -63,12 +63,7 @@ class OperationsTest : public testing::Test {
     archiver_->start();
     settle();
   }
-  // Until neither the journal nor the job queue has anything to do at this time.
-  void settle() {
-    do {
-      world_.wait_for_journal();
-    } while (jobs_.run_ready());
-  }
+  void settle() { world_.settle(jobs_); }
   void advance(Duration by) {
     settle();
     jobs_.advance(by);
