@@ -14,7 +14,7 @@ LAYERS = [
     {"base"},
     {"runtime"},
     {"supervision"},
-    {"registry", "resilience"},
+    {"registry", "resilience", "net"},
     {"journal", "cluster"},
     {"ledger"},
     {"archive"},
@@ -24,7 +24,8 @@ LAYERS = [
     {"swarm"},
     {"workflow"},
     {"operations"},
-    {"mcp", "observe", "net", "control"},
+    {"mcp", "observe"},
+    {"control"},
     {"node"},
 ]
 RANK = {layer: rank for rank, row in enumerate(LAYERS) for layer in row}
