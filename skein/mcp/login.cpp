@@ -12,7 +12,9 @@ constexpr std::string_view k_scheme = "bearer ";
 // What is shown, or nothing in other schemes.
 std::string_view shown_in(std::string_view authorization) {
   if (authorization.size() < k_scheme.size()) return {};
-  const auto same = [](char left, char right) { return static_cast<char>(static_cast<unsigned char>(left) | 0x20U) == right; };
+  const auto same = [](char left, char right) {
+    return static_cast<char>(static_cast<unsigned char>(left) | 0x20U) == right;
+  };
   if (!std::ranges::equal(authorization.substr(0, k_scheme.size()), k_scheme, same)) return {};
   return authorization.substr(k_scheme.size());
 }

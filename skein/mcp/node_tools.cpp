@@ -62,7 +62,8 @@ void add_node_tools(Catalog& catalog) {
                    schema_of(R"({"type":"object","properties":{
                      "depth":{"type":"integer","minimum":1,"maximum":20,"description":"default: 4"},
                      "children":{"type":"integer","minimum":1,"maximum":200,
-                                 "description":"Shown of each supervisor, default: 20"}},"additionalProperties":false})"),
+                                 "description":"Shown of each supervisor, default: 20"}},
+                     "additionalProperties":false})"),
                    schema_of(R"({"type":"object","properties":{"tree":{"type":"object"}},"required":["tree"]})"),
                    annotations({.is_read_only = true}), tree});
   catalog.add(Tool{"metrics", "Metrics",

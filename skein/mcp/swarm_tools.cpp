@@ -63,7 +63,7 @@ void add_swarm_tools(Catalog& catalog) {
                    "without one the swarm has no agents of its own, and others that can do its tasks run them.",
                    schema_of(R"({"type":"object","properties":{
                      "name":{"type":"string","minLength":1,"maxLength":120},
-                     "executor":{"type":"string","description":"Named in the node's config; 'function' is always there"},
+                     "executor":{"type":"string","description":"Of the node's config; 'function' is always there"},
                      "role":{"enum":["worker","specialist","coordinator"]},
                      "min":{"type":"integer","minimum":0,"description":"Agents that always run, default 5"},
                      "max":{"type":"integer","minimum":0,"description":"Agents at most, default 100"}},

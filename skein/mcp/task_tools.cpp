@@ -92,12 +92,12 @@ void add_task_tools(Catalog& catalog) {
       "The task runs on an agent that can do its type; get its result with task_wait. To be safe when repeating a "
       "call, give the same key: the first task is then found instead of a second one made.",
       schema_of(R"({"type":"object","properties":{
-        "type":{"type":"string","minLength":1,"description":"What is to be done; an agent with this capability runs it"},
+        "type":{"type":"string","minLength":1,"description":"What is to be done; an agent that can do it runs it"},
         "params":{"description":"Any JSON value, handed to the agent as it is"},
         "swarm":{"type":"string","description":"default: default"},
         "priority":{"enum":["low","normal","high","critical"],"description":"default: normal"},
         "key":{"type":"string","description":"Idempotency key: the same key again finds the first task"},
-        "capabilities":{"type":"array","items":{"type":"string"},"description":"Required of the agent, instead of type"},
+        "capabilities":{"type":"array","items":{"type":"string"},"description":"The agent must have, instead of type"},
         "dependencies":{"type":"array","items":{"type":"string"},"description":"Ids of tasks that must complete first"},
         "attempts":{"type":"integer","minimum":1,"maximum":100,"description":"At most so many, default 4"},
         "timeout_ms":{"type":"integer","minimum":0,"description":"Of each attempt"},

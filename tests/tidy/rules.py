@@ -69,6 +69,8 @@ def files_of(root):
 
 
 def is_text(root, path):
+    if path.name == "package-lock.json":  # npm writes it
+        return False
     if path.suffix in TEXT or path.name in {"CMakeLists.txt", "Makefile"}:
         return True
     if path.suffix or path.name == "LICENSE":
