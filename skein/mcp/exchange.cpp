@@ -13,6 +13,7 @@ void Exchange::finish_error(std::string_view text) {
   finish({{"content", json::array{json::object{{"type", "text"}, {"text", text}}}}, {"isError", true}});
 }
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): handlers make the error where they call this
 void Exchange::fail(RpcError error) { core_.fail(*this, error); }
 
 const json::object* Exchange::input(std::string_view key) const { return object_in(inputs_, key); }

@@ -28,7 +28,7 @@ struct EventId {
 std::optional<EventId> parse_event_id(std::string_view text) {
   EventId id;
   const char* const end = text.data() + text.size();
-  const auto first = std::from_chars(text.data(), end, id.stream);
+  const auto first = std::from_chars(text.data(), text.data() + text.size(), id.stream);
   if (first.ec != std::errc() || first.ptr == end || *first.ptr != '-') return std::nullopt;
   const auto second = std::from_chars(first.ptr + 1, end, id.number);
   if (second.ec != std::errc() || second.ptr != end) return std::nullopt;

@@ -54,7 +54,7 @@ std::string_view trimmed(std::string_view text) {
 std::optional<std::size_t> number_in(std::string_view text, int base) {
   std::size_t number = 0;
   const char* const end = text.data() + text.size();
-  const auto read = std::from_chars(text.data(), end, number, base);
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), number, base);
   if (text.empty() || read.ec != std::errc() || read.ptr != end) return std::nullopt;
   return number;
 }
