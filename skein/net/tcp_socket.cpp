@@ -47,7 +47,9 @@ std::expected<Address, std::string> address_of(const HostPort& where) {
 }  // namespace
 
 std::expected<HostPort, std::string> parse_host_port(std::string_view text) {
-  const auto wrong = [&] { return std::unexpected(fmt::format("'{}' is no HOST:PORT, like 127.0.0.1:7433", text)); };
+  const auto wrong = [&] {
+    return std::unexpected(fmt::format("must be HOST:PORT such as \"127.0.0.1:7433\", not \"{}\"", text));
+  };
   const std::size_t colon = text.rfind(':');
   if (colon == std::string_view::npos || colon == 0) return wrong();
   HostPort found{std::string(text.substr(0, colon)), 0};

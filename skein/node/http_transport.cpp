@@ -26,10 +26,10 @@ ChildSpec named_pool(SupervisorSpec spec, std::string_view name) {
   return child;
 }
 
-std::shared_ptr<const mcp::HttpEndpointSetup> endpoint_setup(const ContextPtr& context,
+std::shared_ptr<const mcp::HttpEndpointSetup> endpoint_setup(const ContextPtr& context, mcp::ServerPtr server,
                                                              std::shared_ptr<mcp::SessionTable> sessions) {
   auto setup = std::make_shared<mcp::HttpEndpointSetup>();
-  setup->server = context->mcp;
+  setup->server = std::move(server);
   setup->sessions = std::move(sessions);
   setup->login = std::make_shared<mcp::Login>(context->token,
                                               [weak = std::weak_ptr<NodeContext>(context)](const std::string& line) {
@@ -80,13 +80,13 @@ std::shared_ptr<const net::ListenerSetup> http_listener(const ContextPtr& contex
 
 }  // namespace
 
-std::vector<ChildSpec> http_children(const ContextPtr& context) {
+std::vector<ChildSpec> http_children(const ContextPtr& context, const mcp::ServerPtr& server) {
   if (!context->config()->http.enabled) return {};
   const auto table = std::make_shared<mcp::SessionTable>();
   auto sessions = std::make_shared<mcp::SessionSetup>();
-  sessions->server = context->mcp;
+  sessions->server = server;
   sessions->table = table;
-  const auto connections = connection_setup(context, endpoint_setup(context, table));
+  const auto connections = connection_setup(context, endpoint_setup(context, server, table));
   ChildSpec connection = pool_child<net::HttpConnection, std::shared_ptr<net::Fd>>("connection", connections)
                              .with(Restart::temporary)
                              .with(Shutdown::after(k_http_shutdown));

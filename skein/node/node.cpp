@@ -70,15 +70,10 @@ std::expected<std::shared_ptr<Node>, DataLockError> Node::prepare(Runtime& runti
     auto hooks = make_hooks(context);
     auto key = secret_in(context->config()->node.data + "/" + k_key_file);
     if (!key) return std::unexpected(std::move(key.error()));
-    auto server = std::make_shared<mcp::Server>();
-    server->runtime = &runtime;
-    server->hooks = hooks;
     const auto catalog = mcp::make_node_catalog();
     if (context->config()->conformance_fixtures) mcp::add_conformance_fixtures(*catalog);
-    server->catalog = catalog;
-    server->sealer = std::make_shared<const mcp::Sealer>(std::move(*key));
-    server->bulletin = std::make_shared<mcp::Bulletin>(runtime);
-    context->mcp = std::move(server);
+    context->mcp_catalog = catalog;
+    context->mcp_sealer = std::make_shared<const mcp::Sealer>(std::move(*key));
     if (context->config()->http.enabled && context->config()->http.auth == "token") {
       auto token = secret_in(context->config()->node.data + "/" + k_token_file);
       if (!token) return std::unexpected(std::move(token.error()));

@@ -46,7 +46,9 @@ struct NodeContext {
   std::shared_ptr<RegistryTable> registry;
   std::shared_ptr<Executors> executors;
   std::shared_ptr<net::FdPoller> poller;
-  mcp::ServerPtr mcp;
+  // What MCP offers, and its key. The server itself belongs to the tree: it refers to what refers to this.
+  std::shared_ptr<const mcp::Catalog> mcp_catalog;
+  std::shared_ptr<const mcp::Sealer> mcp_sealer;
   std::string token{};                      // that clients on the network must show; empty: none
   std::atomic<std::uint16_t> http_port{0};  // it listens at; 0: not yet, or not at all
   SharedSlot<Engine> engine;

@@ -123,20 +123,30 @@ ChildSpec agents_sup(const ContextPtr& context) {
   return ChildSpec(supervisor("agents_sup", one_for_one, {5, 60s}, std::move(children))).labelled("agent supervisor");
 }
 
+mcp::ServerPtr mcp_server(const ContextPtr& context, const std::shared_ptr<operations::NodeHooks>& hooks) {
+  auto server = std::make_shared<mcp::Server>();
+  server->runtime = &context->runtime;
+  server->hooks = hooks;
+  server->catalog = context->mcp_catalog;
+  server->sealer = context->mcp_sealer;
+  server->bulletin = std::make_shared<mcp::Bulletin>(context->runtime);
+  return server;
+}
+
 ChildSpec transports_sup(const ContextPtr& context, const std::shared_ptr<operations::NodeHooks>& hooks) {
   auto shared = std::make_shared<control::ConnectionSetup>();
   shared->runtime = &context->runtime;
   shared->poller = context->poller;
   shared->hooks = hooks;
   shared->limits = context->config()->socket;
-  shared->mcp = context->mcp;
+  shared->mcp = mcp_server(context, hooks);
   shared->open = std::make_shared<std::atomic<std::uint32_t>>(0);
   const std::string path = context->config()->node.data + "/" + control::k_socket_file;
   // The pool first, so that whoever is let in finds it.
   std::vector<ChildSpec> children{
       registered(pool("connections", {100, 10s}, control::connection_template(shared)), control::k_connections_name),
       child<net::Listener>("listener", control::listener_setup(path, shared)).labelled("service")};
-  for (ChildSpec& each : http_children(context)) children.push_back(std::move(each));
+  for (ChildSpec& each : http_children(context, shared->mcp)) children.push_back(std::move(each));
   return supervisor("transports_sup", one_for_one, {5, 60s}, std::move(children));
 }
 
