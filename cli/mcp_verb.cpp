@@ -24,7 +24,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto k_session_limit = 24h * 365;
-constexpr auto k_stop_limit = 40s;  // longer than a node takes to finish what runs
+constexpr auto k_node_stop_limit = 40s;  // longer than a node takes to finish what runs
 constexpr std::size_t k_carry_bytes = 64ULL << 10U;
 
 struct McpArguments {
@@ -115,8 +115,8 @@ int run_mcp(const McpArguments& args) {
     code = complain(why.code, why.what());
   }
   if (args.keep) return code;
-  const Patience last(k_stop_limit);  // the signal that came is done with
-  node.stop(k_stop_limit);
+  const Patience last(k_node_stop_limit);  // the signal that came is done with
+  node.stop(k_node_stop_limit);
   return code;
 }
 

@@ -26,7 +26,7 @@ std::optional<std::string> refuse_others(int fd) {
 
 }  // namespace
 
-std::shared_ptr<const net::ListenerSetup> listener_setup(std::string path,
+std::shared_ptr<const net::ListenerSetup> listener_setup(const std::string& path,
                                                          const std::shared_ptr<const ConnectionSetup>& connections) {
   auto setup = std::make_shared<net::ListenerSetup>();
   setup->where = path;

@@ -15,7 +15,7 @@ inline constexpr std::string_view k_connections_name = "connections";  // the po
 
 // How a net::Listener listens at `path` for these connections.
 [[nodiscard]] std::shared_ptr<const net::ListenerSetup> listener_setup(
-    std::string path, const std::shared_ptr<const ConnectionSetup>& connections);
+    const std::string& path, const std::shared_ptr<const ConnectionSetup>& connections);
 
 // The template of the pool: connections are temporary and have 30 s to end.
 [[nodiscard]] ChildSpec connection_template(std::shared_ptr<const ConnectionSetup> setup);

@@ -69,14 +69,14 @@ std::expected<std::shared_ptr<Node>, DataLockError> Node::prepare(Runtime& runti
                                                  : [raw] { raw->runtime.exit(raw->root, ExitReason::shutdown()); };
     auto hooks = make_hooks(context);
     auto key = secret_in(context->config()->node.data + "/" + k_key_file);
-    if (!key) return std::unexpected(std::move(key.error()));
+    if (!key) return std::unexpected(DataLockError{std::move(key.error()), false});
     const auto catalog = mcp::make_node_catalog();
     if (context->config()->conformance_fixtures) mcp::add_conformance_fixtures(*catalog);
     context->mcp_catalog = catalog;
     context->mcp_sealer = std::make_shared<const mcp::Sealer>(std::move(*key));
     if (context->config()->http.enabled && context->config()->http.auth == "token") {
       auto token = secret_in(context->config()->node.data + "/" + k_token_file);
-      if (!token) return std::unexpected(std::move(token.error()));
+      if (!token) return std::unexpected(DataLockError{std::move(token.error()), false});
       context->token = std::move(*token);
     }
     return std::shared_ptr<Node>(new Node(std::move(context), std::move(hooks)));  // the constructor is private
