@@ -23,7 +23,7 @@
 #include <utility>
 #include <vector>
 
-#include "skein/control/fd.hpp"
+#include "skein/net/fd.hpp"
 
 namespace skein::bench {
 
@@ -70,7 +70,7 @@ inline void run_program(const std::string& folder, std::vector<std::string> args
 class Program {
  public:
   explicit Program(const std::string& folder) {
-    const control::Fd fd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    const net::Fd fd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
     const std::string name = "skein-bench-" + std::to_string(::getpid());
     sockaddr_un address{};
     address.sun_family = AF_UNIX;

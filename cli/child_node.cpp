@@ -31,8 +31,10 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
 }  // namespace
 
 std::expected<void, std::string> ChildNode::spawn() {
-  std::vector<std::string> arguments{"skein", "up", setup_.config, "--data", setup_.data};
-  std::vector<std::string> environment{setup_.mark};
+  std::vector<std::string> arguments{"skein", "up", "--data", setup_.data};
+  if (!setup_.config.empty()) arguments.insert(arguments.begin() + 2, setup_.config);
+  std::vector<std::string> environment;
+  if (!setup_.mark.empty()) environment.push_back(setup_.mark);
   for (char** each = environ; *each != nullptr; ++each) {
     const std::string_view variable(*each);
     // What would lead it elsewhere, or to somebody else's service manager.
@@ -47,8 +49,10 @@ std::expected<void, std::string> ChildNode::spawn() {
   if (child < 0) return std::unexpected(fmt::format("no OS process could be made: {}", std::strerror(errno)));
   if (child == 0) {
     // Only calls that are safe beside other threads, up to exec.
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (::getppid() != parent) ::_exit(127);
+    if (!setup_.outlives) {
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+      if (::getppid() != parent) ::_exit(127);
+    }
     ::setpgid(0, 0);  // a Ctrl-C is for the program that started it
     sigset_t none{};
     sigemptyset(&none);

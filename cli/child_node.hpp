@@ -18,16 +18,19 @@
 namespace skein::cli {
 
 struct ChildNodeSetup {
-  std::string config;  // file
-  std::string data;    // folder
-  std::string log;     // file
-  std::string mark;    // "NAME=value" for its environment, see os_marks.hpp
+  std::string config;     // file; empty: as `skein up` finds it
+  std::string data;       // folder
+  std::string log;        // file
+  std::string mark;       // "NAME=value" for its environment, see os_marks.hpp; empty: none
+  bool outlives = false;  // this program, unless it is stopped
 };
 
 class ChildNode {
  public:
   ChildNode(ChildNodeSetup setup, const Patience& patience) : setup_(std::move(setup)), patience_(patience) {}
-  ~ChildNode() { kill_9(); }
+  ~ChildNode() {
+    if (!setup_.outlives) kill_9();
+  }
   ChildNode(const ChildNode&) = delete;
   ChildNode& operator=(const ChildNode&) = delete;
 

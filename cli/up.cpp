@@ -18,12 +18,13 @@
 #include "cli/session.hpp"
 #include "cli/verbs.hpp"
 #include "skein/base/version.hpp"
-#include "skein/control/fd.hpp"
 #include "skein/launcher/launcher.hpp"
 #include "skein/launcher/os_processes.hpp"
+#include "skein/net/fd.hpp"
 #include "skein/node/config_values.hpp"
 #include "skein/node/node.hpp"
 #include "skein/node/sd_notify.hpp"
+#include "skein/node/secret_file.hpp"
 #include "skein/node/watchdog.hpp"
 #include "skein/supervision/stop_tree.hpp"
 #include "skein/supervision/supervisor_api.hpp"
@@ -36,8 +37,9 @@ struct UpArguments {
   std::string data;
   std::string http;
   std::string tcp;
-  std::string auth = "token";
+  std::string auth;
   std::vector<std::string> settings;
+  bool fixtures = false;
 };
 
 constexpr Duration k_stop_limit = std::chrono::seconds(20);     // of the tree, after draining
@@ -53,7 +55,7 @@ class Wakes {
     for (const int each : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&set, each);
     // Before any thread exists, so that all inherit it and only signals_ hears them.
     ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
-    signals_ = control::Fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+    signals_ = net::Fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
     std::signal(SIGPIPE, SIG_IGN);
   }
   // Any thread.
@@ -73,8 +75,8 @@ class Wakes {
   }
 
  private:
-  control::Fd signals_;
-  control::Fd wake_;
+  net::Fd signals_;
+  net::Fd wake_;
 };
 
 // What other threads found out.
@@ -94,6 +96,7 @@ std::vector<std::string> all_settings(const UpArguments& args) {
   };
   listen("http", args.http);
   listen("tcp", args.tcp);
+  if (!args.auth.empty()) all.push_back(fmt::format("http.auth=\"{}\"", args.auth));
   return all;
 }
 
@@ -124,6 +127,7 @@ class Up {
     const auto config = node_->context().config();
     node_->context().log.info(
         fmt::format("skein {} is up: node '{}', data in {}", skein::version(), config->node.name, config->node.data));
+    say_where_http_is();
     node::start_watchdog(runtime_);
     node_->context().log.info("OS processes are held by " + launcher::OsProcesses::containment());
     node::sd_notify(fmt::format("READY=1\nSTATUS=running\nMAINPID={}", ::getpid()));
@@ -138,6 +142,23 @@ class Up {
   }
 
  private:
+  void say_where_http_is() {
+    const std::uint16_t port = node_->context().http_port;
+    if (port == 0) return;
+    const auto config = node_->context().config();
+    const std::string host = config->http.listen.substr(0, config->http.listen.rfind(':'));
+    const std::string url = fmt::format("http://{}:{}/mcp", host, port);
+    node_->context().log.info("MCP is at " + url);
+    if (node_->context().token.empty()) {
+      node_->context().log.warning("HTTP asks for no token: every program on this machine can use this node");
+    } else {
+      // The command and not the token: logs are read by others.
+      node_->context().log.info(
+          fmt::format("claude mcp add --transport http skein {} --header \"Authorization: Bearer $(cat {}/{})\"", url,
+                      config->node.data, node::k_token_file));
+    }
+  }
+
   int loop() {
     while (true) {
       const int signal = wakes_.wait(-1);
@@ -218,6 +239,7 @@ int up(const UpArguments& args) {
   } else if (config->node.data.empty()) {
     config->node.data = node::default_data_folder();
   }
+  config->conformance_fixtures = args.fixtures;
   config->node.data = std::filesystem::absolute(config->node.data).lexically_normal().string();
   launcher::Launcher::fork_early();  // before any thread exists
   // For the runtime's dump of a fatal signal; taking the lock says what is wrong with it.
@@ -260,8 +282,9 @@ void add_up(Verb& root) {
   verb.option("--data", args->data, "Data folder");
   verb.option("--http", args->http, "HOST:PORT or off");
   verb.option("--tcp", args->tcp, "HOST:PORT or off");
-  verb.option("--auth", args->auth, "token or none");
+  verb.option("--auth", args->auth, "token or none; none on loopback only");
   verb.option("--set", args->settings, "section.key=value over what the file says; may be given often");
+  verb.flag("--conformance-fixtures", args->fixtures, "Offer what the MCP conformance suite asks for");
   verb.run([args] { return up(*args); });
 }
 

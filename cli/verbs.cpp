@@ -9,6 +9,7 @@ void add_verbs(CLI::App& app) {
   Verb root(app);
   add_config(root);
   add_up(root);
+  add_mcp(root);
   add_demo(app);
   add_tasks(root);
   add_swarms(root);

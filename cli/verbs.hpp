@@ -12,6 +12,7 @@ void add_verbs(CLI::App& app);
 
 void add_config(Verb& root);
 void add_up(Verb& root);
+void add_mcp(Verb& root);
 void add_tasks(Verb& root);
 void add_swarms(Verb& root);
 void add_node(Verb& root);

@@ -1,10 +1,8 @@
 #include "skein/control/connection.hpp"
 
 #include <fmt/format.h>
-#include <sys/socket.h>
 
 #include <boost/json/parse.hpp>
-#include <cerrno>
 #include <utility>
 
 #include "skein/base/version.hpp"
@@ -12,9 +10,11 @@
 namespace skein::inline v0::control {
 namespace {
 
+using operations::engine_is_away;
 using operations::invalid;
+using operations::is_for_connection;
+using operations::Request;
 
-constexpr std::size_t k_read_bytes = 64ULL << 10U;
 constexpr std::size_t k_reads_at_once = 8;           // then others get their turn
 constexpr std::size_t k_streams_max = 16;            // of one connection
 constexpr std::size_t k_events_at_once = 256;        // taken from the stream in one go
@@ -41,16 +41,12 @@ std::string all_event_kinds() {
 }  // namespace
 
 Connection::Connection(Self self, std::shared_ptr<const ConnectionSetup> setup, std::shared_ptr<Fd> fd)
-    : setup_(std::move(setup)), fd_(std::move(fd)), active_at_(self.now()) {
+    : setup_(std::move(setup)), wire_(setup_->poller, std::move(fd)), active_at_(self.now()) {
   self.send_after(setup_->limits.idle, self.pid(), IdleCheck{});
   rearm(self);
 }
 
-Connection::~Connection() {
-  setup_->poller->forget(fd_->get());
-  fd_->reset();
-  setup_->open->fetch_sub(1);
-}
+Connection::~Connection() { setup_->open->fetch_sub(1); }
 
 std::string Connection::describe() const {
   return fmt::format("{} under way, {} streams, {} bytes unsent", under_way_, streams_.size(), unsent());
@@ -61,10 +57,27 @@ bool Connection::may_read() const {
          unsent() < setup_->limits.output_bytes / 2;
 }
 
-void Connection::rearm(Self self) { setup_->poller->arm(fd_->get(), self.pid(), may_read(), unsent() > 0); }
+void Connection::rearm(Self self) { wire_.arm(self.pid(), may_read()); }
+
+// Whoever listens is told that this is the end.
+void Connection::terminate(Self, const ExitReason&) {
+  if (mcp_ == nullptr) return;
+  mcp_->shut_down();
+  write_some();
+}
+
+bool Connection::is_idle() const {
+  return under_way_ == 0 && streams_.empty() && (mcp_ == nullptr || !mcp_->is_owed_answers());
+}
+
+std::size_t Connection::line_bytes_max() const {
+  return mcp_ != nullptr ? mcp::k_message_bytes_max : static_cast<std::size_t>(setup_->limits.line_bytes);
+}
 
 void Connection::handle_info(Self self, Message message) {
-  if (auto* answer = message.get_if<Answer>()) {
+  if (mcp_ != nullptr && mcp_->take(message)) {
+    if (unsent() > setup_->limits.output_bytes) return self.stop();  // it does not read
+  } else if (auto* answer = message.get_if<Answer>()) {
     on_answer(self, *answer);
   } else if (const auto* ready = message.get_if<FdReady>()) {
     on_ready(self, *ready);
@@ -76,12 +89,13 @@ void Connection::handle_info(Self self, Message message) {
     end_streams(engine_is_away());
   } else if (message.is<IdleCheck>()) {
     const Duration quiet = between(active_at_, self.now());
-    if (quiet >= setup_->limits.idle && under_way_ == 0 && streams_.empty()) return self.stop();
+    // Whoever speaks MCP may think as long as he likes.
+    if (quiet >= setup_->limits.idle && is_idle() && mcp_ == nullptr) return self.stop();
     self.send_after(setup_->limits.idle, self.pid(), IdleCheck{});
     return;
   }
-  write_some(self);
-  const bool is_done = is_closed_by_client_ && under_way_ == 0 && streams_.empty();
+  write_some();
+  const bool is_done = is_closed_by_client_ && is_idle();
   if ((is_ending_ || is_done) && unsent() == 0) return self.stop();
   rearm(self);
 }
@@ -93,11 +107,10 @@ void Connection::on_ready(Self self, const FdReady& ready) {
     // Nobody is left to write to.
     streams_.clear();
     is_ending_ = true;
-    out_.clear();
-    out_at_ = 0;
+    wire_.drop_unsent();
   }
   if (ready.is_writable) {
-    write_some(self);
+    write_some();
     for (const auto& [id, stream] : streams_) {
       if (stream.events) self.send(self.pid(), EventsReady{id});
     }
@@ -107,13 +120,9 @@ void Connection::on_ready(Self self, const FdReady& ready) {
 
 void Connection::read_some(Self self) {
   for (std::size_t i = 0; i < k_reads_at_once && may_read(); ++i) {
-    const std::size_t before = in_.size();
-    in_.resize(before + k_read_bytes);
-    const auto got = ::recv(fd_->get(), in_.data() + before, k_read_bytes, MSG_DONTWAIT);
-    in_.resize(before + (got > 0 ? static_cast<std::size_t>(got) : 0));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0 && errno == EAGAIN) break;
-    if (got <= 0) {
+    const auto got = wire_.read_some();
+    if (got == net::Wire::Got::nothing) break;
+    if (got == net::Wire::Got::end) {
       is_closed_by_client_ = true;
       streams_.clear();  // whoever follows has gone
       break;
@@ -124,28 +133,30 @@ void Connection::read_some(Self self) {
 }
 
 void Connection::take_lines(Self self) {
+  const std::string& in = wire_.in();
   std::size_t at = 0;
   while (!is_ending_ && under_way_ < setup_->limits.requests) {
-    const std::size_t end = in_.find('\n', at);
+    const std::size_t end = in.find('\n', at);
     if (end == std::string::npos) break;
-    if (end > at && end - at <= setup_->limits.line_bytes) on_line(self, std::string_view(in_).substr(at, end - at));
-    if (end - at > setup_->limits.line_bytes) break;
+    if (end - at > line_bytes_max()) break;
+    if (end > at) on_line(self, std::string_view(in).substr(at, end - at));
     at = end + 1;
   }
-  in_.erase(0, at);
-  if (in_.capacity() > 4 * k_read_bytes && in_.size() < k_read_bytes) in_.shrink_to_fit();
-  const std::size_t end = in_.find('\n');
-  if (!is_ending_ && (end == std::string::npos ? in_.size() : end) > setup_->limits.line_bytes) {
+  wire_.consume(at);
+  const std::size_t end = in.find('\n');
+  if (!is_ending_ && (end == std::string::npos ? in.size() : end) > line_bytes_max()) {
+    is_ending_ = true;
+    if (mcp_ != nullptr) return mcp_->on_long_line();
     put(0, "error",
         operations::to_json(operations::Error{operations::Code::too_large,
                                               fmt::format("a line is longer than {} bytes", setup_->limits.line_bytes),
                                               "send less, or raise [socket] line_bytes",
                                               {}}));
-    is_ending_ = true;
   }
 }
 
 void Connection::on_line(Self self, std::string_view line) {
+  if (mcp_ != nullptr) return mcp_->on_line(line);
   json::error_code error;
   json::parse_options options;
   options.max_depth = setup_->limits.depth;
@@ -180,6 +191,7 @@ void Connection::on_request(Self self, std::uint64_t id, std::string_view op, co
   if (!is_for_connection(op)) return carry_out(op, Request{*setup_->hooks, in, respond});
   if (op == "hello") return hello(self, respond, in);
   if (op == "cancel") return cancel(respond, in);
+  if (op == "mcp") return begin_mcp(self, id, in);
   if (streams_.contains(id) || streams_.size() >= k_streams_max) {
     return respond.fail(operations::overloaded("too many streams on one connection"));
   }
@@ -202,6 +214,18 @@ void Connection::hello(Self, const Responder& respond, operations::JsonReader& i
     out["protocol"] = k_protocol_version;
     return out;
   });
+}
+
+// Answered here and now: the next line is already MCP.
+void Connection::begin_mcp(Self self, std::uint64_t id, operations::JsonReader& in) {
+  --under_way_;
+  auto error = in.error();
+  if (!error && setup_->mcp == nullptr) error = invalid("this node does not speak MCP");
+  if (!error && !is_idle()) error = invalid("other requests are under way", "ask for mcp on a connection of its own");
+  if (error) return put(id, "error", operations::to_json(*error));
+  put(id, "ok", json::object());
+  mcp_ = std::make_unique<mcp::LineSession>(self, setup_->mcp, "local", wire_);
+  self.trap_exit(true);  // to end in order, see terminate()
 }
 
 void Connection::begin_events(Self self, const Responder& respond, operations::JsonReader& in) {
@@ -296,43 +320,25 @@ void Connection::on_answer(Self self, Answer& answer) {
   put(answer.id, answer.kind == Answer::Kind::ok ? "ok" : answer.kind == Answer::Kind::part ? "part" : "error", value);
   active_at_ = self.now();
   // Requests that had to wait.
-  if (!in_.empty()) take_lines(self);
+  if (!wire_.in().empty()) take_lines(self);
 }
 
 void Connection::put(std::uint64_t id, std::string_view kind, const json::value& value) {
   if (unsent() > setup_->limits.output_bytes) {
     is_ending_ = true;
-    out_.clear();
-    out_at_ = 0;
+    wire_.drop_unsent();
     return;
   }
-  out_ += fmt::format(R"({{"id":{},"{}":)", id, kind);
-  out_ += operations::json_text(value);
-  out_ += "}\n";
+  wire_.put(fmt::format(R"({{"id":{},"{}":)", id, kind));
+  wire_.put(operations::json_text(value));
+  wire_.put("}\n");
 }
 
-void Connection::write_some(Self) {
-  while (unsent() > 0) {
-    const auto sent = ::send(fd_->get(), out_.data() + out_at_, unsent(), MSG_DONTWAIT | MSG_NOSIGNAL);
-    if (sent < 0 && errno == EINTR) continue;
-    if (sent < 0 && errno == EAGAIN) break;
-    if (sent <= 0) {
-      is_closed_by_client_ = true;
-      is_ending_ = true;
-      streams_.clear();
-      out_.clear();
-      out_at_ = 0;
-      return;
-    }
-    out_at_ += static_cast<std::size_t>(sent);
-  }
-  if (out_at_ == out_.size()) {
-    out_.clear();
-    out_at_ = 0;
-  } else if (out_at_ > k_stream_bytes) {
-    out_.erase(0, out_at_);
-    out_at_ = 0;
-  }
+void Connection::write_some() {
+  if (wire_.write_some()) return;
+  is_closed_by_client_ = true;
+  is_ending_ = true;
+  streams_.clear();
 }
 
 }  // namespace skein::inline v0::control

@@ -4,6 +4,7 @@
 //   {"id":1,"op":"hello","params":{"version":1}}      {"id":1,"ok":{"version":1,...}}
 //   {"id":2,"op":"task_status","params":{"id":"..."}} {"id":2,"error":{"code":"task_not_found","message":"..."}}
 //   {"id":3,"op":"events","params":{"follow":true}}   {"id":3,"part":{...}} ... until {"op":"cancel","params":{"id":3}}
+//   {"id":4,"op":"mcp"}                               {"id":4,"ok":{}}, and from here on a line is a message of MCP
 // Ids are the client's, and answers come in any order. What is no JSON object with an id is answered with id 0, and
 // the connection goes on; a line that is too long ends it.
 //
@@ -18,11 +19,19 @@
 #include <string>
 #include <string_view>
 
-#include "skein/control/fd_poller.hpp"
 #include "skein/control/limits.hpp"
-#include "skein/control/methods.hpp"
+#include "skein/mcp/line_session.hpp"
+#include "skein/net/wire.hpp"
+#include "skein/operations/methods.hpp"
 
 namespace skein::inline v0::control {
+
+namespace json = boost::json;
+using net::Fd;
+using net::FdPoller;
+using net::FdReady;
+using operations::Answer;
+using operations::Responder;
 
 // What all connections of a node share.
 struct ConnectionSetup {
@@ -31,6 +40,7 @@ struct ConnectionSetup {
   std::shared_ptr<operations::NodeHooks> hooks;
   SocketLimits limits;
   std::shared_ptr<std::atomic<std::uint32_t>> open;  // connections now
+  mcp::ServerPtr mcp{};                              // null: it is not spoken here
 };
 
 class Connection {
@@ -41,6 +51,7 @@ class Connection {
   Connection& operator=(const Connection&) = delete;
 
   void handle_info(Self self, Message message);
+  void terminate(Self self, const ExitReason& reason);
   [[nodiscard]] std::string describe() const;
 
  private:
@@ -67,6 +78,7 @@ class Connection {
   void on_line(Self self, std::string_view line);
   void on_request(Self self, std::uint64_t id, std::string_view op, const json::object& params);
   void hello(Self self, const Responder& respond, operations::JsonReader& in);
+  void begin_mcp(Self self, std::uint64_t id, operations::JsonReader& in);
   void begin_events(Self self, const Responder& respond, operations::JsonReader& in);
   void begin_tree(Self self, const Responder& respond, operations::JsonReader& in);
   void cancel(const Responder& respond, operations::JsonReader& in);
@@ -75,18 +87,18 @@ class Connection {
   void end_streams(const operations::Error& why);
   void on_answer(Self self, Answer& answer);
   void put(std::uint64_t id, std::string_view kind, const json::value& value);
-  void write_some(Self self);
+  void write_some();
   void rearm(Self self);
   [[nodiscard]] bool may_read() const;
-  [[nodiscard]] std::size_t unsent() const { return out_.size() - out_at_; }
+  [[nodiscard]] bool is_idle() const;
+  [[nodiscard]] std::size_t line_bytes_max() const;
+  [[nodiscard]] std::size_t unsent() const { return wire_.unsent(); }
 
   std::shared_ptr<const ConnectionSetup> setup_;
-  std::shared_ptr<Fd> fd_;
-  std::string in_;
-  std::string out_;
-  std::size_t out_at_ = 0;
+  net::Wire wire_;
   std::uint32_t under_way_ = 0;
   std::map<std::uint64_t, Stream> streams_;
+  std::unique_ptr<mcp::LineSession> mcp_;  // once the client has asked for it
   Instant active_at_{};
   bool said_hello_ = false;
   bool is_closed_by_client_ = false;

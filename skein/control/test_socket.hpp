@@ -1,5 +1,5 @@
-// For tests: a listener with its connections on a socket of its own, a node behind it whose answers the test holds in
-// its hands, and a client that sends raw bytes.
+// For tests: a listener with its connections on a socket of its own, a node behind it, and a client that sends raw
+// bytes.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,7 +10,6 @@
 #include <chrono>
 #include <filesystem>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -18,6 +17,7 @@
 
 #include "skein/control/listener.hpp"
 #include "skein/control/unix_socket.hpp"
+#include "skein/operations/test_hooks.hpp"
 #include "skein/runtime/testing.hpp"
 #include "skein/supervision/stop_tree.hpp"
 #include "skein/supervision/supervisor_api.hpp"
@@ -25,86 +25,7 @@
 
 namespace skein::inline v0::control {
 
-// Answers `describe` when the test says so and keeps the rest simple. Any thread.
-class TestHooks final : public operations::NodeHooks {
- public:
-  std::shared_ptr<operations::Operations> operations() override { return nullptr; }
-  void watch_operations(Pid) override {}
-  [[nodiscard]] bool is_draining() const override { return false; }
-  operations::NodeInfo info() override {
-    operations::NodeInfo info;
-    info.name = "tested";
-    return info;
-  }
-  operations::Result<TreeEntry> tree() override { return TreeEntry{}; }
-  std::vector<ProcessInfo> processes() override { return {}; }
-  void describe(std::string target, operations::Reply<std::string> reply) override {
-    if (!holds) return reply(std::move(target));
-    const std::scoped_lock lock(mutex_);
-    held_.push_back({std::move(target), std::move(reply)});
-  }
-  void trace(operations::TraceRequest, operations::Reply<std::vector<TracedMessage>> reply) override { reply({}); }
-  void dump(operations::Reply<std::string> reply) override { reply(std::string(dump_bytes, 'x')); }
-  std::string log_level() override { return "info"; }
-  operations::Result<Nothing> set_log_level(const std::string&) override { return Nothing{}; }
-  void agents(operations::Reply<std::vector<operations::AgentDetail>> reply) override { reply({}); }
-  void agent_status(std::string, operations::Reply<operations::AgentStatusAnswer>) override {}
-  void agent_set_paused(std::string, bool, operations::Reply<Nothing> reply) override { reply(Nothing{}); }
-  void agent_stop(std::string, operations::Reply<Nothing> reply) override { reply(Nothing{}); }
-  void agent_spawn(operations::SpawnAgentRequest, operations::Reply<std::string> reply) override { reply({}); }
-  operations::Result<operations::KillAnswer> chaos_kill(const operations::KillRequest&) override { return {}; }
-  void reload(operations::Reply<operations::ReloadAnswer> reply) override { reply({}); }
-  void backup(std::string, operations::Reply<std::string> reply) override { reply({}); }
-  void stop() override {
-    if (on_stop) on_stop();
-  }
-
-  [[nodiscard]] std::size_t held() {
-    const std::scoped_lock lock(mutex_);
-    return held_.size();
-  }
-  // Answers the one that was asked first, with what it asked for.
-  void answer_first() {
-    std::unique_lock lock(mutex_);
-    Held first = std::move(held_.front());
-    held_.erase(held_.begin());
-    lock.unlock();
-    first.reply(std::move(first.target));
-  }
-  void answer_last() {
-    std::unique_lock lock(mutex_);
-    Held last = std::move(held_.back());
-    held_.pop_back();
-    lock.unlock();
-    last.reply(std::move(last.target));
-  }
-
-  // Those that are held get no answer from the test; what they are told is sent while there is a runtime.
-  void drop_held() {
-    const std::scoped_lock lock(mutex_);
-    held_.clear();
-  }
-
-  std::atomic<bool> holds{false};
-  std::size_t dump_bytes = 10;
-  std::function<void()> on_stop;
-
- private:
-  struct Held {
-    std::string target;
-    operations::Reply<std::string> reply;
-    Held(std::string asked, operations::Reply<std::string> how) : target(std::move(asked)), reply(std::move(how)) {}
-    Held(Held&&) noexcept = default;
-    Held& operator=(Held&& other) noexcept {
-      target = std::move(other.target);
-      std::destroy_at(&reply);
-      std::construct_at(&reply, std::move(other.reply));
-      return *this;
-    }
-  };
-  std::mutex mutex_;
-  std::vector<Held> held_;
-};
+using operations::TestHooks;
 
 // The other end of a socket, byte by byte. Every wait is bounded.
 class RawClient {
@@ -197,10 +118,7 @@ class SocketTest : public testing::Test {
     start_listener();
   }
   void start_listener() {
-    auto setup = std::make_shared<ListenerSetup>();
-    setup->path = path();
-    setup->connections = shared_;
-    const auto started = runtime_->start<Listener>(SpawnOptions{}, std::shared_ptr<const ListenerSetup>(setup));
+    const auto started = runtime_->start<net::Listener>(SpawnOptions{}, listener_setup(path(), shared_));
     ASSERT_TRUE(started) << started.error().reason.text();
     listener_ = started->pid;
   }

@@ -7,9 +7,11 @@
 #include <optional>
 #include <string>
 
-#include "skein/control/fd.hpp"
+#include "skein/net/fd.hpp"
 
 namespace skein::inline v0::control {
+
+using net::Fd;
 
 // Errors are complete, for people.
 // Listens at `path`, which only its owner may use. A socket file that nobody listens at any more is removed first; one

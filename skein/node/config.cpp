@@ -15,6 +15,7 @@
 #include <toml++/toml.h>
 
 #include "skein/agent/function_executor.hpp"
+#include "skein/net/tcp_socket.hpp"
 #include "skein/node/config_keys.hpp"
 #include "skein/node/config_values.hpp"
 #include "skein/node/declared_supervisors.hpp"
@@ -152,7 +153,9 @@ class Reader {
     if (const toml::table* table = table_of(*node, title)) keys(*table, title, values);
   }
 
-  void listen(const toml::table& document, std::string_view name, ListenSection& values);
+  template <class Section>
+  void listen(const toml::table& document, std::string_view name, Section& values);
+  void http(const toml::table& document);
   void dispatch(const toml::table& document);
   void retry(const toml::node& node, const std::string& title, RetryOptions& options);
   void executors(const toml::table& document);
@@ -179,12 +182,20 @@ void Reader::name_fits(const toml::node& at, std::string_view what, std::string_
   }
 }
 
-void Reader::listen(const toml::table& document, std::string_view name, ListenSection& values) {
+template <class Section>
+void Reader::listen(const toml::table& document, std::string_view name, Section& values) {
   section(document, name, values);
-  if (const auto at = parse_host_port(values.listen); !at) {
-    const toml::node* node = document.get(name);
-    fault(*node,
-          fmt::format("[{}] listen: must be HOST:PORT such as \"127.0.0.1:7433\", not \"{}\"", name, values.listen));
+  if (const auto at = net::parse_host_port(values.listen); !at) {
+    fault(*document.get(name), fmt::format("[{}] listen: {}", name, at.error()));
+  }
+}
+
+void Reader::http(const toml::table& document) {
+  listen(document, "http", config_.http);
+  const auto at = net::parse_host_port(config_.http.listen);
+  if (config_.http.auth == "none" && at && !net::is_loopback(at->host)) {
+    fault(*document.get("http"),
+          fmt::format("[http] auth: 'none' is for loopback only, and {} is not: use auth = \"token\"", at->host));
   }
 }
 
@@ -376,7 +387,7 @@ void Reader::document(const toml::table& table) {
   }
   section(table, "limits", config_.limits);
   section(table, "node", config_.node);
-  listen(table, "http", config_.http);
+  http(table);
   listen(table, "tcp", config_.tcp);
   section(table, "socket", config_.socket);
   section(table, "journal", config_.journal);

@@ -43,6 +43,20 @@ struct ListenSection {
   std::string listen{};
 };
 
+struct HttpSection {
+  bool enabled = false;
+  std::string listen = "127.0.0.1:7433";
+  std::string auth = "token";        // or none, on loopback only
+  std::vector<std::string> hosts{};  // names it is known by, besides addresses and localhost
+  std::uint32_t connections = 10'000;
+  std::uint64_t head_bytes = 16ULL << 10U;
+  std::uint64_t body_bytes = 4ULL << 20U;
+  std::uint64_t output_bytes = 16ULL << 20U;
+  Duration idle = std::chrono::seconds(75);
+  Duration receive = std::chrono::seconds(30);
+  Duration stalled = std::chrono::seconds(30);
+};
+
 struct ArchiveSection {
   bool enabled = true;
   archive::ArchiverLimits limits;
@@ -101,7 +115,7 @@ struct Config {
   std::string file{};                   // where it was read; empty: defaults
   std::vector<std::string> settings{};  // what was said over it, see parse_config
   NodeSection node;
-  ListenSection http{false, "127.0.0.1:7433"};
+  HttpSection http;
   ListenSection tcp{false, "127.0.0.1:7434"};
   control::SocketLimits socket;
   operations::OperationsLimits operations;
@@ -111,6 +125,7 @@ struct Config {
   dispatch::DispatcherOptions dispatch;
   std::map<std::string, ExecutorConfig> executors;
   std::vector<AgentConfig> agents;
+  bool conformance_fixtures = false;  // not in the file: for tests of MCP
   std::map<std::string, SwarmConfig> swarms;
   std::string text{};  // of the file: its [[supervisors]] are built from it, see declared_supervisors.hpp
 };

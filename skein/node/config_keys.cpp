@@ -13,6 +13,7 @@ constexpr std::uint64_t k_gib = 1ULL << 30U;
 constexpr std::uint64_t k_billion = 1'000'000'000;
 
 constexpr std::array<std::string_view, 2> k_on_stuck{"abort", "wait"};
+constexpr std::array<std::string_view, 2> k_auths{"token", "none"};
 constexpr std::array<std::string_view, 4> k_levels{"debug", "info", "warning", "error"};
 constexpr std::array<std::string_view, 6> k_kinds{"function", "command", "stdio", "mcp", "http", "llm"};
 constexpr std::array<std::string_view, 2> k_outputs{"json", "text"};
@@ -55,6 +56,31 @@ std::span<const Key<ListenSection>> keys_of<ListenSection>() {
   static constexpr std::array<Key<S>, 2> k_keys{{
       {"enabled", [](S& s) -> Place { return &s.enabled; }},
       {"listen", [](S& s) -> Place { return &s.listen; }},
+  }};
+  return k_keys;
+}
+
+template <>
+std::span<const Key<HttpSection>> keys_of<HttpSection>() {
+  using S = HttpSection;
+  static constexpr std::array<Key<S>, 11> k_keys{{
+      {"enabled", [](S& s) -> Place { return &s.enabled; }},
+      {"listen", [](S& s) -> Place { return &s.listen; }},
+      {"auth", [](S& s) -> Place { return &s.auth; }, words(k_auths)},
+      {"hosts", [](S& s) -> Place { return &s.hosts; }},
+      {"connections", [](S& s) -> Place { return &s.connections; }, count(1, 1'000'000),
+       "a further client is answered 503 and closed"},
+      {"head_bytes", [](S& s) -> Place { return &s.head_bytes; }, bytes(k_kib, k_mib), "the request is answered 431"},
+      {"body_bytes", [](S& s) -> Place { return &s.body_bytes; }, bytes(4 * k_kib, 64 * k_mib),
+       "the request is answered 413"},
+      {"output_bytes", [](S& s) -> Place { return &s.output_bytes; }, bytes(64 * k_kib, k_gib),
+       "a client that does not read its answers is closed"},
+      {"idle", [](S& s) -> Place { return &s.idle; }, time(k_second, 24 * k_hour),
+       "a connection between requests is closed"},
+      {"receive", [](S& s) -> Place { return &s.receive; }, time(k_second, k_hour),
+       "a request that has not come whole is answered 408"},
+      {"stalled", [](S& s) -> Place { return &s.stalled; }, time(k_second, k_hour),
+       "a client that has taken nothing of its answer is closed"},
   }};
   return k_keys;
 }

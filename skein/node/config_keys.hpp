@@ -39,6 +39,8 @@ std::span<const Key<NodeSection>> keys_of<NodeSection>();
 template <>
 std::span<const Key<ListenSection>> keys_of<ListenSection>();
 template <>
+std::span<const Key<HttpSection>> keys_of<HttpSection>();
+template <>
 std::span<const Key<control::SocketLimits>> keys_of<control::SocketLimits>();
 template <>
 std::span<const Key<operations::OperationsLimits>> keys_of<operations::OperationsLimits>();

@@ -106,22 +106,4 @@ std::string suggestion(std::string_view given, const std::vector<std::string_vie
   return fmt::format(" (known: {}{})", fmt::join(shown, ", "), all ? "" : ", ...");
 }
 
-std::optional<HostPort> parse_host_port(std::string_view text) {
-  const std::size_t colon = text.rfind(':');
-  if (colon == std::string_view::npos || colon == 0) return std::nullopt;
-  std::string_view host = text.substr(0, colon);
-  const std::string_view digits = text.substr(colon + 1);
-  HostPort parts;
-  const auto [rest, error] = std::from_chars(digits.data(), digits.data() + digits.size(), parts.port);
-  if (error != std::errc() || rest != digits.data() + digits.size()) return std::nullopt;
-  if (host.front() == '[') {
-    if (host.back() != ']' || host.size() < 3) return std::nullopt;
-    host = host.substr(1, host.size() - 2);
-  } else if (host.find(':') != std::string_view::npos) {
-    return std::nullopt;
-  }
-  parts.host = host;
-  return parts;
-}
-
 }  // namespace skein::inline v0::node

@@ -21,11 +21,4 @@ namespace skein::inline v0::node {
 // " (did you mean 'executor'?)", or " (known: a, b)", or nothing when there is nothing to suggest.
 [[nodiscard]] std::string suggestion(std::string_view given, const std::vector<std::string_view>& known);
 
-struct HostPort {
-  std::string host;
-  std::uint16_t port = 0;
-};
-// "127.0.0.1:7433", "[::1]:7433".
-[[nodiscard]] std::optional<HostPort> parse_host_port(std::string_view text);
-
 }  // namespace skein::inline v0::node

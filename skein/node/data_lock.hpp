@@ -4,7 +4,7 @@
 #include <expected>
 #include <string>
 
-#include "skein/control/fd.hpp"
+#include "skein/net/fd.hpp"
 
 namespace skein::inline v0::node {
 
@@ -19,8 +19,8 @@ class DataLock {
   [[nodiscard]] static std::expected<DataLock, DataLockError> take(const std::string& folder);
 
  private:
-  explicit DataLock(control::Fd fd) : fd_(std::move(fd)) {}
-  control::Fd fd_;
+  explicit DataLock(net::Fd fd) : fd_(std::move(fd)) {}
+  net::Fd fd_;
 };
 
 // $SKEIN_DATA, else $XDG_STATE_HOME/skein, else ~/.local/state/skein.

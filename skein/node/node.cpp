@@ -8,8 +8,11 @@
 #include <thread>
 #include <utility>
 
+#include "skein/mcp/fixtures.hpp"
+#include "skein/mcp/node_catalog.hpp"
 #include "skein/node/hooks.hpp"
 #include "skein/node/node_tree.hpp"
+#include "skein/node/secret_file.hpp"
 #include "skein/supervision/child.hpp"
 #include "skein/supervision/supervisor.hpp"
 
@@ -56,7 +59,7 @@ std::expected<std::shared_ptr<Node>, DataLockError> Node::prepare(Runtime& runti
     if (auto* early = launcher::Launcher::here()) os = std::make_shared<launcher::OsProcesses>(runtime, *early);
     context->executors =
         std::make_shared<Executors>(*context->config(), std::move(setup.functions), context->registry, std::move(os));
-    context->poller = std::make_shared<control::FdPoller>(runtime);
+    context->poller = std::make_shared<net::FdPoller>(runtime);
     context->started_at = runtime.now();
     NodeContext* const raw = context.get();
     context->on_fatal = setup.on_fatal ? std::move(setup.on_fatal) : [raw](const std::string& why) {
@@ -65,6 +68,17 @@ std::expected<std::shared_ptr<Node>, DataLockError> Node::prepare(Runtime& runti
     context->on_stop_asked = setup.on_stop_asked ? std::move(setup.on_stop_asked)
                                                  : [raw] { raw->runtime.exit(raw->root, ExitReason::shutdown()); };
     auto hooks = make_hooks(context);
+    auto key = secret_in(context->config()->node.data + "/" + k_key_file);
+    if (!key) return std::unexpected(DataLockError{std::move(key.error()), false});
+    const auto catalog = mcp::make_node_catalog();
+    if (context->config()->conformance_fixtures) mcp::add_conformance_fixtures(*catalog);
+    context->mcp_catalog = catalog;
+    context->mcp_sealer = std::make_shared<const mcp::Sealer>(std::move(*key));
+    if (context->config()->http.enabled && context->config()->http.auth == "token") {
+      auto token = secret_in(context->config()->node.data + "/" + k_token_file);
+      if (!token) return std::unexpected(DataLockError{std::move(token.error()), false});
+      context->token = std::move(*token);
+    }
     return std::shared_ptr<Node>(new Node(std::move(context), std::move(hooks)));  // the constructor is private
   } catch (const std::exception& error) {
     return std::unexpected(DataLockError{error.what(), false});

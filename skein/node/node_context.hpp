@@ -12,6 +12,7 @@
 
 #include "skein/agent/agent.hpp"
 #include "skein/control/connection.hpp"
+#include "skein/mcp/server.hpp"
 #include "skein/node/config.hpp"
 #include "skein/node/data_lock.hpp"
 #include "skein/node/engine.hpp"
@@ -44,7 +45,12 @@ struct NodeContext {
   Log log;
   std::shared_ptr<RegistryTable> registry;
   std::shared_ptr<Executors> executors;
-  std::shared_ptr<control::FdPoller> poller;
+  std::shared_ptr<net::FdPoller> poller;
+  // What MCP offers, and its key. The server itself belongs to the tree: it refers to what refers to this.
+  std::shared_ptr<const mcp::Catalog> mcp_catalog;
+  std::shared_ptr<const mcp::Sealer> mcp_sealer;
+  std::string token{};                      // that clients on the network must show; empty: none
+  std::atomic<std::uint16_t> http_port{0};  // it listens at; 0: not yet, or not at all
   SharedSlot<Engine> engine;
   std::weak_ptr<Engine> last_engine;  // for the journal engine alone
   // The last fence in the log when this program first opened it: whoever was given a task before has ended.

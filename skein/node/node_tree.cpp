@@ -11,6 +11,7 @@
 #include "skein/node/declared_supervisors.hpp"
 #include "skein/node/engine.hpp"
 #include "skein/node/executors.hpp"
+#include "skein/node/http_transport.hpp"
 #include "skein/node/keepers.hpp"
 #include "skein/node/work.hpp"
 #include "skein/registry/registry.hpp"
@@ -122,22 +123,31 @@ ChildSpec agents_sup(const ContextPtr& context) {
   return ChildSpec(supervisor("agents_sup", one_for_one, {5, 60s}, std::move(children))).labelled("agent supervisor");
 }
 
+mcp::ServerPtr mcp_server(const ContextPtr& context, const std::shared_ptr<operations::NodeHooks>& hooks) {
+  auto server = std::make_shared<mcp::Server>();
+  server->runtime = &context->runtime;
+  server->hooks = hooks;
+  server->catalog = context->mcp_catalog;
+  server->sealer = context->mcp_sealer;
+  server->bulletin = std::make_shared<mcp::Bulletin>(context->runtime);
+  return server;
+}
+
 ChildSpec transports_sup(const ContextPtr& context, const std::shared_ptr<operations::NodeHooks>& hooks) {
   auto shared = std::make_shared<control::ConnectionSetup>();
   shared->runtime = &context->runtime;
   shared->poller = context->poller;
   shared->hooks = hooks;
   shared->limits = context->config()->socket;
+  shared->mcp = mcp_server(context, hooks);
   shared->open = std::make_shared<std::atomic<std::uint32_t>>(0);
-  auto listener = std::make_shared<control::ListenerSetup>();
-  listener->path = context->config()->node.data + "/" + control::k_socket_file;
-  listener->connections = shared;
+  const std::string path = context->config()->node.data + "/" + control::k_socket_file;
   // The pool first, so that whoever is let in finds it.
-  return supervisor(
-      "transports_sup", one_for_one, {5, 60s},
-      {registered(pool("connections", {100, 10s}, control::connection_template(shared)), control::k_connections_name),
-       child<control::Listener>("listener", std::shared_ptr<const control::ListenerSetup>(listener))
-           .labelled("service")});
+  std::vector<ChildSpec> children{
+      registered(pool("connections", {100, 10s}, control::connection_template(shared)), control::k_connections_name),
+      child<net::Listener>("listener", control::listener_setup(path, shared)).labelled("service")};
+  for (ChildSpec& each : http_children(context, shared->mcp)) children.push_back(std::move(each));
+  return supervisor("transports_sup", one_for_one, {5, 60s}, std::move(children));
 }
 
 // Told in the supervisor's process: only formats and writes a line.

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <future>
 
-#include "skein/control/fd.hpp"
+#include "skein/net/fd.hpp"
 #include "skein/node/sd_notify.hpp"
 
 namespace skein::inline v0::node {
@@ -45,7 +45,7 @@ class ServiceManager {
   }
 
  private:
-  control::Fd fd_;
+  net::Fd fd_;
 };
 
 // Keeps its worker busy until it is let go.

@@ -14,7 +14,7 @@ LAYERS = [
     {"base"},
     {"runtime"},
     {"supervision"},
-    {"registry", "resilience"},
+    {"registry", "resilience", "net"},
     {"journal", "cluster"},
     {"ledger"},
     {"archive"},
@@ -24,7 +24,8 @@ LAYERS = [
     {"swarm"},
     {"workflow"},
     {"operations"},
-    {"mcp", "observe", "net", "control"},
+    {"mcp", "observe"},
+    {"control"},
     {"node"},
 ]
 RANK = {layer: rank for rank, row in enumerate(LAYERS) for layer in row}
@@ -68,6 +69,8 @@ def files_of(root):
 
 
 def is_text(root, path):
+    if path.name == "package-lock.json":  # npm writes it
+        return False
     if path.suffix in TEXT or path.name in {"CMakeLists.txt", "Makefile"}:
         return True
     if path.suffix or path.name == "LICENSE":

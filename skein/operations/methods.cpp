@@ -1,4 +1,4 @@
-#include "skein/control/methods.hpp"
+#include "skein/operations/methods.hpp"
 
 #include <fmt/format.h>
 
@@ -7,14 +7,13 @@
 #include <boost/json/parse.hpp>
 #include <memory>
 
-namespace skein::inline v0::control {
+namespace skein::inline v0::operations {
 namespace {
 
-using namespace operations;
 using Nothing = Operations::Nothing;
 using OperationsPtr = std::shared_ptr<Operations>;
 
-constexpr std::array<std::string_view, 4> k_connection_methods{"hello", "events", "tree_watch", "cancel"};
+constexpr std::array<std::string_view, 5> k_connection_methods{"hello", "events", "tree_watch", "cancel", "mcp"};
 
 using TaskCall = void (*)(Operations& ops, JsonReader& in, const Responder& respond);
 using NodeCall = void (*)(NodeHooks& hooks, JsonReader& in, const Responder& respond);
@@ -38,7 +37,7 @@ void task_status(Operations& ops, JsonReader& in, const Responder& respond) {
   request.swarm = in.text("swarm", request.swarm);
   request.id = in.task_id("id", request.key.empty());
   if (is_bad(in, respond)) return;
-  ops.task_status(request, operations::Reply<TaskStatus>([respond](Result<TaskStatus>&& result) {
+  ops.task_status(request, Reply<TaskStatus>([respond](Result<TaskStatus>&& result) {
                     if (!result) return respond.fail(std::move(result.error()));
                     respond.send(Answer::Kind::ok,
                                  [status = std::make_shared<TaskStatus>(std::move(*result))]() -> json::value {
@@ -115,7 +114,7 @@ void swarm_status(Operations& ops, JsonReader& in, const Responder& respond) {
   ops.swarm_status(std::move(name), respond.reply<ledger::Swarm>());
 }
 
-template <void (Operations::*k_call)(std::string, operations::Reply<Nothing>)>
+template <void (Operations::*k_call)(std::string, Reply<Nothing>)>
 void swarm_by_name(Operations& ops, JsonReader& in, const Responder& respond) {
   auto name = in.required_text("name");
   if (is_bad(in, respond)) return;
@@ -297,14 +296,14 @@ constexpr std::array<NodeMethod, 17> k_node_methods{{
     {"stop", stop},
 }};
 
-operations::Error draining() {
+Error draining() {
   return {Code::stopped, "the node is going down and takes no new tasks", "submit again when it is back",
           std::chrono::milliseconds(1000)};
 }
 
 }  // namespace
 
-operations::Error engine_is_away() {
+Error engine_is_away() {
   return {Code::stopped, "the node's engine is not there at the moment", "try again", std::chrono::milliseconds(100)};
 }
 
@@ -332,4 +331,4 @@ void carry_out(std::string_view name, const Request& request) {
   request.respond.fail(invalid(fmt::format("unknown operation '{}'", name), "'skein --help' lists what there is"));
 }
 
-}  // namespace skein::inline v0::control
+}  // namespace skein::inline v0::operations

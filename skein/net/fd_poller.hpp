@@ -9,10 +9,10 @@
 #include <thread>
 #include <unordered_map>
 
-#include "skein/control/fd.hpp"
+#include "skein/net/fd.hpp"
 #include "skein/runtime/runtime.hpp"
 
-namespace skein::inline v0::control {
+namespace skein::inline v0::net {
 
 struct FdReady {
   int fd = -1;
@@ -29,8 +29,9 @@ class FdPoller {
   FdPoller(const FdPoller&) = delete;
   FdPoller& operator=(const FdPoller&) = delete;
 
-  // The next time it can be read or written, as asked, `to` is told, once. Replaces what was armed before.
-  void arm(int fd, Pid to, bool read, bool write);
+  // The next time it can be read or written, as asked, `to` is told, once. Replaces what was armed before. `end`: also
+  // when the other side will send nothing more; who knows that already must not ask again.
+  void arm(int fd, Pid to, bool read, bool write, bool end = true);
   void forget(int fd);
 
  private:
@@ -45,4 +46,4 @@ class FdPoller {
   std::thread thread_;
 };
 
-}  // namespace skein::inline v0::control
+}  // namespace skein::inline v0::net

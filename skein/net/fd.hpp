@@ -5,7 +5,7 @@
 
 #include <utility>
 
-namespace skein::inline v0::control {
+namespace skein::inline v0::net {
 
 class Fd {
  public:
@@ -31,4 +31,4 @@ class Fd {
   int fd_ = -1;
 };
 
-}  // namespace skein::inline v0::control
+}  // namespace skein::inline v0::net

@@ -14,7 +14,7 @@
 #include "skein/operations/node_hooks.hpp"
 #include "skein/runtime/runtime.hpp"
 
-namespace skein::inline v0::control {
+namespace skein::inline v0::operations {
 
 namespace json = boost::json;
 
@@ -34,20 +34,19 @@ class Responder {
   void send(Answer::Kind kind, std::move_only_function<json::value()> make) const {
     runtime_->notify(to_, Answer{id_, kind, std::make_unique<std::move_only_function<json::value()>>(std::move(make))});
   }
-  void fail(operations::Error error) const {
-    send(Answer::Kind::error, [error = std::move(error)] { return operations::to_json(error); });
+  void fail(Error error) const {
+    send(Answer::Kind::error, [error = std::move(error)] { return to_json(error); });
   }
   // By reference throughout: GCC 12 warns of an uninitialised value when an expected is moved by value.
   template <class T>
-  void answer(operations::Result<T>&& result) const {
+  void answer(Result<T>&& result) const {
     if (!result) return fail(std::move(result.error()));
-    send(Answer::Kind::ok, [value = std::make_unique<T>(std::move(result.value()))]() -> json::value {
-      return operations::to_json(*value);
-    });
+    send(Answer::Kind::ok,
+         [value = std::make_unique<T>(std::move(result.value()))]() -> json::value { return to_json(*value); });
   }
   template <class T>
-  [[nodiscard]] operations::Reply<T> reply() const {
-    return operations::Reply<T>([to = *this](operations::Result<T>&& result) { to.answer<T>(std::move(result)); });
+  [[nodiscard]] Reply<T> reply() const {
+    return Reply<T>([to = *this](Result<T>&& result) { to.answer<T>(std::move(result)); });
   }
   [[nodiscard]] Runtime& runtime() const { return *runtime_; }
   [[nodiscard]] Pid connection() const { return to_; }
@@ -60,17 +59,17 @@ class Responder {
 };
 
 struct Request {
-  operations::NodeHooks& hooks;
-  operations::JsonReader& in;
+  NodeHooks& hooks;
+  JsonReader& in;
   Responder respond;
 };
 
 // Carries out a request; every one is answered exactly once, perhaps much later, also a name that is unknown.
 void carry_out(std::string_view name, const Request& request);
-// What the connection itself does: hello, events, tree_watch, cancel.
+// What the connection itself does: hello, events, tree_watch, cancel, mcp.
 [[nodiscard]] bool is_for_connection(std::string_view name);
 [[nodiscard]] std::vector<std::string_view> method_names();
 
-[[nodiscard]] operations::Error engine_is_away();
+[[nodiscard]] Error engine_is_away();
 
-}  // namespace skein::inline v0::control
+}  // namespace skein::inline v0::operations

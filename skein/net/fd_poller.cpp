@@ -1,4 +1,4 @@
-#include "skein/control/fd_poller.hpp"
+#include "skein/net/fd_poller.hpp"
 
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <system_error>
 
-namespace skein::inline v0::control {
+namespace skein::inline v0::net {
 
 FdPoller::FdPoller(Runtime& runtime)
     : runtime_(runtime), epoll_(::epoll_create1(EPOLL_CLOEXEC)), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
@@ -28,9 +28,10 @@ FdPoller::~FdPoller() {
   thread_.join();
 }
 
-void FdPoller::arm(int fd, Pid to, bool read, bool write) {
+void FdPoller::arm(int fd, Pid to, bool read, bool write, bool end) {
   epoll_event event{};
-  event.events = EPOLLONESHOT | EPOLLRDHUP;
+  event.events = EPOLLONESHOT;
+  if (end) event.events |= EPOLLRDHUP;
   if (read) event.events |= EPOLLIN;
   if (write) event.events |= EPOLLOUT;
   event.data.fd = fd;
@@ -65,4 +66,4 @@ void FdPoller::run() {
   }
 }
 
-}  // namespace skein::inline v0::control
+}  // namespace skein::inline v0::net

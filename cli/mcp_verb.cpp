@@ -1,0 +1,134 @@
+// skein mcp: MCP on standard input and output, for clients that start their servers themselves.
+//
+// The node speaks it; this program only carries bytes between the client and the node's socket, so it is there at once
+// and holds nothing. Without a node in the data folder it starts one, which ends with it unless told otherwise.
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <sys/socket.h>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "cli/child_node.hpp"
+#include "cli/session.hpp"
+#include "cli/verbs.hpp"
+
+namespace skein::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto k_session_limit = 24h * 365;
+constexpr auto k_node_stop_limit = 40s;  // longer than a node takes to finish what runs
+constexpr std::size_t k_carry_bytes = 64ULL << 10U;
+
+struct McpArguments {
+  std::string config;
+  std::string data;
+  bool keep = false;
+};
+
+// One direction: what was read and is not yet written.
+struct Carried {
+  std::array<char, k_carry_bytes> bytes{};
+  std::size_t from = 0;
+  std::size_t to = 0;
+  bool is_over = false;  // nothing more will be read
+
+  [[nodiscard]] bool is_empty() const { return from == to; }
+};
+
+// False: the other side is gone.
+bool read_into(Carried& carried, int fd) {
+  const auto got = ::read(fd, carried.bytes.data(), carried.bytes.size());
+  if (got < 0) return errno == EINTR || errno == EAGAIN;
+  carried.from = 0;
+  carried.to = static_cast<std::size_t>(got);
+  carried.is_over = got == 0;
+  return true;
+}
+
+bool write_from(Carried& carried, int fd) {
+  const auto sent = ::write(fd, carried.bytes.data() + carried.from, carried.to - carried.from);
+  if (sent < 0) return errno == EINTR || errno == EAGAIN;
+  carried.from += static_cast<std::size_t>(sent);
+  return true;
+}
+
+// Until the node has said all it had to say; the program's exit code. `patience`: null when signals end the program.
+int carry(int node, const Patience* patience) {
+  std::signal(SIGPIPE, SIG_IGN);
+  Carried in;
+  Carried out;
+  bool is_shut = false;
+  while (!out.is_over || !out.is_empty()) {
+    if (in.is_over && !is_shut) {
+      ::shutdown(node, SHUT_WR);  // the client is done; the node still answers what it was asked
+      is_shut = true;
+    }
+    const auto when = [](bool wanted, short what) { return static_cast<short>(wanted ? what : 0); };
+    const bool reads_in = in.is_empty() && !in.is_over;
+    const bool reads_out = out.is_empty() && !out.is_over;
+    std::array<pollfd, 3> all{{{reads_in ? STDIN_FILENO : -1, POLLIN, 0},
+                               {node, static_cast<short>(when(reads_out, POLLIN) | when(!in.is_empty(), POLLOUT)), 0},
+                               {out.is_empty() ? -1 : STDOUT_FILENO, POLLOUT, 0}}};
+    if (::poll(all.data(), all.size(), -1) < 0) {
+      if (errno != EINTR) return k_exit_failed;
+      if (patience != nullptr) patience->check("serving");
+      continue;
+    }
+    if (all[0].revents != 0 && !read_into(in, STDIN_FILENO)) in.is_over = true;
+    if (reads_out && (all[1].revents & (POLLIN | POLLHUP | POLLERR)) != 0 && !read_into(out, node)) break;
+    if (!in.is_empty() && (all[1].revents & POLLOUT) != 0 && !write_from(in, node)) break;
+    if (all[2].revents != 0 && !write_from(out, STDOUT_FILENO)) return k_exit_ok;  // nobody listens any more
+  }
+  if (in.is_over) return k_exit_ok;
+  return complain(k_exit_unreachable, "the node closed the connection: look at its log, then start 'skein mcp' again");
+}
+
+int serve(control::ClientResult<control::Client> client, const Patience* patience) {
+  if (!client) return complain(client.error());
+  const auto begun = client->ask("mcp", {});
+  if (!begun) return complain(begun.error());
+  const net::Fd node = std::move(*client).release();
+  return carry(node.get(), patience);
+}
+
+int run_mcp(const McpArguments& args) {
+  Session session;
+  session.data = args.data;
+  const std::string data = std::filesystem::absolute(session.data_folder()).lexically_normal().string();
+  if (auto running = control::Client::connect(data)) return serve(std::move(running), nullptr);
+  std::filesystem::create_directories(data);
+  const Patience patience(k_session_limit);
+  ChildNode node({args.config, data, data + "/node.log", "", args.keep}, patience);
+  int code = k_exit_ok;
+  try {
+    if (auto started = node.start(); !started) return complain(k_exit_failed, started.error());
+    code = serve(node.connect(), &patience);
+  } catch (const GaveUp& why) {
+    code = complain(why.code, why.what());
+  }
+  if (args.keep) return code;
+  const Patience last(k_node_stop_limit);  // the signal that came is done with
+  node.stop(k_node_stop_limit);
+  return code;
+}
+
+}  // namespace
+
+void add_mcp(Verb& root) {
+  const auto args = std::make_shared<McpArguments>();
+  Verb verb = root.verb("mcp", "Speak MCP on standard input and output");
+  verb.optional_place("CONFIG", args->config, "Config file for a node that is started here");
+  verb.option("--data", args->data, "Data folder of the node; without a node there, one is started");
+  verb.flag("--keep", args->keep, "Leave a node that was started here running at the end");
+  verb.run([args] { return run_mcp(*args); });
+}
+
+}  // namespace skein::cli

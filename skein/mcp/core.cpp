@@ -1,0 +1,299 @@
+#include "skein/mcp/core.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/json/serialize.hpp>
+#include <utility>
+
+namespace skein::inline v0::mcp {
+namespace {
+
+constexpr int k_http_ok = 200;
+constexpr int k_http_bad_request = 400;
+constexpr int k_http_not_found = 404;
+
+int status_of(const RpcError& error, Era era) {
+  switch (error.code) {
+    case k_parse_error:
+    case k_invalid_request:
+    case k_header_mismatch:
+    case k_missing_capability:
+    case k_unsupported_version:
+      return k_http_bad_request;
+    case k_method_not_found:
+      return era == Era::modern ? k_http_not_found : k_http_ok;
+    default:
+      return k_http_ok;
+  }
+}
+
+const json::object* meta_of(const json::object& params) { return object_in(params, "_meta"); }
+
+// Where a result may be kept by the client, and how long.
+struct Caching {
+  std::string_view method;
+  int ttl_ms;
+  const char* scope;
+};
+constexpr std::array k_cached{
+    Caching{"server/discover", 300'000, "public"},
+    Caching{"tools/list", 300'000, "public"},
+    Caching{"prompts/list", 300'000, "public"},
+    Caching{"resources/list", 300'000, "public"},
+    Caching{"resources/templates/list", 300'000, "public"},
+    Caching{"resources/read", 0, "private"},
+};
+
+}  // namespace
+
+const Core::MethodEntry* Core::find_method(std::string_view name) {
+  static constexpr std::array k_methods{
+      MethodEntry{"initialize", true, false, &Core::initialize},
+      MethodEntry{"ping", true, false, &Core::ping},
+      MethodEntry{"logging/setLevel", true, false, &Core::set_level},
+      MethodEntry{"resources/subscribe", true, false, &Core::subscribe},
+      MethodEntry{"resources/unsubscribe", true, false, &Core::unsubscribe},
+      MethodEntry{"server/discover", false, true, &Core::discover},
+      MethodEntry{"subscriptions/listen", false, true, &Core::listen},
+      MethodEntry{"tools/list", true, true, &Core::list_tools},
+      MethodEntry{"tools/call", true, true, &Core::call_tool},
+      MethodEntry{"prompts/list", true, true, &Core::list_prompts},
+      MethodEntry{"prompts/get", true, true, &Core::get_prompt},
+      MethodEntry{"resources/list", true, true, &Core::list_resources},
+      MethodEntry{"resources/templates/list", true, true, &Core::list_templates},
+      MethodEntry{"resources/read", true, true, &Core::read_resource},
+      MethodEntry{"completion/complete", true, true, &Core::complete},
+  };
+  const auto found = std::ranges::find(k_methods, name, &MethodEntry::name);
+  return found != k_methods.end() ? &*found : nullptr;
+}
+
+void Core::receive(StreamId from, std::string_view text) {
+  auto message = parse_message(text, setup_.limits);
+  if (!message) return refuse(from, message.error().id, message.error().error);
+  receive(from, std::move(*message));
+}
+
+void Core::receive(StreamId from, RpcMessage message, std::string_view header_version) {
+  switch (message.kind) {
+    case RpcMessage::Kind::request:
+      on_request(from, message, header_version);
+      break;
+    case RpcMessage::Kind::notification:
+      on_notification(from, message);
+      break;
+    case RpcMessage::Kind::response:
+      on_response(from, message);
+      break;
+  }
+  sweep();
+}
+
+void Core::refuse(StreamId to, const json::value& id, const RpcError& error) {
+  outlet_.send(to, make_error(id, error), Outlet::Then::end, status_of(error, Era::modern));
+}
+
+bool Core::is_modern(const RpcMessage& message, std::string_view header_version) const {
+  const json::object* meta = meta_of(message.params);
+  if (meta != nullptr && (meta->contains(k_meta_version) || meta->contains(k_meta_capabilities))) return true;
+  if (header_version == k_modern_version) return true;
+  // Before there is a session, only these two make sense without _meta.
+  return !session_ && message.method != "initialize" && message.method != "ping";
+}
+
+std::optional<RpcError> Core::modern_fault(const json::object& params, std::string_view header_version) const {
+  const json::object* meta = meta_of(params);
+  const json::string* version = meta != nullptr ? string_in(*meta, k_meta_version) : nullptr;
+  const json::object* client = meta != nullptr ? object_in(*meta, k_meta_capabilities) : nullptr;
+  if (version != nullptr && !header_version.empty() && std::string_view(*version) != header_version) {
+    return RpcError{k_header_mismatch, "the header MCP-Protocol-Version and _meta name different versions", nullptr};
+  }
+  if (version == nullptr || client == nullptr) {
+    RpcError error{k_invalid_params,
+                   fmt::format("params._meta must have {} and {}, or the session begin with initialize", k_meta_version,
+                               k_meta_capabilities),
+                   nullptr};
+    error.status = k_http_bad_request;
+    return error;
+  }
+  if (std::string_view(*version) != k_modern_version) {
+    json::array supported{json::value(k_modern_version)};
+    for (const std::string_view each : k_legacy_versions) supported.emplace_back(each);
+    return RpcError{k_unsupported_version, "this version of the protocol is not spoken here",
+                    json::object{{"supported", std::move(supported)}, {"requested", *version}}};
+  }
+  return std::nullopt;
+}
+
+void Core::on_request(StreamId from, RpcMessage& message, std::string_view header_version) {
+  const bool modern = is_modern(message, header_version);
+  const auto refused = [&](const RpcError& error) {
+    const int status = error.status != 0 ? error.status : status_of(error, modern ? Era::modern : Era::legacy);
+    outlet_.send(from, make_error(message.id, error), Outlet::Then::end, status);
+  };
+  if (modern) {
+    if (auto fault = modern_fault(message.params, header_version)) return refused(*fault);
+  }
+  const MethodEntry* method = find_method(message.method);
+  if (method == nullptr || !(modern ? method->in_modern : method->in_legacy)) {
+    return refused({k_method_not_found, fmt::format("there is no method '{}' here", message.method), nullptr});
+  }
+  if (exchanges_.size() >= k_requests_max) {
+    return refused({k_internal_error, "too many requests are under way; wait for some of them", nullptr});
+  }
+  const std::uint64_t number = ++last_number_;
+  if (!by_id_.emplace(json::serialize(message.id), number).second) {
+    return refused({k_invalid_request, "a request with this id is still under way", nullptr});
+  }
+  auto& exchange = exchanges_[number];
+  exchange.reset(new Exchange(*this, number, from, message.id));  // the constructor is private
+  exchange->method_ = std::move(message.method);
+  Caller& caller = exchange->caller_;
+  const json::object* meta = meta_of(message.params);
+  if (modern) {
+    caller.era = Era::modern;
+    caller.version = k_modern_version;
+    caller.capabilities = *object_in(*meta, k_meta_capabilities);
+    const auto level = std::ranges::find(k_log_levels, text_in(*meta, k_meta_log_level));
+    caller.log_level = static_cast<std::size_t>(level - k_log_levels.begin());
+  } else if (session_) {
+    caller.version = session_->version;
+    for (const std::string& each : session_->capabilities) caller.capabilities[each] = json::object();
+    caller.log_level = log_level_;
+  }
+  const json::value* token = meta != nullptr ? meta->if_contains("progressToken") : nullptr;
+  if (token != nullptr && (token->is_string() || token->is_int64() || token->is_uint64())) {
+    exchange->progress_token_ = *token;
+  }
+  (this->*method->call)(*exchange, message.params);
+}
+
+void Core::on_notification(StreamId from, const RpcMessage& message) {
+  if (message.method == "notifications/cancelled") {
+    const json::value* id = message.params.if_contains("requestId");
+    const auto found = id != nullptr ? by_id_.find(json::serialize(*id)) : by_id_.end();
+    if (found != by_id_.end()) cancel(found->second);
+  }
+  // Others ask for nothing.
+  outlet_.end(from);
+}
+
+void Core::on_response(StreamId from, const RpcMessage& message) {
+  outlet_.end(from);
+  const json::string* id = message.id.if_string();
+  const auto found = id != nullptr ? questions_.find(std::string_view(*id)) : questions_.end();
+  if (found == questions_.end()) return;
+  const Question question = std::move(found->second);
+  questions_.erase(found);
+  const auto exchange = exchanges_.find(question.exchange);
+  if (exchange == exchanges_.end()) return;
+  Exchange& asked = *exchange->second;
+  asked.waits_.erase(std::string(*id));
+  const json::object* result = message.result.if_object();
+  if (result == nullptr) {
+    const json::object* error = message.error.if_object();
+    return asked.finish_error(fmt::format("the client did not answer {}: {}", question.method,
+                                          error != nullptr ? text_in(*error, "message") : "no result"));
+  }
+  asked.inputs_[question.key] = *result;
+  if (asked.waits_.empty()) run(asked);
+}
+
+void Core::answered(std::uint64_t call, const NodeAnswer& answer) {
+  const auto found = calls_.find(call);
+  if (found == calls_.end()) return;
+  const auto exchange = exchanges_.find(found->second.exchange);
+  // Kept while there may be parts to come, and called from a copy: it may ask again.
+  const Exchange::OnAnswer then = found->second.then;
+  if (answer.kind != NodeAnswer::Kind::part) calls_.erase(found);
+  if (exchange != exchanges_.end() && !exchange->second->is_over_) then(*exchange->second, answer);
+  sweep();
+}
+
+void Core::woken(std::uint64_t timer) {
+  if (timer == pause_timer_) {
+    pause_timer_ = 0;
+    const auto all = std::exchange(held_back_, {});
+    for (const std::string& each : all) tell({Change::Kind::resource, each});
+    if (!all.empty()) pause_updates();
+    return;
+  }
+  const auto found = timers_.find(timer);
+  if (found == timers_.end()) return;
+  const Timer due = std::move(found->second);
+  timers_.erase(found);
+  const auto exchange = exchanges_.find(due.exchange);
+  if (exchange != exchanges_.end() && !exchange->second->is_over_) due.then(*exchange->second);
+  sweep();
+}
+
+void Core::closed(StreamId stream) {
+  for (const auto& [number, exchange] : exchanges_) {
+    // A legacy client may lose the stream and come back for the answer.
+    if (exchange->stream_ == stream && exchange->caller_.era == Era::modern) cancel(number);
+  }
+  sweep();
+}
+
+void Core::cancel(std::uint64_t number) {
+  Exchange& exchange = *exchanges_.at(number);
+  if (exchange.is_over_) return;
+  outlet_.end(exchange.stream_);
+  end(exchange);
+}
+
+void Core::shut_down() {
+  for (const auto& each : exchanges_) {
+    Exchange& exchange = *each.second;
+    if (exchange.is_listening_ && !exchange.is_over_) finish(exchange, {});
+  }
+  sweep();
+}
+
+void Core::end(Exchange& exchange) {
+  exchange.is_over_ = true;
+  over_.push_back(exchange.number_);
+}
+
+void Core::sweep() {
+  for (const std::uint64_t number : std::exchange(over_, {})) {
+    const auto found = exchanges_.find(number);
+    if (found == exchanges_.end()) continue;
+    const auto id = by_id_.find(json::serialize(found->second->id_));
+    if (id != by_id_.end() && id->second == number) by_id_.erase(id);
+    for (const std::string& each : found->second->waits_) questions_.erase(each);
+    exchanges_.erase(found);
+    std::erase_if(calls_, [&](const auto& each) { return each.second.exchange == number; });
+    std::erase_if(timers_, [&](const auto& each) { return each.second.exchange == number; });
+  }
+  watch_if_needed();
+}
+
+void Core::finish(Exchange& exchange, json::object result) {
+  if (exchange.is_over_) return;
+  if (exchange.caller_.era == Era::modern) {
+    if (!result.contains("resultType")) result["resultType"] = "complete";
+    json::value& meta = result["_meta"];
+    if (!meta.is_object()) meta = json::object();
+    meta.get_object()[k_meta_server] = server_info();
+    if (exchange.is_listening_) meta.get_object()[k_meta_subscription] = exchange.id_;
+    const auto cached = std::ranges::find(k_cached, exchange.method_, &Caching::method);
+    if (cached != k_cached.end() && result.at("resultType") == "complete") {
+      result["ttlMs"] = cached->ttl_ms;
+      result["cacheScope"] = cached->scope;
+    }
+  }
+  end(exchange);
+  outlet_.send(exchange.stream_, make_result(exchange.id_, std::move(result)), Outlet::Then::end, k_http_ok);
+}
+
+void Core::fail(Exchange& exchange, const RpcError& error) {
+  if (exchange.is_over_) return;
+  end(exchange);
+  const int status = error.status != 0 ? error.status : status_of(error, exchange.caller_.era);
+  outlet_.send(exchange.stream_, make_error(exchange.id_, error), Outlet::Then::end, status);
+}
+
+}  // namespace skein::inline v0::mcp

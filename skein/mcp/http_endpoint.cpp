@@ -1,0 +1,306 @@
+#include "skein/mcp/http_endpoint.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <random>
+#include <utility>
+
+#include "skein/mcp/http_rules.hpp"
+#include "skein/operations/json_forms.hpp"
+#include "skein/supervision/supervisor_api.hpp"
+
+namespace skein::inline v0::mcp {
+namespace {
+
+constexpr int k_accepted = 202;
+constexpr int k_bad_request = 400;
+constexpr int k_unauthorized = 401;
+constexpr int k_forbidden = 403;
+constexpr int k_not_found = 404;
+constexpr int k_method_not_allowed = 405;
+constexpr int k_not_acceptable = 406;
+constexpr int k_bad_media_type = 415;
+constexpr int k_too_many = 429;
+constexpr int k_unavailable = 503;
+constexpr int k_come_back_ms = 500;  // for the rest of a stream
+
+const char* const k_json_type = "application/json";
+const char* const k_stream_type = "text/event-stream";
+
+std::uint64_t random_number() {
+  std::random_device device;
+  return (std::uint64_t{device()} << 32U) | device();
+}
+
+std::string header_text(const net::HttpRequest& request, std::string_view name) {
+  const std::string* found = request.header(name);
+  return found != nullptr ? *found : std::string();
+}
+
+bool has_modern_meta(const RpcMessage& message) {
+  const json::object* meta = object_in(message.params, "_meta");
+  return meta != nullptr && (meta->contains(k_meta_version) || meta->contains(k_meta_capabilities));
+}
+
+bool is_legacy_version(std::string_view version) {
+  return std::ranges::find(k_legacy_versions, version) != k_legacy_versions.end();
+}
+
+std::string event_text(const SessionEvent& event) {
+  return fmt::format("id: {}-{}\nevent: message\ndata: {}\n\n", event.stream, event.number, *event.text);
+}
+
+}  // namespace
+
+HttpEndpoint::HttpEndpoint(Self self, std::shared_ptr<const HttpEndpointSetup> setup, net::HttpAnswers& answers)
+    : setup_(std::move(setup)), answers_(answers), driver_(self, setup_->server, "http", *this) {}
+
+Task<void> HttpEndpoint::on_request(Self self, net::HttpRequest request) {
+  ++exchange_;
+  is_streaming_ = false;
+  session_ = {};
+  new_session_.clear();
+  if (request.path != k_mcp_path) {
+    answer_text(k_not_found, "nothing is here; MCP is at /mcp\n");
+    co_return;
+  }
+  if (refuse_stranger(self, request)) co_return;
+  if (request.method == "POST") {
+    auto posting = on_post(self, std::move(request));
+    co_await posting;
+  } else if (request.method == "GET") {
+    auto getting = on_get(self, std::move(request));
+    co_await getting;
+  } else if (request.method == "DELETE") {
+    auto deleting = on_delete(self, std::move(request));
+    co_await deleting;
+  } else {
+    method_not_allowed("POST, GET, DELETE");
+  }
+}
+
+bool HttpEndpoint::refuse_stranger(Self self, const net::HttpRequest& request) {
+  if (!is_host_allowed(header_text(request, "host"), setup_->hosts)) {
+    answer_text(k_forbidden, "this host name is not known here; [http] hosts lists those that are\n");
+    return true;
+  }
+  const std::string* origin = request.header("origin");
+  if (origin != nullptr && !is_origin_allowed(*origin, setup_->hosts)) {
+    answer_text(k_forbidden, "pages from there may not use this node; [http] hosts lists those that may\n");
+    return true;
+  }
+  switch (setup_->login->check(header_text(request, "authorization"), self.now())) {
+    case Login::Verdict::good:
+      return false;
+    case Login::Verdict::too_many:
+      answers_.respond(
+          {k_too_many, {{"Retry-After", "10"}, {"Content-Type", "text/plain"}}, "too many wrong tokens\n"});
+      return true;
+    case Login::Verdict::bad:
+      break;
+  }
+  answers_.respond({k_unauthorized,
+                    {{"WWW-Authenticate", "Bearer"}, {"Content-Type", "text/plain"}},
+                    "show the node's token: Authorization: Bearer ..., from the file 'token' in its data folder\n"});
+  return true;
+}
+
+Task<void> HttpEndpoint::on_post(Self self, net::HttpRequest request) {
+  const std::string type = header_text(request, "content-type");
+  if (!type.starts_with(k_json_type)) {
+    answer_text(k_bad_media_type, "Content-Type must be application/json\n");
+    co_return;
+  }
+  if (!accepts(request, k_json_type) && !accepts(request, k_stream_type)) {
+    answer_text(k_not_acceptable, "Accept must take application/json and text/event-stream\n");
+    co_return;
+  }
+  auto message = parse_message(request.body);
+  if (!message) {
+    answer_error(k_bad_request, message.error().id, message.error().error);
+    co_return;
+  }
+  const std::string version = header_text(request, "mcp-protocol-version");
+  const bool is_modern = has_modern_meta(*message) || version == k_modern_version;
+  if (!is_modern) {
+    auto posting = on_legacy_post(self, std::move(request), std::move(*message));
+    co_await posting;
+    co_return;
+  }
+  if (auto fault = header_fault(request, *message, *setup_->server->catalog)) {
+    answer_error(k_bad_request, message->id, *fault);
+    co_return;
+  }
+  driver_.core().receive(exchange_, std::move(*message), version);
+}
+
+Task<void> HttpEndpoint::on_legacy_post(Self self, net::HttpRequest request, RpcMessage message) {
+  const bool is_first = message.kind == RpcMessage::Kind::request && message.method == "initialize";
+  const std::string version = header_text(request, "mcp-protocol-version");
+  if (!version.empty() && !is_first && !is_legacy_version(version)) {
+    answer_error(k_bad_request, message.id,
+                 {k_invalid_request, fmt::format("the protocol's version '{}' is not spoken here", version), nullptr});
+    co_return;
+  }
+  if (is_first) {
+    const auto session = negotiate(message.params);
+    if (!session) {
+      answer_error(k_bad_request, message.id, {k_invalid_params, "initialize needs a protocolVersion", nullptr});
+      co_return;
+    }
+    new_session_ = session_id(*setup_->server->sealer, *session, random_number());
+    auto starting = start_session(self, new_session_);
+    session_ = co_await starting;
+    if (!session_) {
+      answer_error(k_unavailable, message.id, {k_internal_error, "too many sessions; try again later", nullptr});
+      co_return;
+    }
+  } else {
+    auto finding = find_session(self, std::move(request));
+    session_ = co_await finding;
+    if (!session_) co_return;
+  }
+  self.send(session_, SessionPost{self.pid(), exchange_, std::make_unique<RpcMessage>(std::move(message))});
+}
+
+Task<void> HttpEndpoint::on_get(Self self, net::HttpRequest request) {
+  if (request.header("mcp-session-id") == nullptr) {
+    method_not_allowed("POST");
+    co_return;
+  }
+  if (!accepts(request, k_stream_type)) {
+    answer_text(k_not_acceptable, "Accept must take text/event-stream\n");
+    co_return;
+  }
+  const std::string* last = request.header("last-event-id");
+  auto last_event = last != nullptr ? std::make_unique<std::string>(*last) : nullptr;
+  auto finding = find_session(self, std::move(request));
+  session_ = co_await finding;
+  if (!session_) co_return;
+  begin_stream();
+  self.send(session_, SessionListen{self.pid(), exchange_, std::move(last_event)});
+}
+
+Task<void> HttpEndpoint::on_delete(Self self, net::HttpRequest request) {
+  const std::string id = header_text(request, "mcp-session-id");
+  if (id.empty()) {
+    method_not_allowed("POST");
+    co_return;
+  }
+  auto finding = find_session(self, std::move(request));
+  const Pid session = co_await finding;
+  if (!session) co_return;
+  setup_->sessions->end(id);
+  self.send(session, SessionEnd{});
+  answers_.respond({200, {}, ""});
+}
+
+Task<Pid> HttpEndpoint::find_session(Self self, net::HttpRequest request) {
+  const std::string id = header_text(request, "mcp-session-id");
+  if (id.empty()) {
+    answer_error(k_bad_request, nullptr,
+                 {k_invalid_request, "the header Mcp-Session-Id is missing; begin with initialize", nullptr});
+    co_return Pid{};
+  }
+  Pid session = setup_->sessions->find(id);
+  if (!session && !setup_->sessions->has_ended(id) && session_of(*setup_->server->sealer, id)) {
+    auto starting = start_session(self, id);
+    session = co_await starting;
+  }
+  if (!session) {
+    answer_error(k_not_found, nullptr, {k_invalid_request, "there is no such session; begin with initialize", nullptr});
+  }
+  co_return session;
+}
+
+Task<Pid> HttpEndpoint::start_session(Self self, std::string id) {
+  const Pid pool = self.whereis(k_sessions_name);
+  auto shared = std::make_shared<const std::string>(std::move(id));
+  auto starting = start_pool_child(self, pool, pool_arguments(shared), k_call_timeout);
+  const StartChildResult started = co_await starting;
+  (void)started;  // another connection may have brought it back meanwhile
+  co_return setup_->sessions->find(*shared);
+}
+
+void HttpEndpoint::on_message(Self, Message& message) {
+  if (const auto* event = message.get_if<SessionEvent>()) {
+    if (event->exchange == exchange_) on_event(*event);
+    return;
+  }
+  (void)driver_.take(message);
+}
+
+void HttpEndpoint::on_client_gone(Self self) {
+  if (session_) {
+    self.send(session_, SessionGone{self.pid(), exchange_});
+  } else {
+    driver_.core().closed(exchange_);
+  }
+}
+
+void HttpEndpoint::on_shutdown(Self) { driver_.core().shut_down(); }
+
+void HttpEndpoint::on_event(const SessionEvent& event) {
+  using Kind = SessionEvent::Kind;
+  const bool is_whole = event.kind == Kind::last_message && !is_streaming_;
+  if (is_whole) {
+    net::HttpResponse response{event.status, {{"Content-Type", k_json_type}}, *event.text};
+    if (!new_session_.empty()) response.headers.emplace_back("Mcp-Session-Id", new_session_);
+    return answers_.respond(std::move(response));
+  }
+  if (event.kind == Kind::end && !is_streaming_) return answers_.respond({k_accepted, {}, ""});
+  if (!is_streaming_) {
+    begin_stream();
+    if (event.primes) answers_.send_event(fmt::format("id: {}-0\ndata: \n\n", event.stream));
+  }
+  if (event.text != nullptr) answers_.send_event(event_text(event));
+  if (event.kind == Kind::let_go) answers_.send_event(fmt::format("retry: {}\n\n", k_come_back_ms));
+  if (event.kind != Kind::message) answers_.end_stream();
+}
+
+void HttpEndpoint::begin_stream() {
+  is_streaming_ = true;
+  net::HttpResponse head{
+      200, {{"Content-Type", k_stream_type}, {"Cache-Control", "no-cache"}, {"X-Accel-Buffering", "no"}}, ""};
+  if (!new_session_.empty()) head.headers.emplace_back("Mcp-Session-Id", new_session_);
+  answers_.begin_stream(std::move(head));
+}
+
+// What was answered here, in the modern era.
+void HttpEndpoint::send(StreamId to, json::object message, Outlet::Then then, int status) {
+  if (to != exchange_) return;
+  const bool is_last = then == Outlet::Then::end;
+  std::string text = operations::json_text(message);
+  if (is_last && !is_streaming_) {
+    return answers_.respond({status, {{"Content-Type", k_json_type}}, std::move(text)});
+  }
+  if (!is_streaming_) begin_stream();
+  answers_.send_event(fmt::format("event: message\ndata: {}\n\n", text));
+  if (is_last) answers_.end_stream();
+}
+
+void HttpEndpoint::end(StreamId stream) {
+  if (stream != exchange_) return;
+  if (is_streaming_) {
+    answers_.end_stream();
+  } else {
+    answers_.respond({k_accepted, {}, ""});
+  }
+}
+
+void HttpEndpoint::answer_error(int status, const json::value& id, const RpcError& error) {
+  answers_.respond({status, {{"Content-Type", k_json_type}}, operations::json_text(make_error(id, error))});
+}
+
+void HttpEndpoint::answer_text(int status, std::string text) {
+  answers_.respond({status, {{"Content-Type", "text/plain"}}, std::move(text)});
+}
+
+void HttpEndpoint::method_not_allowed(std::string_view allowed) {
+  answers_.respond({k_method_not_allowed,
+                    {{"Allow", std::string(allowed)}, {"Content-Type", "text/plain"}},
+                    "this needs another method, or an Mcp-Session-Id\n"});
+}
+
+}  // namespace skein::inline v0::mcp

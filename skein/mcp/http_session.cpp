@@ -1,0 +1,247 @@
+#include "skein/mcp/http_session.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/json/array.hpp>
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <charconv>
+#include <utility>
+
+#include "skein/operations/json_forms.hpp"
+#include "skein/supervision/child.hpp"
+
+namespace skein::inline v0::mcp {
+namespace {
+
+constexpr std::string_view k_session_purpose = "session";
+constexpr Duration k_session_idle = std::chrono::minutes(30);
+constexpr Duration k_session_shutdown = std::chrono::seconds(5);
+
+struct EventId {
+  StreamId stream = 0;
+  std::uint64_t number = 0;
+};
+
+// "7-3": the third event of the seventh stream.
+std::optional<EventId> parse_event_id(std::string_view text) {
+  EventId id;
+  const char* const end = text.data() + text.size();
+  const auto first = std::from_chars(text.data(), text.data() + text.size(), id.stream);
+  if (first.ec != std::errc() || first.ptr == end || *first.ptr != '-') return std::nullopt;
+  const auto second = std::from_chars(first.ptr + 1, end, id.number);
+  if (second.ec != std::errc() || second.ptr != end) return std::nullopt;
+  return id;
+}
+
+}  // namespace
+
+std::string session_id(const Sealer& sealer, const LegacySession& session, std::uint64_t nonce) {
+  json::array capabilities;
+  for (const std::string& each : session.capabilities) capabilities.emplace_back(each);
+  return sealer.seal(k_session_purpose, json::serialize(json::object{
+                                            {"v", session.version}, {"c", std::move(capabilities)}, {"n", nonce}}));
+}
+
+std::optional<LegacySession> session_of(const Sealer& sealer, const std::string& id) {
+  const auto text = sealer.open(k_session_purpose, id);
+  if (!text) return std::nullopt;
+  const json::value state = json::parse(*text);
+  LegacySession session{std::string(state.at("v").as_string()), {}};
+  for (const json::value& each : state.at("c").as_array()) session.capabilities.emplace(each.as_string());
+  return session;
+}
+
+Pid SessionTable::find(const std::string& id) const {
+  const std::scoped_lock lock(mutex_);
+  const auto found = sessions_.find(id);
+  return found != sessions_.end() ? found->second : Pid{};
+}
+
+bool SessionTable::claim(const std::string& id, Pid pid) {
+  const std::scoped_lock lock(mutex_);
+  if (sessions_.size() >= k_sessions_max || ended_.contains(id)) return false;
+  return sessions_.emplace(id, pid).second;
+}
+
+void SessionTable::leave(const std::string& id, Pid pid) {
+  const std::scoped_lock lock(mutex_);
+  const auto found = sessions_.find(id);
+  if (found != sessions_.end() && found->second == pid) sessions_.erase(found);
+}
+
+void SessionTable::end(const std::string& id) {
+  const std::scoped_lock lock(mutex_);
+  sessions_.erase(id);
+  if (!ended_.insert(id).second) return;
+  ended_order_.push_back(id);
+  if (ended_order_.size() <= k_ended_sessions_max) return;
+  ended_.erase(ended_order_.front());
+  ended_order_.pop_front();
+}
+
+bool SessionTable::has_ended(const std::string& id) const {
+  const std::scoped_lock lock(mutex_);
+  return ended_.contains(id);
+}
+
+std::size_t SessionTable::size() const {
+  const std::scoped_lock lock(mutex_);
+  return sessions_.size();
+}
+
+HttpSession::HttpSession(Self self, std::shared_ptr<const SessionSetup> setup, std::shared_ptr<const std::string> id)
+    : setup_(std::move(setup)),
+      id_(std::move(id)),
+      self_(self),
+      driver_(self, setup_->server, "session", *this),
+      active_at_(self.now()) {}
+
+HttpSession::~HttpSession() {
+  if (is_claimed_) setup_->table->leave(*id_, self_.pid());
+}
+
+Init HttpSession::init(Self self) {
+  auto session = session_of(*setup_->server->sealer, *id_);
+  // Another connection may have been quicker to bring it back.
+  if (!session || !setup_->table->claim(*id_, self.pid())) return Init::ignore();
+  is_claimed_ = true;
+  driver_.core().resume(std::move(*session));
+  streams_[k_own_stream];
+  self.send_after(k_session_idle, self.pid(), IdleCheck{});
+  return Init::ok();
+}
+
+std::string HttpSession::describe() const {
+  return fmt::format("version {}, {} streams", driver_.core().session()->version, streams_.size());
+}
+
+void HttpSession::handle_info(Self self, Message message) {
+  if (driver_.take(message)) return;
+  if (auto* post = message.get_if<SessionPost>()) {
+    active_at_ = self.now();
+    on_post(*post);
+  } else if (const auto* listen = message.get_if<SessionListen>()) {
+    active_at_ = self.now();
+    on_listen(*listen);
+  } else if (const auto* gone = message.get_if<SessionGone>()) {
+    on_gone(*gone);
+  } else if (message.is<SessionEnd>()) {
+    for (auto& [id, stream] : streams_) tell(stream, {.kind = SessionEvent::Kind::end});
+    self.stop();
+  } else if (message.is<IdleCheck>()) {
+    const bool is_used = streams_.at(k_own_stream).connection || driver_.core().under_way() > 0;
+    if (!is_used && between(active_at_, self.now()) >= k_session_idle) return self.stop();
+    self.send_after(k_session_idle, self.pid(), IdleCheck{});
+  }
+}
+
+void HttpSession::on_post(SessionPost& post) {
+  const StreamId id = ++last_stream_;
+  Stream& stream = streams_[id];
+  stream.connection = post.connection;
+  stream.exchange = post.exchange;
+  driver_.core().receive(id, std::move(*post.message));
+}
+
+void HttpSession::on_listen(const SessionListen& listen) {
+  const auto event = listen.last_event ? parse_event_id(*listen.last_event) : std::nullopt;
+  auto found = event ? streams_.find(event->stream) : streams_.find(k_own_stream);
+  std::uint64_t after = event ? event->number : UINT64_MAX;
+  if (found == streams_.end()) {
+    found = streams_.find(k_own_stream);
+    after = UINT64_MAX;
+  }
+  attach(found->first, found->second, listen.connection, listen.exchange, after);
+}
+
+void HttpSession::attach(StreamId id, Stream& stream, Pid connection, std::uint64_t exchange, std::uint64_t after) {
+  // Who comes later is the one that is still there.
+  if (stream.connection) tell(stream, {.kind = SessionEvent::Kind::end});
+  stream.connection = connection;
+  stream.exchange = exchange;
+  tell(stream, {.kind = SessionEvent::Kind::message, .stream = id, .number = stream.sent});
+  for (const Kept& each : stream.kept) {
+    if (each.number <= after) continue;
+    tell(stream, {.kind = each.is_last ? SessionEvent::Kind::last_message : SessionEvent::Kind::message,
+                  .stream = id,
+                  .number = each.number,
+                  .text = each.text});
+  }
+  if (stream.is_over) stream.connection = {};
+}
+
+void HttpSession::on_gone(const SessionGone& gone) {
+  for (auto& [id, stream] : streams_) {
+    if (stream.connection == gone.connection && stream.exchange == gone.exchange) stream.connection = {};
+  }
+}
+
+void HttpSession::tell(const Stream& stream, SessionEvent event) {
+  if (!stream.connection) return;
+  event.exchange = stream.exchange;
+  event.primes = driver_.core().session()->version == k_legacy_version;
+  setup_->server->runtime->notify(stream.connection, std::move(event));
+}
+
+void HttpSession::send(StreamId to, json::object message, Outlet::Then then, int status) {
+  const auto found = streams_.find(to);
+  if (found == streams_.end()) return;
+  Stream& stream = found->second;
+  const bool is_last = then == Outlet::Then::end;
+  auto text = std::make_shared<const std::string>(operations::json_text(message));
+  const bool is_whole_answer = is_last && stream.sent == 0;
+  tell(stream, {.kind = is_last ? SessionEvent::Kind::last_message : SessionEvent::Kind::message,
+                .status = status,
+                .stream = to,
+                .number = ++stream.sent,
+                .text = text});
+  if (is_whole_answer && stream.connection) {
+    streams_.erase(found);  // no event was seen that a client could come back with
+    return;
+  }
+  stream.kept.push_back({stream.sent, is_last, std::move(text)});
+  if (stream.kept.size() > k_kept_events_max) stream.kept.pop_front();
+  if (!is_last) return;
+  stream.is_over = true;
+  stream.connection = {};
+  forget_old_streams();
+}
+
+void HttpSession::end(StreamId id) {
+  const auto found = streams_.find(id);
+  if (found == streams_.end() || id == k_own_stream) return;
+  tell(found->second, {.kind = SessionEvent::Kind::end});
+  streams_.erase(found);
+}
+
+void HttpSession::let_go(StreamId id) {
+  const auto found = streams_.find(id);
+  if (found == streams_.end()) return;
+  Stream& stream = found->second;
+  tell(stream, {.kind = SessionEvent::Kind::let_go, .stream = id, .number = stream.sent});
+  stream.connection = {};
+  if (stream.sent == 0) stream.sent = 1;  // the client has an event to come back with
+}
+
+void HttpSession::forget_old_streams() {
+  const auto is_old = [](const auto& each) { return each.second.is_over; };
+  auto count = static_cast<std::size_t>(std::ranges::count_if(streams_, is_old));
+  for (auto each = streams_.begin(); each != streams_.end() && count > k_kept_streams_max;) {
+    if (is_old(*each)) {
+      each = streams_.erase(each);
+      --count;
+    } else {
+      ++each;
+    }
+  }
+}
+
+ChildSpec session_template(std::shared_ptr<const SessionSetup> setup) {
+  return pool_child<HttpSession, std::shared_ptr<const std::string>>("session", std::move(setup))
+      .with(Restart::temporary)
+      .with(Shutdown::after(k_session_shutdown));
+}
+
+}  // namespace skein::inline v0::mcp

@@ -1,0 +1,137 @@
+// A legacy session on HTTP: a process between the connections of one client, which come and go. It has the Core, and of
+// each stream what a client may come back for.
+//
+// Its id says what the session is, sealed with the node's key: a node that was restarted, or a session that was idle
+// for long, goes on as it was when the client shows the id again. What is lost then are subscriptions and the log
+// level.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+
+#include "skein/mcp/server.hpp"
+#include "skein/supervision/child_spec.hpp"
+
+namespace skein::inline v0::mcp {
+
+inline constexpr std::string_view k_sessions_name = "mcp_sessions";  // the pool's registered name
+inline constexpr std::size_t k_sessions_max = 10'000;                // at once; then initialize is refused
+inline constexpr std::size_t k_ended_sessions_max = 10'000;          // remembered as ended by their clients
+inline constexpr std::size_t k_kept_streams_max = 16;                // of one session, that a client may come back for
+inline constexpr std::size_t k_kept_events_max = 256;                // of one stream
+
+[[nodiscard]] std::string session_id(const Sealer& sealer, const LegacySession& session, std::uint64_t nonce);
+[[nodiscard]] std::optional<LegacySession> session_of(const Sealer& sealer, const std::string& id);
+
+// Which process has which session. Any thread.
+class SessionTable {
+ public:
+  // Nobody when no process has it.
+  [[nodiscard]] Pid find(const std::string& id) const;
+  // False: another has it, or there are too many.
+  bool claim(const std::string& id, Pid pid);
+  void leave(const std::string& id, Pid pid);
+  // The client has ended it: it never comes back.
+  void end(const std::string& id);
+  [[nodiscard]] bool has_ended(const std::string& id) const;
+  [[nodiscard]] std::size_t size() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::unordered_map<std::string, Pid> sessions_;
+  std::set<std::string> ended_;
+  std::deque<std::string> ended_order_;
+};
+
+// From a connection to a session. `exchange` is the connection's number for what it asked.
+struct SessionPost {
+  Pid connection;
+  std::uint64_t exchange = 0;
+  std::unique_ptr<RpcMessage> message;
+};
+struct SessionListen {
+  Pid connection;
+  std::uint64_t exchange = 0;
+  std::unique_ptr<std::string> last_event;  // null: it listens to what belongs to no request
+};
+struct SessionGone {
+  Pid connection;
+  std::uint64_t exchange = 0;
+};
+struct SessionEnd {};
+
+// From a session to a connection.
+struct SessionEvent {
+  enum class Kind : std::uint8_t { message, last_message, end, let_go };
+  std::uint64_t exchange = 0;
+  Kind kind = Kind::message;
+  int status = 200;
+  std::uint64_t stream = 0;
+  std::uint64_t number = 0;  // of the event on its stream
+  bool primes = false;       // the version has it that a stream begins with an event that says nothing
+  std::shared_ptr<const std::string> text{};
+};
+
+struct SessionSetup {
+  ServerPtr server;
+  std::shared_ptr<SessionTable> table;
+};
+
+class HttpSession final : private Driver::Sink {
+ public:
+  HttpSession(Self self, std::shared_ptr<const SessionSetup> setup, std::shared_ptr<const std::string> id);
+  ~HttpSession() override;
+  HttpSession(const HttpSession&) = delete;
+  HttpSession& operator=(const HttpSession&) = delete;
+
+  Init init(Self self);
+  void handle_info(Self self, Message message);
+  [[nodiscard]] std::string describe() const;
+
+ private:
+  struct Kept {
+    std::uint64_t number = 0;
+    bool is_last = false;
+    std::shared_ptr<const std::string> text;
+  };
+  struct Stream {
+    Pid connection{};  // nobody: the client has let go of it
+    std::uint64_t exchange = 0;
+    std::uint64_t sent = 0;
+    bool is_over = false;
+    std::deque<Kept> kept;
+  };
+  struct IdleCheck {};
+
+  void send(StreamId to, json::object message, Outlet::Then then, int status) override;
+  void end(StreamId stream) override;
+  void let_go(StreamId stream) override;
+
+  void on_post(SessionPost& post);
+  void on_listen(const SessionListen& listen);
+  void on_gone(const SessionGone& gone);
+  void attach(StreamId id, Stream& stream, Pid connection, std::uint64_t exchange, std::uint64_t after);
+  void tell(const Stream& stream, SessionEvent event);
+  void forget_old_streams();
+
+  std::shared_ptr<const SessionSetup> setup_;
+  std::shared_ptr<const std::string> id_;
+  Self self_;
+  Driver driver_;
+  std::map<StreamId, Stream> streams_;
+  StreamId last_stream_ = k_own_stream;
+  Instant active_at_{};
+  bool is_claimed_ = false;
+};
+
+// The template of their pool.
+[[nodiscard]] ChildSpec session_template(std::shared_ptr<const SessionSetup> setup);
+
+}  // namespace skein::inline v0::mcp

@@ -1,0 +1,157 @@
+#include "skein/mcp/json_rpc.hpp"
+
+#include <fmt/format.h>
+
+#include <boost/json/parse.hpp>
+#include <utility>
+#include <vector>
+
+namespace skein::inline v0::mcp {
+namespace {
+
+// Members as they stand in the text, those that are named twice counted twice. The text must be JSON.
+std::size_t members_written(std::string_view text) {
+  std::size_t colons = 0;
+  bool in_string = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char each = text[i];
+    if (in_string && each == '\\') {
+      ++i;
+    } else if (each == '"') {
+      in_string = !in_string;
+    } else if (each == ':' && !in_string) {
+      ++colons;
+    }
+  }
+  return colons;
+}
+
+std::size_t members_read(const json::value& root) {
+  std::size_t count = 0;
+  std::vector<const json::value*> left{&root};
+  while (!left.empty()) {
+    const json::value& next = *left.back();
+    left.pop_back();
+    if (const json::array* array = next.if_array()) {
+      for (const json::value& each : *array) left.push_back(&each);
+    } else if (const json::object* object = next.if_object()) {
+      count += object->size();
+      for (const auto& each : *object) left.push_back(&each.value());
+    }
+  }
+  return count;
+}
+
+bool is_id(const json::value& id) {
+  if (const json::string* text = id.if_string()) return text->size() <= k_id_bytes_max;
+  return id.is_int64() || id.is_uint64();
+}
+
+std::unexpected<RpcFault> no_message(json::value id, std::string why) {
+  return std::unexpected(RpcFault{std::move(id), {k_invalid_request, std::move(why), nullptr}});
+}
+
+// Takes a member out of a message that is not needed any more.
+json::value take(json::object& from, std::string_view key) {
+  json::value* found = from.if_contains(key);
+  return found != nullptr ? std::move(*found) : json::value();
+}
+
+}  // namespace
+
+std::expected<json::value, RpcError> parse_json(std::string_view text, const MessageLimits& limits) {
+  const auto bad = [](int code, std::string why) { return std::unexpected(RpcError{code, std::move(why), nullptr}); };
+  if (text.size() > limits.bytes) {
+    return bad(k_invalid_request, fmt::format("the message has more than {} bytes; send less at once", limits.bytes));
+  }
+  json::error_code error;
+  json::parse_options options;
+  options.max_depth = limits.depth;
+  json::value value = json::parse(text, error, {}, options);
+  if (error == json::error::too_deep) {
+    return bad(k_invalid_request, fmt::format("the message is nested more than {} deep", limits.depth));
+  }
+  if (error) return bad(k_parse_error, fmt::format("the message is no JSON: {}", error.message()));
+  if (members_written(text) != members_read(value)) {
+    return bad(k_invalid_request, "an object in the message names a member twice; name each once");
+  }
+  return value;
+}
+
+std::expected<RpcMessage, RpcFault> parse_message(std::string_view text, const MessageLimits& limits) {
+  auto parsed = parse_json(text, limits);
+  if (!parsed) return std::unexpected(RpcFault{nullptr, std::move(parsed.error())});
+  if (parsed->is_array()) return no_message(nullptr, "batches are not supported; send one message at a time");
+  json::object* object = parsed->if_object();
+  if (object == nullptr) return no_message(nullptr, "a message is a JSON object");
+
+  RpcMessage message;
+  const bool has_id = object->contains("id");
+  message.id = take(*object, "id");
+  if (has_id && !is_id(message.id)) {
+    return no_message(nullptr, fmt::format("an id is a whole number or a string of at most {} bytes", k_id_bytes_max));
+  }
+  const json::value* version = object->if_contains("jsonrpc");
+  if (version == nullptr || *version != "2.0") return no_message(message.id, "jsonrpc must be \"2.0\"");
+
+  const json::value* method = object->if_contains("method");
+  if (method == nullptr) {
+    const bool has_result = object->contains("result");
+    if (!has_id || has_result == object->contains("error")) {
+      return no_message(message.id, "a message has a method, or an id with a result or an error");
+    }
+    message.kind = RpcMessage::Kind::response;
+    message.result = take(*object, "result");
+    message.error = take(*object, "error");
+    return message;
+  }
+  if (!method->is_string() || method->get_string().size() > k_method_bytes_max) {
+    return no_message(message.id, fmt::format("method must be a string of at most {} bytes", k_method_bytes_max));
+  }
+  message.kind = has_id ? RpcMessage::Kind::request : RpcMessage::Kind::notification;
+  message.method = method->get_string();
+  json::value params = take(*object, "params");
+  if (params.is_object()) {
+    message.params = std::move(params.get_object());
+  } else if (object->contains("params")) {
+    return std::unexpected(RpcFault{message.id, {k_invalid_params, "params must be an object", nullptr}});
+  }
+  return message;
+}
+
+json::object make_result(const json::value& id, json::object result) {
+  return {{"jsonrpc", "2.0"}, {"id", id}, {"result", std::move(result)}};
+}
+
+json::object make_error(const json::value& id, const RpcError& error) {
+  json::object body{{"code", error.code}, {"message", error.message}};
+  if (!error.data.is_null()) body["data"] = error.data;
+  return {{"jsonrpc", "2.0"}, {"id", id}, {"error", std::move(body)}};
+}
+
+json::object make_request(const json::value& id, std::string_view method, json::object params) {
+  return {{"jsonrpc", "2.0"}, {"id", id}, {"method", method}, {"params", std::move(params)}};
+}
+
+json::object make_notification(std::string_view method, json::object params) {
+  json::object message{{"jsonrpc", "2.0"}, {"method", method}};
+  if (!params.empty()) message["params"] = std::move(params);
+  return message;
+}
+
+const json::object* object_in(const json::object& object, std::string_view key) {
+  const json::value* found = object.if_contains(key);
+  return found != nullptr ? found->if_object() : nullptr;
+}
+
+const json::string* string_in(const json::object& object, std::string_view key) {
+  const json::value* found = object.if_contains(key);
+  return found != nullptr ? found->if_string() : nullptr;
+}
+
+std::string text_in(const json::object& object, std::string_view key) {
+  const json::string* found = string_in(object, key);
+  return found != nullptr ? std::string(*found) : std::string();
+}
+
+}  // namespace skein::inline v0::mcp

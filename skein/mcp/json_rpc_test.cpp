@@ -1,0 +1,105 @@
+#include "skein/mcp/json_rpc.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace skein::inline v0::mcp {
+namespace {
+
+using testing::HasSubstr;
+
+RpcFault fault_of(std::string_view text, const MessageLimits& limits = {}) {
+  auto parsed = parse_message(text, limits);
+  EXPECT_FALSE(parsed) << text;
+  return parsed ? RpcFault{} : parsed.error();
+}
+
+TEST(JsonRpcTest, tells_requests_notifications_and_responses_apart) {
+  const auto request = parse_message(R"({"jsonrpc":"2.0","id":7,"method":"tools/list","params":{"cursor":"a"}})");
+  ASSERT_TRUE(request);
+  EXPECT_EQ(request->kind, RpcMessage::Kind::request);
+  EXPECT_EQ(request->method, "tools/list");
+  EXPECT_EQ(request->id, 7);
+  EXPECT_EQ(request->params.at("cursor"), "a");
+  const auto notification = parse_message(R"({"jsonrpc":"2.0","method":"notifications/initialized"})");
+  ASSERT_TRUE(notification);
+  EXPECT_EQ(notification->kind, RpcMessage::Kind::notification);
+  const auto response = parse_message(R"({"jsonrpc":"2.0","id":"s-1","result":{"action":"accept"}})");
+  ASSERT_TRUE(response);
+  EXPECT_EQ(response->kind, RpcMessage::Kind::response);
+  EXPECT_EQ(response->result.at("action"), "accept");
+}
+
+TEST(JsonRpcTest, gives_ids_back_as_they_came) {
+  EXPECT_EQ(parse_message(R"({"jsonrpc":"2.0","id":"7","method":"m"})")->id, "7");
+  EXPECT_EQ(parse_message(R"({"jsonrpc":"2.0","id":-7,"method":"m"})")->id, -7);
+  EXPECT_EQ(parse_message(R"({"jsonrpc":"2.0","id":18446744073709551615,"method":"m"})")->id, UINT64_MAX);
+}
+
+TEST(JsonRpcTest, refuses_ids_that_cannot_go_back_unchanged) {
+  for (const char* id : {"null", "1.5", "1e400", "true", "[]", "{}", "99999999999999999999999999"}) {
+    const RpcFault fault = fault_of(std::string(R"({"jsonrpc":"2.0","method":"m","id":)") + id + "}");
+    EXPECT_TRUE(fault.error.code == k_invalid_request || fault.error.code == k_parse_error) << id;
+    EXPECT_TRUE(fault.id.is_null()) << id;
+  }
+  const std::string long_id(k_id_bytes_max + 1, 'x');
+  EXPECT_EQ(fault_of(R"({"jsonrpc":"2.0","method":"m","id":")" + long_id + "\"}").error.code, k_invalid_request);
+}
+
+TEST(JsonRpcTest, says_what_is_no_message) {
+  EXPECT_EQ(fault_of("{").error.code, k_parse_error);
+  EXPECT_EQ(fault_of("").error.code, k_parse_error);
+  EXPECT_EQ(fault_of("\"\xff\"").error.code, k_parse_error);
+  EXPECT_EQ(fault_of("7").error.code, k_invalid_request);
+  EXPECT_THAT(fault_of("[]").error.message, HasSubstr("one message at a time"));
+  EXPECT_EQ(fault_of(R"({"jsonrpc":"1.0","id":1,"method":"m"})").id, 1);
+  EXPECT_EQ(fault_of(R"({"jsonrpc":"2.0","id":1,"method":7})").error.code, k_invalid_request);
+  EXPECT_EQ(fault_of(R"({"jsonrpc":"2.0","id":1})").error.code, k_invalid_request);
+  EXPECT_EQ(fault_of(R"({"jsonrpc":"2.0","id":1,"result":{},"error":{}})").error.code, k_invalid_request);
+  EXPECT_EQ(fault_of(R"({"jsonrpc":"2.0","result":{}})").error.code, k_invalid_request);
+  const RpcFault params = fault_of(R"({"jsonrpc":"2.0","id":3,"method":"m","params":[1]})");
+  EXPECT_EQ(params.error.code, k_invalid_params);
+  EXPECT_EQ(params.id, 3);
+}
+
+TEST(JsonRpcTest, refuses_a_member_that_is_named_twice_wherever_it_stands) {
+  EXPECT_THAT(fault_of(R"({"jsonrpc":"2.0","id":1,"id":2,"method":"m"})").error.message, HasSubstr("twice"));
+  EXPECT_THAT(fault_of(R"({"jsonrpc":"2.0","id":1,"method":"m","params":{"a":[{"b":1,"b":1}]}})").error.message,
+              HasSubstr("twice"));
+  // Escaped, it is the same name.
+  EXPECT_THAT(fault_of(R"({"jsonrpc":"2.0","id":1,"method":"m","params":{"a":1,"\u0061":2}})").error.message,
+              HasSubstr("twice"));
+}
+
+TEST(JsonRpcTest, takes_colons_quotes_and_backslashes_in_texts_for_what_they_are) {
+  const auto parsed = parse_message(R"({"jsonrpc":"2.0","id":"a:\"b\":\\","method":"m:","params":{":":"\\\":"}})");
+  ASSERT_TRUE(parsed) << parsed.error().error.message;
+  EXPECT_EQ(parsed->params.at(":"), "\\\":");
+}
+
+TEST(JsonRpcTest, holds_to_its_limits) {
+  MessageLimits limits;
+  limits.bytes = 60;
+  limits.depth = 4;
+  EXPECT_TRUE(parse_message(R"({"jsonrpc":"2.0","id":1,"method":"m","params":{}})", limits));
+  EXPECT_THAT(fault_of(R"({"jsonrpc":"2.0","id":1,"method":"m","params":{"a":"longer"}})", limits).error.message,
+              HasSubstr("more than 60 bytes"));
+  limits.bytes = 1000;
+  EXPECT_TRUE(parse_message(R"({"jsonrpc":"2.0","id":1,"method":"m","params":{"a":[[1]]}})", limits));
+  EXPECT_THAT(fault_of(R"({"jsonrpc":"2.0","id":1,"method":"m","params":{"a":[[[1]]]}})", limits).error.message,
+              HasSubstr("nested more than 4"));
+  const std::string deep(100'000, '[');
+  EXPECT_EQ(fault_of(deep).error.code, k_invalid_request);
+}
+
+TEST(JsonRpcTest, makes_what_it_reads) {
+  EXPECT_EQ(make_result(7, {{"a", 1}}), (json::object{{"jsonrpc", "2.0"}, {"id", 7}, {"result", {{"a", 1}}}}));
+  EXPECT_EQ(make_error("x", {k_invalid_params, "no", nullptr}),
+            (json::object{{"jsonrpc", "2.0"}, {"id", "x"}, {"error", {{"code", -32602}, {"message", "no"}}}}));
+  EXPECT_FALSE(make_notification("n", {}).contains("params"));
+}
+
+}  // namespace
+}  // namespace skein::inline v0::mcp

@@ -1,0 +1,30 @@
+#include "skein/mcp/line_session.hpp"
+
+#include <fmt/format.h>
+
+#include "skein/operations/json_forms.hpp"
+
+namespace skein::inline v0::mcp {
+namespace {
+
+constexpr StreamId k_line_stream = 1;  // they all are the connection
+
+}  // namespace
+
+void LineSession::on_line(std::string_view line) {
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  if (!line.empty()) driver_.core().receive(k_line_stream, line);
+}
+
+void LineSession::on_long_line() {
+  send(k_line_stream,
+       make_error(nullptr, {k_invalid_request, fmt::format("a line has more than {} bytes", k_message_bytes_max), {}}),
+       Outlet::Then::end, 0);
+}
+
+void LineSession::send(StreamId, json::object message, Outlet::Then, int) {
+  wire_.put(operations::json_text(message));
+  wire_.put("\n");
+}
+
+}  // namespace skein::inline v0::mcp

@@ -1,0 +1,41 @@
+// Who may use a network transport: who shows the node's token. Any thread.
+//
+// Tokens are compared in constant time. Failed logins are counted for all clients together: past `failures` in a
+// `window` nobody is let in by guessing until it is over, while the right token still works.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "skein/base/time.hpp"
+
+namespace skein::inline v0::mcp {
+
+struct LoginLimits {
+  std::uint32_t failures = 10;
+  Duration window = std::chrono::seconds(10);
+};
+
+class Login {
+ public:
+  // An empty token: everybody is let in. `log` gets a line for a failed login, without what was shown.
+  Login(std::string token, std::function<void(const std::string&)> log, const LoginLimits& limits = {})
+      : token_(std::move(token)), log_(std::move(log)), limits_(limits) {}
+
+  enum class Verdict : std::uint8_t { good, bad, too_many };
+  // `authorization`: the header as it came, empty when there was none.
+  [[nodiscard]] Verdict check(std::string_view authorization, Instant now);
+
+ private:
+  const std::string token_;
+  const std::function<void(const std::string&)> log_;
+  const LoginLimits limits_;
+  std::mutex mutex_;
+  Instant window_began_{};
+  std::uint32_t failures_ = 0;
+};
+
+}  // namespace skein::inline v0::mcp

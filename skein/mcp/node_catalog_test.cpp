@@ -1,0 +1,168 @@
+#include "skein/mcp/node_catalog.hpp"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "skein/mcp/test_core.hpp"
+#include "skein/mcp/tool_parts.hpp"
+
+namespace skein::inline v0::mcp {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr const char* k_task = R"({"id":"t1","state":"completed","type":"echo","swarm":"default","priority":50,
+  "attempts":1,"attempts_max":4,"params":{"a":1},"result":{"a":1},"capabilities":["echo"],"failed_attempts":[]})";
+
+class NodeCatalogTest : public CoreTest {
+ protected:
+  NodeCatalogTest() { catalog_ = make_node_catalog(); }
+
+  // What a tool gives when the node answers its questions in turn with these.
+  json::object called(std::string_view tool, json::object arguments, const std::vector<std::string>& answers) {
+    ask(++last_id_, "tools/call", modern({{"name", tool}, {"arguments", std::move(arguments)}}));
+    for (const std::string& each : answers) {
+      const bool is_error = each.starts_with(R"({"code")");
+      core().answered(outlet_.asked.back().call,
+                      {is_error ? NodeAnswer::Kind::error : NodeAnswer::Kind::ok, json::parse(each)});
+    }
+    const json::object* result = object_in(outlet_.sent.back().message, "result");
+    EXPECT_NE(result, nullptr) << tool;
+    return result != nullptr ? *result : json::object();
+  }
+  void expect_fits(std::string_view tool, const json::object& result) {
+    const Catalog::ListedTool* found = catalog_->tool(tool);
+    ASSERT_NE(found, nullptr);
+    const auto schema = Schema::compile(found->tool.output_schema);
+    ASSERT_TRUE(schema);
+    const auto fault = schema->check(result.at("structuredContent"));
+    EXPECT_FALSE(fault) << tool << ": " << fault->describe("result");
+    EXPECT_EQ(json::parse(text_of(result)), result.at("structuredContent")) << tool;
+  }
+};
+
+TEST_F(NodeCatalogTest, offers_tools_that_every_client_can_use) {
+  EXPECT_EQ(catalog_->tools().size(), 21U);
+  for (const Catalog::ListedTool& each : catalog_->tools()) {
+    EXPECT_FALSE(each.tool.title.empty()) << each.tool.name;
+    EXPECT_GT(each.tool.description.size(), 20U) << each.tool.name;
+    EXPECT_TRUE(each.listed.at("annotations").as_object().contains("readOnlyHint")) << each.tool.name;
+    EXPECT_EQ(each.listed.at("outputSchema").at("type"), "object") << each.tool.name;
+    EXPECT_EQ(each.listed.at("inputSchema").at("additionalProperties"), false) << each.tool.name;
+  }
+}
+
+TEST_F(NodeCatalogTest, gives_results_that_fit_their_schemas) {
+  const std::string swarm = R"({"name":"s","state":"active","origin":"api","open_tasks":1,"open_bytes":2,
+                                "definition":{},"breaker":"closed"})";
+  const std::string agent = R"({"id":"a","role":"worker","status":"idle","swarm":"default","executor":"function",
+                                "load":0,"completed":1,"failed":0})";
+  struct Case {
+    const char* tool;
+    json::object arguments;
+    std::vector<std::string> answers;
+  };
+  const std::vector<Case> cases{
+      {"task_submit", {{"type", "echo"}, {"params", {{"a", 1.5}}}}, {R"({"id":"t1","state":"queued"})"}},
+      {"task_wait", {{"id", "t1"}}, {std::string(R"({"finished":true,"task":)") + k_task + "}"}},
+      {"task_status", {{"id", "t1"}}, {k_task}},
+      {"task_list", {}, {std::string(R"({"tasks":[)") + k_task + "]}"}},
+      {"task_cancel", {{"id", "t1"}}, {R"({"state":"cancelled"})"}},
+      {"task_retry", {{"id", "t1"}}, {R"({"id":"t2"})"}},
+      {"swarm_create", {{"name", "s"}, {"executor", "function"}, {"min", 1}, {"max", 2}}, {"{}"}},
+      {"swarm_list", {}, {R"({"swarms":[)" + swarm + "]}"}},
+      {"swarm_status", {{"name", "s"}}, {swarm}},
+      {"swarm_scale", {{"name", "s"}, {"min", 0}, {"max", 3}}, {"{}"}},
+      {"swarm_pause", {{"name", "s"}}, {"{}"}},
+      {"swarm_resume", {{"name", "s"}}, {"{}"}},
+      {"swarm_stop", {{"name", "s"}}, {"{}"}},
+      {"agent_spawn", {{"executor", "function"}}, {R"("a")"}},
+      {"agent_list", {}, {R"({"agents":[)" + agent + "]}"}},
+      {"agent_status", {{"id", "a"}}, {agent}},
+      {"agent_pause", {{"id", "a"}}, {"{}"}},
+      {"agent_resume", {{"id", "a"}}, {"{}"}},
+      {"agent_stop", {{"id", "a"}}, {"{}"}},
+      {"tree", {{"depth", 2}}, {R"({"id":"root","children":[{"id":"a","children":[{"id":"b"}]}]})"}},
+      {"metrics", {}, {R"({"name":"n"})", R"({"open_tasks":1})"}},
+  };
+  EXPECT_EQ(cases.size(), catalog_->tools().size());
+  for (const Case& each : cases) expect_fits(each.tool, called(each.tool, each.arguments, each.answers));
+}
+
+TEST_F(NodeCatalogTest, asks_the_node_in_its_own_words) {
+  called("task_submit", {{"type", "echo"}, {"params", {{"a", 1}}}}, {R"({"id":"t","state":"queued"})"});
+  EXPECT_EQ(outlet_.asked.back().params.at("params"), R"({"a":1})") << "the node takes a text";
+  called("task_wait", {{"id", "t"}}, {std::string(R"({"finished":false,"task":)") + k_task + "}"});
+  EXPECT_EQ(outlet_.asked.back().params.at("timeout_ms"), 50'000);
+  EXPECT_THAT(text_of(outlet_.sent.back().message.at("result").as_object()), HasSubstr("call task_wait again"));
+  called("swarm_create", {{"name", "s"}, {"min", 2}}, {"{}"});
+  EXPECT_EQ(outlet_.asked.back().params.at("fields").at("agents_min"), "2");
+  called("task_list", {}, {R"({"tasks":[]})"});
+  EXPECT_EQ(outlet_.asked.back().params.at("limit"), 20);
+}
+
+TEST_F(NodeCatalogTest, says_what_to_do_when_the_node_does_not_do_it) {
+  const json::object result =
+      called("task_cancel", {{"id", "t"}},
+             {R"({"code":"overloaded","message":"too much at once","advice":"try again","retry_after_ms":100})"});
+  EXPECT_EQ(result.at("isError"), true);
+  EXPECT_EQ(text_of(result), "too much at once: try again [overloaded, try again in 100 ms]");
+}
+
+TEST_F(NodeCatalogTest, pages_agents_by_their_ids) {
+  std::string all;
+  for (int i = 29; i >= 0; --i) {
+    all += fmt::format(R"({}{{"id":"a{:02}","status":"idle","swarm":"{}"}})", all.empty() ? "" : ",", i,
+                       i % 2 == 0 ? "even" : "odd");
+  }
+  const std::string answer = R"({"agents":[)" + all + "]}";
+  const json::object first = called("agent_list", {}, {answer}).at("structuredContent").as_object();
+  EXPECT_EQ(first.at("agents").as_array().size(), 20U);
+  EXPECT_EQ(first.at("cursor"), "a19");
+  EXPECT_EQ(first.at("total"), 30);
+  const json::object second = called("agent_list", {{"cursor", "a19"}}, {answer}).at("structuredContent").as_object();
+  EXPECT_EQ(second.at("agents").at(0).at("id"), "a20");
+  EXPECT_FALSE(second.contains("cursor"));
+  const json::object odd = called("agent_list", {{"swarm", "odd"}}, {answer}).at("structuredContent").as_object();
+  EXPECT_EQ(odd.at("agents").as_array().size(), 15U);
+}
+
+TEST_F(NodeCatalogTest, leaves_out_what_is_too_long_and_names_where_it_is) {
+  json::object task = json::parse(k_task).as_object();
+  EXPECT_EQ(shown_task(task), task);
+  task["result"] = std::string(k_result_bytes_max, 'x');
+  const json::object shown = shown_task(task);
+  EXPECT_FALSE(shown.contains("result"));
+  EXPECT_TRUE(shown.contains("params"));
+  EXPECT_EQ(shown.at("left_out").at(0), "result");
+  EXPECT_EQ(shown.at("whole_at"), "skein://tasks/t1");
+}
+
+TEST_F(NodeCatalogTest, reads_resources_through_the_node_and_completes_their_names) {
+  ask(1, "resources/read", modern({{"uri", "skein://tasks/t1"}}));
+  EXPECT_EQ(outlet_.asked.back().op, "task_status");
+  EXPECT_EQ(outlet_.asked.back().params.at("id"), "t1");
+  core().answered(outlet_.asked.back().call, {NodeAnswer::Kind::ok, json::parse(k_task)});
+  const json::value contents = outlet_.sent.back().message.at("result").at("contents").at(0);
+  EXPECT_EQ(contents.at("uri"), "skein://tasks/t1");
+  EXPECT_EQ(json::parse(contents.at("text").as_string()), json::parse(k_task));
+  ask(2, "completion/complete",
+      modern({{"ref", {{"type", "ref/resource"}, {"uri", "skein://swarms/{name}"}}},
+              {"argument", {{"name", "name"}, {"value", "b"}}}}));
+  core().answered(outlet_.asked.back().call,
+                  {NodeAnswer::Kind::ok, json::parse(R"({"swarms":[{"name":"ba"},{"name":"a"},{"name":"bb"}]})")});
+  EXPECT_EQ(outlet_.sent.back().message.at("result").at("completion").at("values"), (json::array{"ba", "bb"}));
+}
+
+TEST_F(NodeCatalogTest, knows_which_resources_an_event_changes) {
+  operations::Event event;
+  event.kind = operations::Event::Kind::swarm_changed;
+  event.name = "s";
+  std::vector<std::string> uris;
+  for (const Change& each : changes_of(event)) uris.push_back(each.uri);
+  EXPECT_THAT(uris, testing::ElementsAre("skein://swarms", "skein://swarms/s", "skein://status"));
+}
+
+}  // namespace
+}  // namespace skein::inline v0::mcp

@@ -1,0 +1,104 @@
+#include <algorithm>
+#include <boost/json/array.hpp>
+#include <utility>
+
+#include "skein/mcp/core.hpp"
+#include "skein/mcp/node_catalog.hpp"
+#include "skein/mcp/tool_parts.hpp"
+#include "skein/operations/json_forms.hpp"
+
+namespace skein::inline v0::mcp {
+namespace {
+
+constexpr int k_listed_tasks = 100;
+
+// What an operation answers, as a JSON text. Its parameters may need the uri's variable.
+Handler reads(std::string op, std::string variable = {}, json::object params = {}) {
+  return [op = std::move(op), variable = std::move(variable), params = std::move(params)](Exchange& exchange) {
+    json::object request = params;
+    if (!variable.empty()) request[variable] = exchange.variable();
+    exchange.ask_node(op, std::move(request), [](Exchange& then, const NodeAnswer& answer) {
+      if (answer.kind == NodeAnswer::Kind::part) return;
+      if (answer.kind == NodeAnswer::Kind::error) {
+        const bool is_modern = then.caller().era == Era::modern;
+        return then.fail({is_modern ? k_invalid_params : k_resource_not_found, error_text(answer.value),
+                          json::object{{"uri", then.name()}}});
+      }
+      then.finish({{"contents", json::array{json::object{{"uri", then.name()},
+                                                         {"mimeType", "application/json"},
+                                                         {"text", operations::json_text(answer.value)}}}}});
+    });
+  };
+}
+
+// Names among what an operation lists that begin with what was typed.
+Handler completes(std::string op, std::string list, std::string key) {
+  return [op = std::move(op), list = std::move(list), key = std::move(key)](Exchange& exchange) {
+    exchange.ask_node(op, {}, [list, key](Exchange& then, const NodeAnswer& answer) {
+      std::vector<std::string> fits;
+      if (answer.kind == NodeAnswer::Kind::ok) {
+        for (const json::value& each : answer.value.at(list).as_array()) {
+          std::string name(each.at(key).as_string());
+          if (name.starts_with(text_in(then.arguments(), "value"))) fits.push_back(std::move(name));
+        }
+      }
+      std::ranges::sort(fits);
+      json::array values;
+      for (const std::string& each : fits) {
+        if (values.size() < k_completions_max) values.emplace_back(each);
+      }
+      const bool has_more = values.size() < fits.size();
+      then.finish({{"completion", {{"values", std::move(values)}, {"total", fits.size()}, {"hasMore", has_more}}}});
+    });
+  };
+}
+
+}  // namespace
+
+void add_node_resources(Catalog& catalog) {
+  const std::string json_type = "application/json";
+  catalog.add(
+      Resource{"skein://tree", "tree", "Supervision tree", "The whole tree as it stands", json_type, reads("tree")});
+  catalog.add(Resource{"skein://status", "status", "Status", "Counters of the node, its ledger and its journal",
+                       json_type, reads("status")});
+  catalog.add(Resource{"skein://tasks", "tasks", "Tasks", "The newest hundred tasks, open ones first", json_type,
+                       reads("task_list", {}, {{"limit", k_listed_tasks}})});
+  catalog.add(
+      Resource{"skein://agents", "agents", "Agents", "All agents with what they do", json_type, reads("agent_list")});
+  catalog.add(Resource{"skein://swarms", "swarms", "Swarms", "All swarms with their open tasks", json_type,
+                       reads("swarm_list")});
+  catalog.add(Resource{"skein://tasks/{id}", "task", "Task", "One task whole: params, result, failed attempts",
+                       json_type, reads("task_status", "id")});
+  catalog.add(Resource{"skein://agents/{id}", "agent", "Agent", "One agent with its last tasks", json_type,
+                       reads("agent_status", "id"), completes("agent_list", "agents", "id")});
+  catalog.add(Resource{"skein://swarms/{name}", "swarm", "Swarm", "One swarm with its definition", json_type,
+                       reads("swarm_status", "name"), completes("swarm_list", "swarms", "name")});
+}
+
+std::vector<Change> changes_of(const operations::Event& event) {
+  using Kind = operations::Event::Kind;
+  std::vector<Change> all;
+  const auto add = [&](std::string uri) { all.push_back({Change::Kind::resource, std::move(uri)}); };
+  switch (event.kind) {
+    case Kind::swarm_changed:
+    case Kind::swarm_removed:
+      add("skein://swarms");
+      add("skein://swarms/" + event.name);
+      break;
+    case Kind::agent_changed:
+    case Kind::agent_removed:
+      add("skein://agents");
+      add("skein://agents/" + event.name);
+      break;
+    default:
+      if (!event.task.none()) {
+        add("skein://tasks");
+        add("skein://tasks/" + event.task.text());
+      }
+      break;
+  }
+  add("skein://status");
+  return all;
+}
+
+}  // namespace skein::inline v0::mcp

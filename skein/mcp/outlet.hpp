@@ -1,0 +1,51 @@
+// What the core of MCP asks of its surroundings: to send, to ask the node, to be woken. A transport implements it;
+// tests write down what was asked. All of it is called on the thread that called the core, and must not call back into
+// it.
+#pragma once
+
+#include <boost/json/object.hpp>
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace skein::inline v0::mcp {
+
+// Where a message came from and what belongs to it goes: on HTTP a request's response, elsewhere the one connection.
+using StreamId = std::uint64_t;
+inline constexpr StreamId k_own_stream = 0;  // what belongs to no request
+
+// What all clients of a node may want to know.
+struct Change {
+  enum class Kind : std::uint8_t { tools, prompts, resources, resource };
+  Kind kind = Kind::resource;
+  std::string uri{};  // of a resource that has changed
+};
+
+class Outlet {
+ public:
+  enum class Then : std::uint8_t { more, end };
+
+  Outlet() = default;
+  Outlet(const Outlet&) = delete;
+  Outlet& operator=(const Outlet&) = delete;
+  virtual ~Outlet() = default;
+
+  // `end`: nothing else comes on this stream. `status` is for HTTP, when the first message is also the last.
+  virtual void send(StreamId to, boost::json::object message, Then then, int status) = 0;
+  // Nothing comes (any more) on this stream: a notification was taken in, or a request was cancelled.
+  virtual void end(StreamId stream) = 0;
+  // The client may come back for the rest of this stream later; whoever carries it now need not wait.
+  virtual void let_go(StreamId stream) = 0;
+  // Core::answered() is called with the same number, for parts and at the end.
+  virtual void ask_node(std::uint64_t call, std::string_view op, boost::json::object params) = 0;
+  // Core::woken() is called with the same number.
+  virtual void wake_after(std::uint64_t timer, std::chrono::milliseconds time) = 0;
+  // What Core::changed() is to be called for from now on. `lists`: not for single resources.
+  enum class Watch : std::uint8_t { nothing, lists, everything };
+  virtual void watch(Watch what) = 0;
+  // To every client of the node, this one too.
+  virtual void announce(const Change& change) = 0;
+};
+
+}  // namespace skein::inline v0::mcp

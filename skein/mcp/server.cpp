@@ -1,0 +1,134 @@
+#include "skein/mcp/server.hpp"
+
+#include <chrono>
+#include <utility>
+
+#include "skein/mcp/node_catalog.hpp"
+#include "skein/operations/json_forms.hpp"
+
+namespace skein::inline v0::mcp {
+namespace {
+
+constexpr std::size_t k_driver_events_at_once = 256;
+constexpr Duration k_look_again = std::chrono::milliseconds(500);  // for an engine that restarts
+
+std::int64_t wall_seconds() {
+  return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+CoreSetup core_setup(const Server& server, std::string principal) {
+  CoreSetup setup;
+  setup.catalog = server.catalog;
+  setup.sealer = server.sealer;
+  setup.wall_s = wall_seconds;
+  setup.principal = std::move(principal);
+  return setup;
+}
+
+}  // namespace
+
+void Bulletin::join(Pid pid) {
+  const std::scoped_lock lock(mutex_);
+  readers_.insert(pid);
+}
+
+void Bulletin::leave(Pid pid) {
+  const std::scoped_lock lock(mutex_);
+  readers_.erase(pid);
+}
+
+void Bulletin::post(const Change& change) {
+  const std::scoped_lock lock(mutex_);
+  for (const Pid each : readers_) runtime_.notify(each, Change(change));
+}
+
+Driver::Driver(Self self, ServerPtr server, std::string principal, Sink& sink)
+    : self_(self), server_(std::move(server)), sink_(sink), core_(core_setup(*server_, std::move(principal)), *this) {}
+
+Driver::~Driver() { server_->bulletin->leave(self_.pid()); }
+
+bool Driver::take(Message& message) {
+  using operations::Answer;
+  if (auto* answer = message.get_if<Answer>()) {
+    const auto kind = answer->kind == Answer::Kind::ok     ? NodeAnswer::Kind::ok
+                      : answer->kind == Answer::Kind::part ? NodeAnswer::Kind::part
+                                                           : NodeAnswer::Kind::error;
+    core_.answered(answer->id, {kind, (*answer->make)()});
+  } else if (const auto* wake = message.get_if<Wake>()) {
+    core_.woken(wake->timer);
+  } else if (const auto* change = message.get_if<Change>()) {
+    core_.changed(*change);
+  } else if (message.is<EventsReady>()) {
+    pump_events();
+  } else if (message.is<operations::OperationsGone>()) {
+    events_.reset();
+    ops_.reset();
+    self_.send_after(k_look_again, self_.pid(), LookForEvents{});
+  } else if (message.is<LookForEvents>()) {
+    follow_events();
+  } else {
+    return false;
+  }
+  return true;
+}
+
+void Driver::send(StreamId to, json::object message, Then then, int status) {
+  sink_.send(to, std::move(message), then, status);
+}
+
+void Driver::end(StreamId stream) { sink_.end(stream); }
+
+void Driver::let_go(StreamId stream) { sink_.let_go(stream); }
+
+void Driver::ask_node(std::uint64_t call, std::string_view op, json::object params) {
+  operations::JsonReader in(params);
+  operations::carry_out(op, {*server_->hooks, in, operations::Responder(*server_->runtime, self_.pid(), call)});
+}
+
+void Driver::wake_after(std::uint64_t timer, std::chrono::milliseconds time) {
+  self_.send_after(time, self_.pid(), Wake{timer});
+}
+
+void Driver::watch(Watch what) {
+  if (what == Watch::nothing) {
+    server_->bulletin->leave(self_.pid());
+  } else {
+    server_->bulletin->join(self_.pid());
+  }
+  wants_events_ = what == Watch::everything;
+  follow_events();
+}
+
+void Driver::announce(const Change& change) { server_->bulletin->post(change); }
+
+void Driver::follow_events() {
+  if (!wants_events_) {
+    events_.reset();
+    ops_.reset();
+    return;
+  }
+  if (events_) return;
+  ops_ = server_->hooks->operations();
+  if (ops_ != nullptr) {
+    server_->hooks->watch_operations(self_.pid());
+    auto made = ops_->events().subscribe(
+        {}, [runtime = server_->runtime, pid = self_.pid()] { runtime->notify(pid, EventsReady{}); });
+    if (made) {
+      events_ = std::move(*made);
+      return;
+    }
+    ops_.reset();
+  }
+  self_.send_after(k_look_again, self_.pid(), LookForEvents{});
+}
+
+void Driver::pump_events() {
+  if (!events_) return;
+  const operations::EventBatch batch = events_->take(k_driver_events_at_once);
+  for (const operations::Event& each : batch.events) {
+    for (const Change& change : changes_of(each)) core_.changed(change);
+  }
+  if (batch.more && events_) self_.send(self_.pid(), EventsReady{});
+}
+
+}  // namespace skein::inline v0::mcp

@@ -1,0 +1,92 @@
+// MCP on a node: what all its clients share, and the Driver that ties one Core to the process that serves its client.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+
+#include "skein/mcp/core.hpp"
+#include "skein/operations/methods.hpp"
+#include "skein/operations/node_hooks.hpp"
+#include "skein/runtime/runtime.hpp"
+
+namespace skein::inline v0::mcp {
+
+// Who is told of changes that a client made. Any thread.
+class Bulletin {
+ public:
+  explicit Bulletin(Runtime& runtime) : runtime_(runtime) {}
+  void join(Pid pid);
+  void leave(Pid pid);
+  // Each of them is sent the Change.
+  void post(const Change& change);
+
+ private:
+  Runtime& runtime_;
+  std::mutex mutex_;
+  std::set<Pid> readers_;
+};
+
+struct Server {
+  Runtime* runtime = nullptr;
+  std::shared_ptr<operations::NodeHooks> hooks;
+  std::shared_ptr<const Catalog> catalog;
+  std::shared_ptr<const Sealer> sealer;
+  std::shared_ptr<Bulletin> bulletin;
+};
+using ServerPtr = std::shared_ptr<const Server>;
+
+// Belongs to one process, and is called in its handlers only. What the Core sends goes to the Sink.
+class Driver final : private Outlet {
+ public:
+  class Sink {
+   public:
+    Sink() = default;
+    Sink(const Sink&) = delete;
+    Sink& operator=(const Sink&) = delete;
+    virtual ~Sink() = default;
+    virtual void send(StreamId to, json::object message, Then then, int status) = 0;
+    virtual void end(StreamId stream) = 0;
+    virtual void let_go(StreamId stream) = 0;
+  };
+
+  Driver(Self self, ServerPtr server, std::string principal, Sink& sink);
+  ~Driver() override;
+  Driver(const Driver&) = delete;
+  Driver& operator=(const Driver&) = delete;
+
+  [[nodiscard]] Core& core() { return core_; }
+  [[nodiscard]] const Core& core() const { return core_; }
+  // A message to the process. False: it is not for MCP.
+  bool take(Message& message);
+
+ private:
+  struct Wake {
+    std::uint64_t timer = 0;
+  };
+  struct EventsReady {};
+  struct LookForEvents {};
+
+  void send(StreamId to, json::object message, Then then, int status) override;
+  void end(StreamId stream) override;
+  void let_go(StreamId stream) override;
+  void ask_node(std::uint64_t call, std::string_view op, json::object params) override;
+  void wake_after(std::uint64_t timer, std::chrono::milliseconds time) override;
+  void watch(Watch what) override;
+  void announce(const Change& change) override;
+
+  void follow_events();
+  void pump_events();
+
+  Self self_;
+  ServerPtr server_;
+  Sink& sink_;
+  Core core_;
+  bool wants_events_ = false;
+  std::shared_ptr<operations::Operations> ops_;  // keeps the event stream alive; let go when it must end
+  std::unique_ptr<operations::EventStream::Subscription> events_;
+};
+
+}  // namespace skein::inline v0::mcp

@@ -1,0 +1,125 @@
+// For tests: a Core with a small catalog, an Outlet that writes down what was asked, and short ways to talk to it.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <boost/json/array.hpp>
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "skein/mcp/core.hpp"
+
+namespace skein::inline v0::mcp {
+
+class RecordingOutlet final : public Outlet {
+ public:
+  struct Sent {
+    StreamId to = 0;
+    json::object message;
+    bool is_last = false;
+    int status = 0;
+  };
+  struct Asked {
+    std::uint64_t call = 0;
+    std::string op;
+    json::object params;
+  };
+  struct Wake {
+    std::uint64_t timer = 0;
+    std::chrono::milliseconds time{};
+  };
+
+  void send(StreamId to, json::object message, Then then, int status) override {
+    sent.push_back({to, std::move(message), then == Then::end, status});
+  }
+  void end(StreamId stream) override { ended.push_back(stream); }
+  void let_go(StreamId stream) override { let_gone.push_back(stream); }
+  void ask_node(std::uint64_t call, std::string_view op, json::object params) override {
+    asked.push_back({call, std::string(op), std::move(params)});
+  }
+  void wake_after(std::uint64_t timer, std::chrono::milliseconds time) override { wakes.push_back({timer, time}); }
+  void watch(Watch what) override { watched = what; }
+  void announce(const Change& change) override { announced.push_back(change); }
+
+  std::vector<Sent> sent;
+  std::vector<StreamId> ended;
+  std::vector<StreamId> let_gone;
+  std::vector<Asked> asked;
+  std::vector<Wake> wakes;
+  std::vector<Change> announced;
+  Watch watched = Watch::nothing;
+};
+
+class CoreTest : public testing::Test {
+ protected:
+  using Sent = RecordingOutlet::Sent;
+
+  // Whatever was added to catalog_ before.
+  Core& core() {
+    if (!core_) {
+      CoreSetup setup;
+      setup.catalog = catalog_;
+      setup.sealer = std::make_shared<const Sealer>("a key for tests");
+      setup.wall_s = [this] { return now_s_; };
+      core_ = std::make_unique<Core>(std::move(setup), outlet_);
+    }
+    return *core_;
+  }
+  // Another client of the same server.
+  void new_core() { core_.reset(); }
+
+  static json::object modern(json::object params = {}, const json::object& capabilities = {}) {
+    json::value& meta = params["_meta"];
+    if (!meta.is_object()) meta = json::object();
+    meta.get_object()[k_meta_version] = k_modern_version;
+    meta.get_object()[k_meta_capabilities] = capabilities;
+    return params;
+  }
+  // What was sent because of a request, the answer last.
+  std::vector<Sent> ask(const json::value& id, std::string_view method, json::object params, StreamId stream = 7) {
+    const std::size_t before = outlet_.sent.size();
+    core().receive(stream, json::serialize(make_request(id, method, std::move(params))));
+    return {outlet_.sent.begin() + static_cast<std::ptrdiff_t>(before), outlet_.sent.end()};
+  }
+  json::object answer(std::string_view method, json::object params) {
+    const auto sent = ask(++last_id_, method, std::move(params));
+    EXPECT_FALSE(sent.empty()) << method << " was not answered";
+    return sent.empty() ? json::object() : sent.back().message;
+  }
+  json::object result(std::string_view method, json::object params) {
+    const json::object whole = answer(method, std::move(params));
+    const json::object* result = object_in(whole, "result");
+    EXPECT_NE(result, nullptr) << json::serialize(whole);
+    return result != nullptr ? *result : json::object();
+  }
+  int error_code(std::string_view method, json::object params) {
+    const json::object whole = answer(method, std::move(params));
+    const json::object* error = object_in(whole, "error");
+    return error != nullptr ? static_cast<int>(error->at("code").as_int64()) : 0;
+  }
+  void notify(std::string_view method, json::object params) {
+    core().receive(3, json::serialize(make_notification(method, std::move(params))));
+  }
+  json::object initialize(std::string_view version = k_legacy_version, json::object capabilities = {}) {
+    return result("initialize", {{"protocolVersion", version},
+                                 {"capabilities", std::move(capabilities)},
+                                 {"clientInfo", {{"name", "test"}, {"version", "1"}}}});
+  }
+  static std::string text_of(const json::object& result) {
+    return std::string(result.at("content").as_array().at(0).at("text").as_string());
+  }
+  static json::object text_result(std::string_view text) {
+    return {{"content", json::array{json::object{{"type", "text"}, {"text", text}}}}};
+  }
+
+  std::shared_ptr<Catalog> catalog_ = std::make_shared<Catalog>();
+  RecordingOutlet outlet_;
+  std::int64_t now_s_ = 1'000'000;
+  std::unique_ptr<Core> core_;
+  int last_id_ = 0;
+};
+
+}  // namespace skein::inline v0::mcp

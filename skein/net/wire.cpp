@@ -1,0 +1,69 @@
+#include "skein/net/wire.hpp"
+
+#include <sys/socket.h>
+
+#include <cerrno>
+
+namespace skein::inline v0::net {
+
+Wire::~Wire() {
+  poller_->forget(fd_->get());
+  fd_->reset();
+}
+
+Wire::Got Wire::read_some() {
+  while (true) {
+    const std::size_t before = in_.size();
+    in_.resize(before + k_read_bytes);
+    const auto got = ::recv(fd_->get(), in_.data() + before, k_read_bytes, MSG_DONTWAIT);
+    in_.resize(before + (got > 0 ? static_cast<std::size_t>(got) : 0));
+    if (got > 0) return Got::bytes;
+    if (got < 0 && errno == EINTR) continue;
+    if (in_.empty()) in_ = {};
+    if (got < 0 && errno == EAGAIN) return Got::nothing;
+    has_ended_ = true;
+    return Got::end;
+  }
+}
+
+void Wire::consume(std::size_t count) {
+  in_.erase(0, count);
+  if (in_.empty()) {
+    in_ = {};  // an idle connection holds no buffer
+  } else if (in_.capacity() > k_kept_bytes && in_.size() < k_read_bytes) {
+    in_.shrink_to_fit();
+  }
+}
+
+bool Wire::write_some() {
+  while (unsent() > 0) {
+    const auto sent = ::send(fd_->get(), out_.data() + out_at_, unsent(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0 && errno == EAGAIN) break;
+    if (sent <= 0) {
+      drop_unsent();
+      return false;
+    }
+    out_at_ += static_cast<std::size_t>(sent);
+  }
+  if (out_at_ == out_.size()) {
+    drop_unsent();
+  } else if (out_at_ > k_write_chunk) {
+    out_.erase(0, out_at_);
+    out_at_ = 0;
+  }
+  return true;
+}
+
+void Wire::drop_unsent() {
+  if (out_.capacity() > k_kept_bytes) {
+    out_ = {};
+  } else {
+    out_.clear();
+  }
+  out_at_ = 0;
+}
+
+void Wire::end_output() { ::shutdown(fd_->get(), SHUT_WR); }
+
+}  // namespace skein::inline v0::net

@@ -1,0 +1,72 @@
+#include "skein/node/secret_file.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "skein/net/fd.hpp"
+
+namespace skein::inline v0::node {
+namespace {
+
+constexpr std::size_t k_secret_bytes = 32;
+constexpr std::size_t k_secret_text = 2 * k_secret_bytes;
+
+std::unexpected<std::string> secret_fault(const std::string& path, const char* what) {
+  return std::unexpected(fmt::format("{}: {}: {}", path, what, std::strerror(errno)));
+}
+
+std::expected<std::string, std::string> read_secret(const std::string& path, const net::Fd& fd) {
+  struct stat about{};
+  if (::fstat(fd.get(), &about) != 0) return secret_fault(path, "cannot be looked at");
+  if ((about.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
+    return std::unexpected(fmt::format("{} can be read by others: 'chmod 600' it, or remove it for a new one", path));
+  }
+  std::array<char, k_secret_text + 2> text{};
+  const auto got = ::read(fd.get(), text.data(), text.size());
+  std::string secret(text.data(), got > 0 ? static_cast<std::size_t>(got) : 0);
+  while (secret.ends_with('\n')) secret.pop_back();
+  const auto is_hex = [](char each) { return (each >= '0' && each <= '9') || (each >= 'a' && each <= 'f'); };
+  if (secret.size() != k_secret_text || !std::ranges::all_of(secret, is_hex)) {
+    return std::unexpected(fmt::format("{} holds no secret of ours: remove it, and a new one is made", path));
+  }
+  return secret;
+}
+
+}  // namespace
+
+std::expected<std::string, std::string> secret_in(const std::string& path) {
+  const net::Fd found(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (found) return read_secret(path, found);
+  if (errno != ENOENT) return secret_fault(path, "cannot be read");
+  std::array<unsigned char, k_secret_bytes> random{};
+  if (::getrandom(random.data(), random.size(), 0) != static_cast<ssize_t>(random.size())) {
+    return secret_fault(path, "no random bytes for it");
+  }
+  std::string secret;
+  for (const unsigned char each : random) secret += fmt::format("{:02x}", each);
+  // Whole or not at all, whenever the machine stops.
+  const std::string fresh = path + ".new";
+  ::unlink(fresh.c_str());
+  {
+    const net::Fd made(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR));
+    if (!made) return secret_fault(fresh, "cannot be made");
+    const std::string line = secret + "\n";
+    if (::write(made.get(), line.data(), line.size()) != static_cast<ssize_t>(line.size()) ||
+        ::fsync(made.get()) != 0) {
+      return secret_fault(fresh, "cannot be written");
+    }
+  }
+  if (std::rename(fresh.c_str(), path.c_str()) != 0) return secret_fault(path, "cannot be made");
+  return secret;
+}
+
+}  // namespace skein::inline v0::node
