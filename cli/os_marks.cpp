@@ -9,8 +9,8 @@
 #include <csignal>
 #include <random>
 
-#include "skein/net/fd.hpp"
 #include "skein/launcher/proc_tree.hpp"
+#include "skein/net/fd.hpp"
 
 namespace skein::cli {
 namespace {

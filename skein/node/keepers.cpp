@@ -42,9 +42,9 @@ std::vector<std::string> needs_restart(const Config& before, const Config& after
            a.env == b.env && a.set_env == b.set_env && a.timeout == b.timeout && a.concurrency == b.concurrency &&
            a.output == b.output && a.term_after == b.term_after && a.kill_after == b.kill_after &&
            a.memory_max == b.memory_max && a.cpu_max == b.cpu_max && a.files_max == b.files_max &&
-           a.file_max == b.file_max && a.processes_max == b.processes_max &&
-           a.output_bytes == b.output_bytes && a.line_bytes == b.line_bytes && a.stderr_bytes == b.stderr_bytes &&
-           a.hello_timeout == b.hello_timeout && a.heartbeat_timeout == b.heartbeat_timeout;
+           a.file_max == b.file_max && a.processes_max == b.processes_max && a.output_bytes == b.output_bytes &&
+           a.line_bytes == b.line_bytes && a.stderr_bytes == b.stderr_bytes && a.hello_timeout == b.hello_timeout &&
+           a.heartbeat_timeout == b.heartbeat_timeout;
   };
   for (const auto& [name, executor] : after.executors) {
     const auto old = before.executors.find(name);
