@@ -236,6 +236,7 @@ void Reader::dispatch(const toml::table& document) {
     const auto name = given->value_exact<std::string>();
     const auto strategy = name ? balance_named(*name) : std::nullopt;
     std::vector<std::string_view> known;
+    known.reserve(k_balances);
     for (std::size_t i = 0; i < k_balances; ++i) known.push_back(balance_name(static_cast<Balance>(i)));
     if (strategy) {
       options.strategy = *strategy;
@@ -328,6 +329,7 @@ void Reader::executors(const toml::table& document) {
 void Reader::known_executor(const toml::table& table, const std::string& title, const std::string& executor) {
   if (config_.executors.contains(executor)) return;
   std::vector<std::string_view> known;
+  known.reserve(config_.executors.size());
   for (const auto& [name, each] : config_.executors) known.push_back(name);
   const toml::node* at = table.get("executor");
   fault(at != nullptr ? *at : static_cast<const toml::node&>(table),
