@@ -124,7 +124,7 @@ class AgentNode {
 
  private:
   static constexpr std::uint32_t k_restarts = 10'000;
-  static constexpr auto k_patience = std::chrono::seconds(60);
+  static constexpr auto k_patience = std::chrono::seconds(180);
 
   template <class Condition>
   void wait(Condition condition) {

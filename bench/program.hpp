@@ -69,7 +69,8 @@ inline void run_program(const std::string& folder, std::vector<std::string> args
 // `skein up` in a folder, with data in it. Killed with its owner.
 class Program {
  public:
-  explicit Program(const std::string& folder) {
+  // `more`: further words of its command line.
+  explicit Program(const std::string& folder, const std::vector<std::string>& more = {}) {
     const net::Fd fd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
     const std::string name = "skein-bench-" + std::to_string(::getpid());
     sockaddr_un address{};
@@ -78,7 +79,9 @@ class Program {
     const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
     if (::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), size) != 0) throw std::runtime_error("no socket");
     const auto begin = std::chrono::steady_clock::now();
-    pid_ = start_program(folder, {"up", "--data", "data"}, "NOTIFY_SOCKET=@" + name);
+    std::vector<std::string> words{"up", "--data", "data"};
+    words.insert(words.end(), more.begin(), more.end());
+    pid_ = start_program(folder, std::move(words), "NOTIFY_SOCKET=@" + name);
     constexpr int k_ready_limit_ms = 120'000;
     pollfd poll{fd.get(), POLLIN, 0};
     char buffer[512];

@@ -26,7 +26,7 @@ constexpr std::uint64_t k_queries = 20'000;
 
 constexpr std::chrono::milliseconds k_pause{1};
 
-struct Idle {};
+struct Named {};
 
 void must(bool holds) {
   if (!holds) throw std::runtime_error("the registry gave a wrong answer");
@@ -41,7 +41,7 @@ struct Fleet {
     names.reserve(count);
     for (std::uint64_t i = 0; i < count; ++i) {
       names.push_back("agent-" + std::to_string(i));
-      pids.push_back(runtime.spawn<Idle>());
+      pids.push_back(runtime.spawn<Named>());
       must(table.register_agent(names.back(), pids.back(), capabilities(i)).has_value());
     }
     // Until the registry's process monitors them all, it would share the machine with what is measured.

@@ -23,7 +23,7 @@ namespace {
 constexpr std::string_view k_name = "bench_child";  // as in Erlang, whoever is killed has a name
 constexpr std::uint32_t k_plenty = 10'000'000;
 constexpr std::size_t k_batches = 100;
-constexpr std::size_t k_batch = 200;
+constexpr std::size_t k_started_together = 200;
 constexpr std::size_t k_restarts_measured = 20'000;
 
 template <class T>
@@ -145,7 +145,7 @@ std::vector<double> restart_times() {
   std::vector<double> all;
   for (std::size_t batch = 0; batch < k_batches; ++batch) {
     Bench bench(runtime, 0);
-    const std::vector<double> times = bench.restart(k_batch);
+    const std::vector<double> times = bench.restart(k_started_together);
     all.insert(all.end(), times.begin(), times.end());
   }
   std::ranges::sort(all);

@@ -116,7 +116,7 @@ ChaosWorld::ChaosWorld(const Patience& patience, std::uint64_t agents, std::uint
     : patience_(patience),
       agents_(agents),
       folder_("skein-chaos"),
-      mark_(new_mark("SKEIN_CHAOS")),
+      mark_(new_mark("SKEIN_MARK_CHAOS")),
       has_python_(has_program("/usr/bin/python3")),
       node_({write_files(folder_.path(), mark_, agents, has_python_), folder_.path() + "/data",
              folder_.path() + "/node.log", mark_},

@@ -47,7 +47,7 @@ class Demo {
         story_(options.json),
         patience_(patience),
         folder_("skein-demo"),
-        mark_(new_mark("SKEIN_DEMO")),
+        mark_(new_mark("SKEIN_MARK_DEMO")),
         programs_(write_demo(folder_.path(), mark_, options)),
         node_({programs_.config, folder_.path() + "/data", folder_.path() + "/node.log", mark_}, patience),
         tasks_(demo_tasks(options)) {}

@@ -88,6 +88,8 @@ class Doctor {
     found("engine", tasks.has_value(),
           tasks ? fmt::format("answered in {:.1f} ms", took.count()) : tasks.error().message + ": look at its log");
     if (tasks) check_journal(part_of(*tasks, "journal"));
+    check_launcher(*client);
+    check_swarms(*client);
     check_agents(*client);
     check_processes(*client);
   }
@@ -99,6 +101,29 @@ class Doctor {
           stopped ? "stopped: look at the node's log"
           : low   ? "the disk is low, so only completions are taken: make room"
                   : fmt::format("position {}", count_of(journal, "applied")));
+  }
+
+  void check_launcher(control::Client& client) {
+    const auto answer = client.ask("info", {}, session_.timeout());
+    if (!answer) return found("launcher", false, answer.error().message + ": " + answer.error().advice);
+    const std::string problem = text_of(*answer, "launcher_problem");
+    found("launcher", problem.empty(),
+          problem.empty() ? "there" : "tasks wait, no OS process can be started: " + problem);
+  }
+
+  void check_swarms(control::Client& client) {
+    const auto answer = client.ask("swarm_list", {}, session_.timeout());
+    if (!answer) return found("swarms", false, answer.error().message + ": " + answer.error().advice);
+    const json::array& swarms = list_of(*answer, "swarms");
+    bool ok = true;
+    for (const json::value& swarm : swarms) {
+      for (const json::value& each : list_of(swarm, "problems")) {
+        ok = false;
+        const std::string problem = each.is_string() ? std::string(each.get_string()) : "";
+        found("swarms", false, fmt::format("'{}': {}", text_of(swarm, "name"), problem));
+      }
+    }
+    if (ok) found("swarms", true, fmt::format("{}", swarms.size()));
   }
 
   void check_agents(control::Client& client) {

@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <span>
@@ -76,6 +77,16 @@ std::string problem_of(const Named& named, const CLI::ParseError& wrong, std::sp
   return wrong.what();
 }
 
+// A verb that is there below others, 'wait' for one: " (did you mean 'task wait'?)".
+std::string verb_below(const CLI::App& app, const std::string& word) {
+  std::vector<std::string> found;
+  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) {
+    const auto below = verbs_of(*verb);
+    if (std::ranges::find(below, word) != below.end()) found.push_back(fmt::format("'{} {}'", verb->get_name(), word));
+  }
+  return found.empty() ? "" : fmt::format(" (did you mean {}?)", fmt::join(found, " or "));
+}
+
 int run(std::span<char* const> args) {
   CLI::App app{"Runs swarms of agents so that no crash loses work.", "skein"};
   app.set_version_flag("--version", fmt::format("skein {}", skein::version()), "Print the version and exit");
@@ -84,7 +95,8 @@ int run(std::span<char* const> args) {
   const auto words = args.subspan(1);
   const Named named = named_verb(app, words);
   if (!named.unknown.empty() && named.path.empty()) {
-    const std::string meant = did_you_mean(named.unknown, verbs_of(app));
+    std::string meant = verb_below(app, named.unknown);
+    if (meant.empty()) meant = did_you_mean(named.unknown, verbs_of(app));
     // They are too many to be named here.
     fmt::print(stderr, "skein: unknown verb '{}'{}; 'skein --help' lists the verbs\n", named.unknown,
                meant.find("did you mean") != std::string::npos ? meant : "");

@@ -66,6 +66,7 @@ int carry(int node, const Patience* patience) {
   Carried in;
   Carried out;
   bool is_shut = false;
+  bool is_cut = false;
   while (!out.is_over || !out.is_empty()) {
     if (in.is_over && !is_shut) {
       ::shutdown(node, SHUT_WR);  // the client is done; the node still answers what it was asked
@@ -84,10 +85,14 @@ int carry(int node, const Patience* patience) {
     }
     if (all[0].revents != 0 && !read_into(in, STDIN_FILENO)) in.is_over = true;
     if (reads_out && (all[1].revents & (POLLIN | POLLHUP | POLLERR)) != 0 && !read_into(out, node)) break;
-    if (!in.is_empty() && (all[1].revents & POLLOUT) != 0 && !write_from(in, node)) break;
+    if (!in.is_empty() && (all[1].revents & (POLLOUT | POLLHUP | POLLERR)) != 0 && !write_from(in, node)) {
+      // The node will not hear more; why may be in what it has said, which is carried to its end.
+      in.from = in.to;
+      is_cut = in.is_over = true;
+    }
     if (all[2].revents != 0 && !write_from(out, STDOUT_FILENO)) return k_exit_ok;  // nobody listens any more
   }
-  if (in.is_over) return k_exit_ok;
+  if (in.is_over && !is_cut) return k_exit_ok;
   return complain(k_exit_unreachable, "the node closed the connection: look at its log, then start 'skein mcp' again");
 }
 
@@ -106,7 +111,7 @@ int run_mcp(const McpArguments& args) {
   if (auto running = control::Client::connect(data)) return serve(std::move(running), nullptr);
   std::filesystem::create_directories(data);
   const Patience patience(k_session_limit);
-  ChildNode node({args.config, data, data + "/node.log", "", args.keep}, patience);
+  ChildNode node({args.config, data, data + "/node.log", "", args.keep, true}, patience);
   int code = k_exit_ok;
   try {
     if (auto started = node.start(); !started) return complain(k_exit_failed, started.error());

@@ -48,6 +48,9 @@ std::string status_text(const json::value& node, const json::value& tasks) {
   out +=
       fmt::format("memory    {}, {} processes, {} of processor time\n", how_many_bytes(count_of(node, "memory_bytes")),
                   count_of(node, "processes"), how_long(count_of(node, "cpu_ms")));
+  if (const std::string problem = text_of(node, "launcher_problem"); !problem.empty()) {
+    out += fmt::format("launcher  {}: {}\n", coloured("not there", Colour::red), problem);
+  }
   if (tasks.is_null()) return out + "engine    not there at the moment\n";
   const json::value& journal = part_of(tasks, "journal");
   out +=
@@ -182,7 +185,11 @@ void show_event(const json::value& event) {
   const auto add = [&](const std::string& more) { what += (what.empty() || more.empty() ? "" : " ") + more; };
   // For an assignment the name is the agent's; for the task's other events its swarm's.
   if (text_of(event, "event") == "task_assigned") add("to " + name);
-  add(text_of(event, "message"));
+  if (text_of(event, "event") == "task_handed_on") {
+    add(fmt::format("from '{}' to '{}'", text_of(event, "message"), name));
+  } else {
+    add(text_of(event, "message"));
+  }
   fmt::print("{:>8}  {:<12} {:<15} {:<36}  {}\n", count_of(event, "sequence"), time_of_day(count_of(event, "at")),
              text_of(event, "event"), task.empty() ? name : task, what);
 }

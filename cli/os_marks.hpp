@@ -1,5 +1,6 @@
 // OS processes that belong together because they carry the same mark, "NAME=value", in the environment they were
-// started with: found in /proc, and ended one by one. Any thread.
+// started with: found in /proc, and ended one by one. A node hands names that begin with SKEIN_MARK_ on to its guard,
+// launchers and keepers. Any thread.
 #pragma once
 
 #include <sys/types.h>

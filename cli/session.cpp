@@ -7,6 +7,7 @@
 
 #include "skein/node/config.hpp"
 #include "skein/node/data_lock.hpp"
+#include "skein/operations/json_exact.hpp"
 #include "skein/operations/json_forms.hpp"
 
 namespace skein::cli {
@@ -81,7 +82,8 @@ const json::value& part_of(const json::value& object, std::string_view key) {
 std::string text_of(const json::value& object, std::string_view key) {
   const json::value& value = part_of(object, key);
   if (value.is_null()) return "";
-  if (const auto* string = value.if_string()) return std::string(*string);
+  const auto* string = value.if_string();
+  if (string != nullptr && !operations::written_number(value)) return std::string(*string);
   return operations::json_text(value);
 }
 

@@ -23,6 +23,7 @@ struct SwarmArguments {
   std::vector<std::string> fields;
   std::string min;  // empty: not given
   std::string max;
+  std::string fallback;
 };
 using SwarmArgumentsPtr = std::shared_ptr<SwarmArguments>;
 
@@ -84,7 +85,7 @@ void show_agent(const json::value& agent) {
 }
 
 void show_swarms(const json::value& answer) {
-  Table table({"SWARM", "STATE", "BREAKER", "OPEN", "EXECUTOR", "AGENTS", "FROM"});
+  Table table({"SWARM", "STATE", "BREAKER", "OPEN", "EXECUTOR", "AGENTS", "FROM", "PROBLEMS"});
   for (const json::value& swarm : list_of(answer, "swarms")) {
     const json::value& definition = part_of(swarm, "definition");
     const json::value& overrides = part_of(swarm, "overrides");
@@ -93,9 +94,11 @@ void show_swarms(const json::value& answer) {
       return over.empty() ? text_of(definition, key) : over + "*";
     };
     const std::string state = text_of(swarm, "state");
+    const std::size_t problems = list_of(swarm, "problems").size();
     table.row({text_of(swarm, "name"), coloured(state, colour_of(state)), text_of(swarm, "breaker"),
                fmt::format("{}", count_of(swarm, "open_tasks")), field("executor"),
-               fmt::format("{} to {}", field("agents_min"), field("agents_max")), text_of(swarm, "origin")});
+               fmt::format("{} to {}", field("agents_min"), field("agents_max")), text_of(swarm, "origin"),
+               problems == 0 ? "" : coloured(fmt::format("{}", problems), Colour::red)});
   }
   table.print();
 }
@@ -114,6 +117,9 @@ void show_swarm(const json::value& swarm) {
   };
   show("definition", "");
   show("overrides", "  (override)");
+  for (const json::value& each : list_of(swarm, "problems")) {
+    fmt::print("{:<16} {}\n", "problem", coloured(each.is_string() ? std::string(each.get_string()) : "", Colour::red));
+  }
 }
 
 void silent(const json::value&) {}
@@ -168,6 +174,7 @@ int create(const SwarmArguments& args) {
   std::string capabilities;
   for (const std::string& each : args.capabilities) capabilities += (capabilities.empty() ? "" : ",") + each;
   if (!capabilities.empty()) fields["capabilities"] = capabilities;
+  if (!args.fallback.empty()) fields["fallback"] = args.fallback;
   for (const std::string& each : args.fields) {
     const std::size_t equals = each.find('=');
     if (equals == std::string::npos) return complain(k_exit_usage, fmt::format("--set {}: write key=value", each));
@@ -221,6 +228,7 @@ void add_swarm_verbs(Verb& root) {
   create_verb.option("--capability", args->capabilities, "What its agents can do; may be given often");
   create_verb.option("--min", args->min, "Agents at least");
   create_verb.option("--max", args->max, "Agents at most");
+  create_verb.option("--fallback", args->fallback, "The swarm its tasks go to when their attempts are used up");
   create_verb.option("--set", args->fields, "Another field of its definition, key=value; may be given often");
   args->session.add_to(create_verb);
   create_verb.run([args] { return create(*args); });

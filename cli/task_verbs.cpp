@@ -332,6 +332,10 @@ void show_task(const json::value& task) {
   line("state", coloured(state, colour_of(state)));
   line("type", text_of(task, "type"));
   line("swarm", text_of(task, "swarm"));
+  for (const json::value& hop : list_of(task, "handed_on")) {
+    line("handed on", fmt::format("from '{}' to '{}' after {} failed attempts, {} ago", text_of(hop, "from"),
+                                  text_of(hop, "to"), count_of(hop, "attempts"), how_long_ago(count_of(hop, "at"))));
+  }
   line("priority", text_of(task, "priority"));
   line("agent", text_of(task, "agent"));
   line("submitted", how_long_ago(count_of(task, "submitted_at")) + " ago");

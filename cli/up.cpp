@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -20,6 +21,7 @@
 #include "skein/base/version.hpp"
 #include "skein/launcher/launcher.hpp"
 #include "skein/launcher/os_processes.hpp"
+#include "skein/launcher/role.hpp"
 #include "skein/net/fd.hpp"
 #include "skein/node/config_values.hpp"
 #include "skein/node/node.hpp"
@@ -96,7 +98,9 @@ std::vector<std::string> all_settings(const UpArguments& args) {
   };
   listen("http", args.http);
   listen("tcp", args.tcp);
-  if (!args.auth.empty()) all.push_back(fmt::format("http.auth=\"{}\"", args.auth));
+  if (!args.auth.empty()) {
+    for (const char* section : {"http", "tcp"}) all.push_back(fmt::format("{}.auth=\"{}\"", section, args.auth));
+  }
   return all;
 }
 
@@ -127,7 +131,7 @@ class Up {
     const auto config = node_->context().config();
     node_->context().log.info(
         fmt::format("skein {} is up: node '{}', data in {}", skein::version(), config->node.name, config->node.data));
-    say_where_http_is();
+    say_where_it_listens();
     node::start_watchdog(runtime_);
     node_->context().log.info("OS processes are held by " + launcher::OsProcesses::containment());
     node::sd_notify(fmt::format("READY=1\nSTATUS=running\nMAINPID={}", ::getpid()));
@@ -142,21 +146,30 @@ class Up {
   }
 
  private:
-  void say_where_http_is() {
-    const std::uint16_t port = node_->context().http_port;
-    if (port == 0) return;
-    const auto config = node_->context().config();
-    const std::string host = config->http.listen.substr(0, config->http.listen.rfind(':'));
-    const std::string url = fmt::format("http://{}:{}/mcp", host, port);
-    node_->context().log.info("MCP is at " + url);
-    if (node_->context().token.empty()) {
-      node_->context().log.warning("HTTP asks for no token: every program on this machine can use this node");
-    } else {
-      // The command and not the token: logs are read by others.
-      node_->context().log.info(
-          fmt::format("claude mcp add --transport http skein {} --header \"Authorization: Bearer $(cat {}/{})\"", url,
-                      config->node.data, node::k_token_file));
+  // The commands and not the token: logs are read by others.
+  void say_where_it_listens() {
+    node::NodeContext& context = node_->context();
+    const auto config = context.config();
+    const std::string token = fmt::format("$(cat {}/{})", config->node.data, node::k_token_file);
+    if (context.http.is_open()) {
+      const std::string url = fmt::format("http://{}/mcp", context.http.address());
+      context.log.info("MCP is at " + url);
+      context.log.info(
+          fmt::format("REST is at http://{0}/api/v1, MCP in a WebSocket at ws://{0}/mcp/ws", context.http.address()));
+      warn_of_no_token("HTTP", config->http.auth);
+      context.log.info(
+          fmt::format("claude mcp add --transport http skein {}{}", url,
+                      config->http.auth == "none" ? "" : fmt::format(" --header \"Authorization: Bearer {}\"", token)));
     }
+    if (!context.tcp.is_open()) return;
+    context.log.info("MCP, a message per line, is at tcp " + context.tcp.address());
+    warn_of_no_token("TCP", config->tcp.auth);
+  }
+
+  void warn_of_no_token(std::string_view transport, std::string_view auth) {
+    if (auth != "none") return;
+    node_->context().log.warning(
+        fmt::format("{} asks for no token: every program on this machine can use this node", transport));
   }
 
   int loop() {
@@ -223,6 +236,14 @@ class Up {
   Pid root_;
 };
 
+// A connection is a descriptor: as many as the system allows. What agents run has its own limits.
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 int up(const UpArguments& args) {
   std::string file = args.file;
   if (file.empty() && std::filesystem::exists(node::k_config_file)) file = node::k_config_file;
@@ -242,6 +263,8 @@ int up(const UpArguments& args) {
   config->conformance_fixtures = args.fixtures;
   config->node.data = std::filesystem::absolute(config->node.data).lexically_normal().string();
   launcher::Launcher::fork_early();  // before any thread exists
+  if (!config->node.core_dumps) launcher::hide_from_others();
+  raise_descriptor_limit();
   // For the runtime's dump of a fatal signal; taking the lock says what is wrong with it.
   std::error_code ignored;
   if (std::filesystem::create_directories(config->node.data, ignored)) {

@@ -3,7 +3,7 @@
 file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS skein/*_test.cpp sim/*_test.cpp cli/*_test.cpp)
 add_executable(skein-tests ${test_sources})
 target_link_libraries(skein-tests PRIVATE skein-sim-objects GTest::gtest_main GTest::gmock rapidcheck)
-target_compile_options(skein-tests PRIVATE -O1)
+target_compile_options(skein-tests PRIVATE ${SKEIN_TEST_OPTIMIZE})
 skein_precompile(skein-tests <gtest/gtest.h> <gmock/gmock.h>)
 skein_unity(skein-tests)
 

@@ -27,6 +27,7 @@ int run(const std::string& data) {
   setup.config = node::default_config();
   setup.config.node.data = data;
   setup.config.node.log_level = "error";
+  setup.config.http.enabled = false;  // only this program uses it
   setup.functions.emplace("twice", twice);
   const auto node = node::Node::prepare(runtime, std::move(setup));
   if (!node) {

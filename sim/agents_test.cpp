@@ -247,6 +247,16 @@ TEST_F(BadAgents, one_that_ignores_sigterm_is_killed) {
   EXPECT_TRUE(eventually([&] { return is_idle("bad"); }));
 }
 
+TEST_F(BadAgents, one_that_says_cancelled_without_being_asked_spends_its_attempts) {
+  start("bad", R"(
+for task in tasks(): send(type="error", task=task["task"], fence=task["fence"], **{"class": "cancelled"})
+)");
+  ASSERT_TRUE(host_->wait_connected("bad"));
+  const auto status = host_->wait(submit({}, 2));
+  ASSERT_EQ(status.task.state, State::failed);
+  EXPECT_EQ(status.task.attempts, 2U);
+}
+
 TEST_F(BadAgents, one_that_is_stopped_in_order_has_time_to_clean_up) {
   start("good", R"(
 for task in tasks(): done(task)

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "skein/base/random.hpp"
 #include "skein/ledger/invariants.hpp"
@@ -18,6 +19,11 @@ constexpr std::uint64_t k_ids = 8;
 constexpr std::uint64_t k_model_open_max = 4;
 constexpr std::uint64_t k_keys_max = 2;
 constexpr std::uint64_t k_deliveries = 3;
+constexpr std::uint64_t k_hops = 3;
+// Two swarms that hand tasks on to each other, and a name that belongs to none.
+constexpr const char* k_first = "default";
+constexpr const char* k_second = "second";
+constexpr const char* k_nowhere = "nowhere";
 
 TaskId id_of(std::uint64_t n) { return {7, n % k_ids + 1}; }
 
@@ -32,9 +38,14 @@ struct Known {
   std::vector<TaskId> waits_for;
   TaskId retried_as;
   bool expired = false;
+  std::string swarm;              // that has it now
+  std::vector<std::string> hops;  // those that handed it on
+
+  [[nodiscard]] const std::string& first_swarm() const { return hops.empty() ? swarm : hops.front(); }
 };
 
 struct KnownKey {
+  std::string swarm;
   std::string key;
   TaskId task;
   std::optional<State> ended;
@@ -45,13 +56,14 @@ class Model {
   OpResult on(const Submit& op) {
     const auto& extras = op.spec.extras;
     for (const auto& key : keys_) {
-      if (!extras.key.empty() && key.key == extras.key) {
+      if (!extras.key.empty() && key.key == extras.key && key.swarm == op.spec.swarm) {
         return {Verdict::existing, key.ended ? *key.ended : tasks_.at(key.task).state, 0, key.task};
       }
     }
     if (tasks_.contains(op.id)) return {Verdict::duplicate_id, tasks_.at(op.id).state, 0, {}};
-    if (swarm_ == SwarmState::draining || swarm_ == SwarmState::stopped) return {Verdict::swarm_closed, {}, 0, {}};
+    if (!takes(op.spec.swarm)) return {Verdict::swarm_closed, {}, 0, {}};
     Known task;
+    task.swarm = op.spec.swarm;
     task.attempts_max = op.spec.attempts_max;
     task.deadline = op.spec.deadline_at;
     bool doomed = false;
@@ -61,13 +73,13 @@ class Model {
       if (at->second.state == State::failed || at->second.state == State::cancelled) doomed = true;
       if (!is_finished(at->second.state)) task.waits_for.push_back(id);
     }
-    if (open_count() >= k_model_open_max) return {Verdict::queue_full, {}, k_model_open_max, {}};
+    if (open_count(task.swarm) >= k_model_open_max) return {Verdict::queue_full, {}, k_model_open_max, {}};
     task.state = task.waits_for.empty() ? State::queued : State::blocked;
     tasks_[op.id] = task;
     if (doomed) end(op.id, State::failed);
     if (!extras.key.empty()) {
       if (keys_.size() == k_keys_max) keys_.erase(keys_.begin());
-      keys_.push_back({extras.key, op.id, std::nullopt});
+      keys_.push_back({op.spec.swarm, extras.key, op.id, std::nullopt});
     }
     return {Verdict::ok, tasks_[op.id].state, 0, {}};
   }
@@ -77,7 +89,7 @@ class Model {
     if (auto ended = not_open(op.task)) return *ended;
     Known& task = tasks_[op.task];
     if (task.state != State::queued) return {Verdict::wrong_state, task.state, 0, {}};
-    if (swarm_ == SwarmState::paused || swarm_ == SwarmState::stopped)
+    if (swarms_[task.swarm] == SwarmState::paused || swarms_[task.swarm] == SwarmState::stopped)
       return {Verdict::swarm_closed, task.state, 0, {}};
     task.state = State::assigned;
     task.fence = ++last_fence_;
@@ -115,6 +127,31 @@ class Model {
     return {Verdict::ok, State::queued, 0, {}};
   }
 
+  OpResult on(const HandOn& op) {
+    if (version_ < 2) return {Verdict::old_version, {}, version_, {}};
+    if (auto stale = stale_epoch(op.epoch)) return *stale;
+    if (auto bad = not_running(op.task, op.fence, State::failed)) return *bad;
+    Known& task = tasks_[op.task];
+    if (op.cause == HandOnCause::node_crash && task.deliveries <= k_deliveries) {
+      task.state = State::queued;
+      return {Verdict::ok, State::queued, 0, {}};
+    }
+    const bool permanent = op.cause == HandOnCause::reported && op.error == ErrorClass::permanent;
+    const bool has_room = op.to != k_nowhere && op.to != task.swarm && takes(op.to) &&
+                          open_count(op.to) < k_model_open_max && task.hops.size() < k_hops;
+    if (permanent || task.attempts + 1 < task.attempts_max || !has_room) return failed(op.task, permanent);
+    task.hops.push_back(std::exchange(task.swarm, op.to));
+    task.attempts = 0;
+    task.state = State::queued;
+    return {Verdict::ok, State::queued, task.hops.size(), {}};
+  }
+
+  OpResult on(const LedgerVersion& op) {
+    if (op.version < version_) return {Verdict::old_version, {}, version_, {}};
+    version_ = op.version;
+    return {Verdict::ok, {}, version_, {}};
+  }
+
   OpResult on(const Cancel& op) {
     if (auto ended = not_open(op.task)) return *ended;
     end(op.task, State::cancelled);
@@ -132,19 +169,21 @@ class Model {
       return {Verdict::existing, at == tasks_.end() ? std::nullopt : std::optional(at->second.state), 0, before};
     }
     if (tasks_.contains(op.new_task)) return {Verdict::duplicate_id, tasks_.at(op.new_task).state, 0, {}};
-    if (swarm_ == SwarmState::draining || swarm_ == SwarmState::stopped) return {Verdict::swarm_closed, {}, 0, {}};
+    const std::string swarm = old->second.first_swarm();
+    if (!takes(swarm)) return {Verdict::swarm_closed, {}, 0, {}};
     const auto name = "retry of " + op.old_task.text();
     for (const auto& key : keys_) {
-      if (key.key != name) continue;
+      if (key.key != name || key.swarm != swarm) continue;
       return {Verdict::existing, key.ended ? *key.ended : tasks_.at(key.task).state, 0, key.task};
     }
-    if (open_count() >= k_model_open_max) return {Verdict::queue_full, {}, k_model_open_max, {}};
+    if (open_count(swarm) >= k_model_open_max) return {Verdict::queue_full, {}, k_model_open_max, {}};
     Known task;
+    task.swarm = swarm;
     task.attempts_max = old->second.attempts_max;
     old->second.retried_as = op.new_task;
     tasks_[op.new_task] = task;
     if (keys_.size() == k_keys_max) keys_.erase(keys_.begin());
-    keys_.push_back({name, op.new_task, std::nullopt});
+    keys_.push_back({swarm, name, op.new_task, std::nullopt});
     return {Verdict::ok, State::queued, 0, {}};
   }
 
@@ -180,7 +219,7 @@ class Model {
   }
 
   OpResult on(const SwarmSetState& op) {
-    swarm_ = op.state;
+    swarms_[op.name] = op.state;
     return {};
   }
 
@@ -204,6 +243,12 @@ class Model {
                            name_of(task.state), task.fence, task.attempts, name_of(known.state), known.fence,
                            known.attempts);
       }
+      std::vector<std::string> hops;
+      for (const auto& hop : task.more().hops) hops.push_back(hop.swarm);
+      if (task.shape->swarm != known.swarm || hops != known.hops) {
+        return fmt::format("task {}: in swarm {} after {} hops, must be in {} after {}", n, task.shape->swarm,
+                           hops.size(), known.swarm, known.hops.size());
+      }
     }
     return std::nullopt;
   }
@@ -215,9 +260,14 @@ class Model {
   }
 
  private:
-  [[nodiscard]] std::uint64_t open_count() const {
-    return static_cast<std::uint64_t>(
-        std::count_if(tasks_.begin(), tasks_.end(), [](const auto& each) { return !is_finished(each.second.state); }));
+  [[nodiscard]] std::uint64_t open_count(const std::string& swarm) const {
+    return static_cast<std::uint64_t>(std::count_if(tasks_.begin(), tasks_.end(), [&](const auto& each) {
+      return !is_finished(each.second.state) && each.second.swarm == swarm;
+    }));
+  }
+  [[nodiscard]] bool takes(const std::string& swarm) const {
+    const auto state = swarms_.at(swarm);
+    return state == SwarmState::active || state == SwarmState::paused;
   }
   [[nodiscard]] std::optional<OpResult> stale_epoch(Epoch epoch) const {
     if (epoch == epoch_ && epoch != 0) return std::nullopt;
@@ -286,7 +336,8 @@ class Model {
   FinishNumber archived_ = 0;
   Fence last_fence_ = 0;
   Epoch epoch_ = 0;
-  SwarmState swarm_ = SwarmState::active;
+  std::uint64_t version_ = 1;
+  std::map<std::string, SwarmState> swarms_{{k_first, SwarmState::active}, {k_second, SwarmState::active}};
 };
 
 class World {
@@ -297,6 +348,7 @@ class World {
     limits.keys = k_keys_max;
     limits.deliveries = k_deliveries;
     apply(encode_command(SetLimits{limits}));
+    apply(encode_command(SwarmPut{k_second, Origin::api, {}}));
   }
 
   // Nothing when all is well.
@@ -306,7 +358,7 @@ class World {
     const Epoch epoch = s.more % 16 == 15 ? model_.epoch() - 1 : model_.epoch();
     const Fence last = model_.fence_of(id);
     const Fence fence = s.how % 8 == 7 && last > 0 ? last - 1 : last;
-    switch (s.what % 16) {
+    switch (s.what % 18) {
       case 0:
       case 1:
       case 2:
@@ -333,6 +385,9 @@ class World {
         return rare(s);
       case 14:
         return restore_twin();
+      case 15:
+      case 16:
+        return hand_on(s, {epoch, id, fence, now_, {}, {}, now_ + 5, "failed", ""});
       default:
         return garbage(s, id);
     }
@@ -381,6 +436,7 @@ class World {
     op.id = id;
     op.at = now_;
     op.spec.type = "t";
+    op.spec.swarm = s.more % 4 == 0 ? k_second : k_first;
     op.spec.params = body_of(std::string(s.more % 50, 'p'));
     op.spec.attempts_max = s.how % 3 + 1U;
     if (s.how % 4 == 0) op.spec.extras.key = s.how % 8 == 0 ? "a" : "b";
@@ -389,6 +445,13 @@ class World {
     if (s.more % 9 == 0 && id_of(s.how) != id_of(s.more / 3U)) op.spec.extras.dependencies.push_back(id_of(s.how));
     if (s.more % 5 == 0) op.spec.deadline_at = now_ + 3;
     return numbered(id, op);
+  }
+
+  std::optional<std::string> hand_on(const LedgerStep& s, HandOn op) {
+    op.cause = static_cast<HandOnCause>(s.more % 4 + 1);
+    op.error = static_cast<ErrorClass>(s.more % 6 + 1);
+    op.to = s.how % 16 == 0 ? k_nowhere : s.how % 2 == 0 ? k_first : k_second;
+    return check(op);
   }
 
   std::optional<std::string> retry(const LedgerStep& s, TaskId id) {
@@ -403,15 +466,18 @@ class World {
   }
 
   std::optional<std::string> rare(const LedgerStep& s) {
-    switch (s.how % 6) {
+    switch (s.how % 8) {
       case 0:
       case 1:
         return answered(encode_command(TakeDispatch{"node", now_}), model_.took(log_.size() + 1));
       case 2:
-        return check(SwarmSetState{"default", static_cast<SwarmState>(s.more % 4 + 1)});
+        return check(SwarmSetState{s.more % 8 < 4 ? k_first : k_second, static_cast<SwarmState>(s.more % 4 + 1)});
       case 3:
-        return check(SwarmSetState{"default", SwarmState::active});
+        return check(SwarmSetState{s.more % 2 == 0 ? k_first : k_second, SwarmState::active});
       case 4:
+      case 5:
+        return check(LedgerVersion{s.more % 8 == 0 ? 1U : 2U});
+      case 6:
         return check(Archived{s.more});
       default:
         return check(EvictKeys{now_ + 1, s.more % 3U});

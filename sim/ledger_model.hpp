@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -28,5 +29,11 @@ struct LedgerStep {
 // that is restored from a snapshot at the `moment`, and on one that is not. What differs; nothing when nothing does.
 [[nodiscard]] std::optional<std::string> replay_from_snapshot(std::span<const std::uint8_t> bytes, std::uint64_t order,
                                                               std::uint64_t moment);
+
+// So many commands with operations of every kind, on a ledger, on one restored from snapshots on the way, and once more
+// from the beginning: all must answer and stand alike, and the invariants hold after each command. What is wrong;
+// nothing when nothing is. `answers` collects which operation got which verdict.
+[[nodiscard]] std::optional<std::string> run_any_operations(std::uint64_t seed, std::size_t commands,
+                                                            std::set<std::string>* answers = nullptr);
 
 }  // namespace skein::sim

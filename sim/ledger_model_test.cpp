@@ -4,6 +4,9 @@
 #include <rapidcheck.h>
 
 #include <tuple>
+#include <variant>
+
+#include "skein/ledger/command.hpp"
 
 namespace skein::sim {
 namespace {
@@ -33,6 +36,17 @@ TEST(LedgerModel, replay_from_any_snapshot_gives_the_same_digest) {
     const auto wrong = replay_from_snapshot(bytes, order, moment);
     if (wrong) RC_FAIL(*wrong);
   }));
+}
+
+// Swarms, agents, limits, ageing and marks too, of which the model knows nothing.
+TEST(LedgerModel, any_sequence_of_operations_of_every_kind_is_restored_and_replayed_alike) {
+  std::set<std::string> answers;
+  for (std::uint64_t seed = 1; seed <= 150; ++seed) {
+    ASSERT_EQ(run_any_operations(seed, 300, &answers), std::nullopt) << "seed " << seed;
+  }
+  for (std::size_t op = 0; op < std::variant_size_v<ledger::Op>; ++op) {
+    EXPECT_TRUE(answers.contains(std::to_string(op) + " ok")) << "operation " << op << " was never done";
+  }
 }
 
 }  // namespace

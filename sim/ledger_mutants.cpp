@@ -66,6 +66,8 @@ const bool k_registered = [] {
       {key_forgotten_at_snapshot, "idempotency keys are left out of snapshots"},
       {cancel_reopens_finished, "a cancel opens a finished task again"},
       {queue_limit_off_by_one, "a swarm takes one task more than its limit"},
+      {hop_forgotten, "a task that is handed on forgets the swarm it came from"},
+      {handed_on_past_limit, "a task is handed on into a swarm that is full"},
   };
   for (const auto& [bug, what] : k_ledger) {
     all.push_back(in_the_stack(bug, what));
@@ -77,6 +79,7 @@ const bool k_registered = [] {
   all.push_back(
       in_the_stack(dispatch::Bug::assign_without_waiting, "a task is handed out before its assign is applied"));
   all.push_back(in_the_stack(dispatch::Bug::requeue_twice, "a failed attempt is requeued once more"));
+  all.push_back(in_the_stack(dispatch::Bug::lost_when_handed_on, "the dispatcher forgets a task that is handed on"));
   all.push_back(
       in_the_stack(archive::Bug::archived_before_insert, "a task leaves the ledger although its insert failed"));
   all.push_back(

@@ -16,7 +16,8 @@ TaskId replay_id(std::uint64_t n) { return {9, n + 1}; }
 
 // The commands of a history. The fence of the n-th assignment is n, since all are accepted in their order.
 std::vector<std::string> history_of(std::span<const std::uint8_t> bytes, std::uint64_t order) {
-  std::vector<std::string> commands{encode_command(TakeDispatch{"node", 1})};
+  const Op raise[] = {LedgerVersion{2}, SwarmPut{"second", Origin::api, {}}};
+  std::vector<std::string> commands{encode_command(TakeDispatch{"node", 1}), encode_command(raise)};
   constexpr Epoch k_epoch = 1;
   std::vector<Op> answers;
   for (std::size_t n = 0; n < bytes.size(); ++n) {
@@ -39,6 +40,10 @@ std::vector<std::string> history_of(std::span<const std::uint8_t> bytes, std::ui
     if (how % 7 == 1)
       answers.emplace_back(Requeue{k_epoch, replay_id(n), fence, 100, RequeueReason::agent_crash, 0, true});
     if (how % 11 == 0) answers.emplace_back(Archived{n});
+    if (how % 6 == 2) {
+      answers.emplace_back(HandOn{k_epoch, replay_id(n), fence, 100 + n, HandOnCause::reported, ErrorClass::resource,
+                                  200, "broken", "second"});
+    }
   }
   Random random(order);
   for (std::size_t i = answers.size(); i > 1; --i) std::swap(answers[i - 1], answers[random.below(i)]);

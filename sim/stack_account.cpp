@@ -160,7 +160,7 @@ void StackAccount::on(const Submit& op, const OpResult& answer) {
   if (!judge_room(spec.swarm, bytes, answer)) return;
   BookedTask task;
   task.id = op.id;
-  task.swarm = spec.swarm;
+  task.swarm = task.first_swarm = spec.swarm;
   task.key = spec.extras.key;
   task.params = view_of(spec.params);
   task.attempts_max = spec.attempts_max;
@@ -206,22 +206,28 @@ std::uint64_t StackAccount::swarm_limit(const std::string& swarm, std::string_vi
   return otherwise;
 }
 
+bool StackAccount::is_full(const std::string& swarm, std::uint64_t bytes) {
+  std::uint64_t here = 0;
+  std::uint64_t here_bytes = 0;
+  for (const auto& [id, task] : tasks_) {
+    if (!task.is_open() || task.swarm != swarm) continue;
+    ++here;
+    here_bytes += task.bytes;
+  }
+  return here + 1 > swarm_limit(swarm, "open_tasks", limits_.swarm_tasks) ||
+         here_bytes + bytes > swarm_limit(swarm, "open_bytes", limits_.swarm_bytes);
+}
+
 // True when there was room and the answer says so.
 bool StackAccount::judge_room(const std::string& swarm, std::uint64_t bytes, const OpResult& answer) {
   std::uint64_t all = 0;
   std::uint64_t all_bytes = 0;
-  std::uint64_t here = 0;
-  std::uint64_t here_bytes = 0;
   for (const auto& [id, task] : tasks_) {
     if (!task.is_open()) continue;
     ++all;
     all_bytes += task.bytes;
-    if (task.swarm != swarm) continue;
-    ++here;
-    here_bytes += task.bytes;
   }
-  const bool is_swarm_full = here + 1 > swarm_limit(swarm, "open_tasks", limits_.swarm_tasks) ||
-                             here_bytes + bytes > swarm_limit(swarm, "open_bytes", limits_.swarm_bytes);
+  const bool is_swarm_full = is_full(swarm, bytes);
   const bool is_ledger_full = all + 1 > limits_.open_tasks || all_bytes + bytes > limits_.open_bytes;
   std::uint64_t finished_bytes = 0;
   for (std::size_t i = archived_; i < ended_.size(); ++i) {
@@ -264,7 +270,7 @@ void StackAccount::on(const Retry& op, const OpResult& answer) {
   }
   expect(old.retried_as.none(), "it was retried before");
   const bool is_closed =
-      swarms_[old.swarm].state == SwarmState::draining || swarms_[old.swarm].state == SwarmState::stopped;
+      swarms_[old.first_swarm].state == SwarmState::draining || swarms_[old.first_swarm].state == SwarmState::stopped;
   if (answer.verdict == Verdict::swarm_closed) return expect(is_closed, "the swarm takes tasks");
   expect(!is_closed, "the swarm takes no tasks");
   if (answer.verdict == Verdict::duplicate_id) return expect(tasks_.contains(op.new_task), "the id is new");
@@ -274,7 +280,9 @@ void StackAccount::on(const Retry& op, const OpResult& answer) {
   task.bytes = old.bytes - old.key.size() - std::exchange(task.dependency_bytes, 0);
   task.key = "retry of " + op.old_task.text();
   task.bytes += task.key.size();
-  if (!judge_room(old.swarm, task.bytes, answer)) return;
+  if (!judge_room(old.first_swarm, task.bytes, answer)) return;
+  task.swarm = old.first_swarm;
+  task.hops = 0;
   task.id = op.new_task;
   task.retry_of = op.old_task;
   task.retried_as = {};
@@ -330,37 +338,6 @@ void StackAccount::on(const Complete& op, const OpResult& answer) {
   if (on_accepted) on_accepted(*task, op);
   task->result = view_of(op.result);
   end(*task, State::completed);
-}
-
-void StackAccount::attempt_failed(BookedTask& task, bool is_permanent, WallMs not_before, const OpResult& answer) {
-  ++task.attempts;
-  expect(task.attempts <= task.attempts_max, "more attempts than the task has");
-  task.state = State::queued;
-  task.not_before = not_before;
-  if (is_permanent || task.attempts >= task.attempts_max) end(task, State::failed);
-  expect(answer.state == task.state, "the failed attempt leads elsewhere");
-}
-
-void StackAccount::on(const Fail& op, const OpResult& answer) {
-  BookedTask* task = running_task(op.task, op.fence, answer, State::failed);
-  if (task == nullptr) return;
-  if (on_accepted) on_accepted(*task, op);
-  ++counts_[fmt::format("attempts failed: {}", name_of(op.error))];
-  attempt_failed(*task, op.error == ErrorClass::permanent, op.retry_at, answer);
-}
-
-void StackAccount::on(const Requeue& op, const OpResult& answer) {
-  if (!right_epoch(op.epoch, answer)) return;
-  BookedTask* task = running_task(op.task, op.fence, answer, std::nullopt);
-  if (task == nullptr) return;
-  if (on_accepted) on_accepted(*task, op);
-  ++counts_[fmt::format("requeued: {}", name_of(op.reason))];
-  const bool has_failed = op.reason == RequeueReason::agent_crash || op.reason == RequeueReason::lease_expired ||
-                          (op.reason == RequeueReason::node_crash && task->deliveries > limits_.deliveries);
-  if (has_failed) return attempt_failed(*task, false, op.not_before, answer);
-  task->state = State::queued;
-  task->not_before = op.not_before;
-  expect(answer.state == State::queued, "the requeue leads elsewhere");
 }
 
 void StackAccount::on(const Cancel& op, const OpResult& answer) {
@@ -452,7 +429,10 @@ void StackAccount::on(const SetLimits& op, const OpResult& answer) {
   if (is_ok(answer)) limits_ = op.limits;
 }
 
-void StackAccount::on(const LedgerVersion&, const OpResult&) {}
+void StackAccount::on(const LedgerVersion& op, const OpResult& answer) {
+  expect(is_ok(answer) == (op.version >= version_), "the version goes down, or does not go up");
+  if (is_ok(answer)) version_ = op.version;
+}
 
 // Those that wait learn of it in the order of their numbers, and what that ends comes after.
 void StackAccount::end(BookedTask& first, State how) {
@@ -496,6 +476,10 @@ std::optional<std::string> StackAccount::difference(const Ledger& real) const {
       return fmt::format("task {}: {} with fence {} after {} attempts, must be {} with fence {} after {}", task.number,
                          name_of(there.state), there.fence, there.attempts, name_of(task.state), task.fence,
                          task.attempts);
+    }
+    if (there.shape->swarm != task.swarm || there.more().hops.size() != task.hops) {
+      return fmt::format("task {}: in swarm {} after {} hops, must be in {} after {}", task.number, there.shape->swarm,
+                         there.more().hops.size(), task.swarm, task.hops);
     }
     if (found->finished &&
         (view_of(found->finished->result) != task.result || found->finished->finish_number != task.finish_number)) {

@@ -29,7 +29,8 @@ using Counts = std::map<std::string, std::uint64_t, std::less<>>;
 struct BookedTask {
   ledger::TaskId id;
   ledger::TaskNumber number = 0;
-  std::string swarm;
+  std::string swarm;        // that has it now
+  std::string first_swarm;  // that it was submitted to
   std::string key;
   std::string params;
   ledger::State state = ledger::State::queued;
@@ -38,6 +39,7 @@ struct BookedTask {
   std::uint32_t attempts = 0;
   std::uint32_t attempts_max = 0;
   std::uint32_t deliveries = 0;
+  std::uint32_t hops = 0;
   std::uint64_t timeout_ms = 0;
   ledger::WallMs not_before = 0;
   ledger::WallMs deadline = 0;
@@ -75,6 +77,7 @@ class StackAccount {
   };
   [[nodiscard]] const Assignment* assignment(ledger::Fence fence) const;
   [[nodiscard]] ledger::Fence last_fence() const { return last_fence_; }
+  [[nodiscard]] ledger::Epoch epoch() const { return epoch_; }
   [[nodiscard]] const Counts& counts() const { return counts_; }
   // The tasks an archived operation drops are handed to this before they go.
   std::function<void(const BookedTask&)> on_archived;
@@ -119,6 +122,7 @@ class StackAccount {
   void on(const ledger::Archived& op, const ledger::OpResult& answer);
   void on(const ledger::SetLimits& op, const ledger::OpResult& answer);
   void on(const ledger::LedgerVersion& op, const ledger::OpResult& answer);
+  void on(const ledger::HandOn& op, const ledger::OpResult& answer);
   void expect(bool holds, std::string_view what);
   [[nodiscard]] bool is_ok(const ledger::OpResult& answer) const { return answer.verdict == ledger::Verdict::ok; }
   // Judges the refusals all operations on a task share. Null when it was one of them, or the task is not open.
@@ -127,10 +131,12 @@ class StackAccount {
   BookedTask* running_task(ledger::TaskId id, ledger::Fence fence, const ledger::OpResult& answer,
                            std::optional<ledger::State> outcome);
   bool right_epoch(ledger::Epoch epoch, const ledger::OpResult& answer);
+  [[nodiscard]] bool is_full(const std::string& swarm, std::uint64_t bytes);
   bool judge_room(const std::string& swarm, std::uint64_t bytes, const ledger::OpResult& answer);
   [[nodiscard]] std::uint64_t swarm_limit(const std::string& swarm, std::string_view field, std::uint64_t otherwise);
   void accept(BookedTask task, const ledger::OpResult& answer);
   void attempt_failed(BookedTask& task, bool is_permanent, ledger::WallMs not_before, const ledger::OpResult& answer);
+  void last_attempt_failed(BookedTask& task, const ledger::HandOn& op, const ledger::OpResult& answer);
   void end(BookedTask& task, ledger::State how);
   [[nodiscard]] const Key* find_key(const std::string& swarm, const std::string& key) const;
 
@@ -145,6 +151,7 @@ class StackAccount {
   ledger::Limits limits_;
   ledger::Fence last_fence_ = 0;
   ledger::Epoch epoch_ = 0;
+  std::uint64_t version_ = 1;
   journal::Position position_ = 0;
   std::string wrong_;
   Counts counts_;

@@ -77,6 +77,8 @@ void StackAgent::handle_info(Self self, Message message) {
     take(self, *orders);
   } else if (message.is<Beat>()) {
     beat(self);
+  } else if (const auto* step = message.get_if<Begin>()) {
+    begin(self, *step);
   } else if (const auto* done = message.get_if<Ripe>()) {
     ripe(self, done->ref);
   } else if (const auto* down = message.get_if<Down>()) {
@@ -146,19 +148,30 @@ void StackAgent::take_order(Self self, dispatch::Order& order) {
   }
   held.is_stubborn = bad(0.3);
   held.answers_twice = bad(0.1);
-  if (bad(0.2)) held.ends = Ends::badly;
+  if (bad(world_->failing())) held.ends = Ends::badly;
   if (bad(0.04)) {
     held.ends = Ends::never;
     world_->oracle().count("runs that hang");
   }
   held_.emplace(ref, std::move(held));
+  if (reports_starts_ && random_.chance(0.3)) {
+    self.send_after(std::chrono::milliseconds(random_.below(4'000)), self.pid(), Begin{ref, takes});
+  } else {
+    begin(self, {ref, takes});
+  }
+}
+
+void StackAgent::begin(Self self, const Begin& step) {
+  const auto at = held_.find(step.ref);
+  if (at == held_.end() || at->second.is_begun) return;
+  at->second.is_begun = true;
   if (reports_starts_) {
     AgentReport report;
-    report.started.push_back({ref});
-    if (bad(0.1)) report.progress.push_back({ref, ledger::body_of("half")});
+    report.started.push_back({step.ref});
+    if (bad(0.1)) report.progress.push_back({step.ref, ledger::body_of("half")});
     send_report(self, std::move(report));
   }
-  self.send_after(takes, self.pid(), Ripe{ref});
+  self.send_after(step.takes, self.pid(), Ripe{step.ref});
 }
 
 void StackAgent::stop(const dispatch::StopTask& stop, AgentReport& report) {
@@ -169,6 +182,10 @@ void StackAgent::stop(const dispatch::StopTask& stop, AgentReport& report) {
   }
   Held& held = at->second;
   if (held.is_done && stop.why == dispatch::StopReason::yield) return;
+  if (stop.why == dispatch::StopReason::take_back) {
+    if (held.is_begun) return;
+    world_->oracle().count("tasks taken back");
+  }
   if (!held.is_done && (held.is_stubborn || held.ends == Ends::never)) {
     held.is_stopped = true;
     world_->oracle().count("stops ignored");
@@ -216,7 +233,7 @@ void StackAgent::ripe(Self self, TaskRef ref) {
 
 void StackAgent::say(const Held& held, AgentReport& report) {
   if (!held.is_done) {
-    if (reports_starts_) report.started.push_back({held.order.ref});
+    if (reports_starts_ && held.is_begun) report.started.push_back({held.order.ref});
   } else if (held.ends == Ends::badly) {
     report.failed.push_back(held.failed);
   } else {

@@ -37,6 +37,7 @@ class StackAgent {
   struct Held {
     dispatch::Order order;
     Ends ends = Ends::well;
+    bool is_begun = false;  // it waits, as behind another
     bool is_done = false;
     bool is_stubborn = false;  // goes on although told to stop
     bool is_stopped = false;   // was told to, and goes on
@@ -48,6 +49,10 @@ class StackAgent {
   struct Beat {};
   struct Connect {};
   struct Reconnect {};
+  struct Begin {
+    dispatch::TaskRef ref;
+    Duration takes{};
+  };
   struct Ripe {
     dispatch::TaskRef ref;
   };
@@ -55,6 +60,7 @@ class StackAgent {
   void connect(Self self);
   void take(Self self, dispatch::Orders& orders);
   void take_order(Self self, dispatch::Order& order);
+  void begin(Self self, const Begin& step);
   void stop(const dispatch::StopTask& stop, dispatch::AgentReport& report);
   void ripe(Self self, dispatch::TaskRef ref);
   void say(const Held& held, dispatch::AgentReport& report);

@@ -121,7 +121,7 @@ void StackOracle::told(const std::string& params, const operations::Result<opera
     violated(fmt::format("{}: told of a task with another key", params));
   }
   if (sent.key.empty()) return;
-  const auto [at, is_new] = keys_.emplace(std::pair(task->swarm, sent.key), answer->id);
+  const auto [at, is_new] = keys_.emplace(std::pair(task->first_swarm, sent.key), answer->id);
   if (!is_new && at->second != answer->id) violated(fmt::format("the key '{}' has two tasks", sent.key));
   if (answer->existing) count("found by their key");
 }
@@ -196,8 +196,18 @@ void StackOracle::says(TaskRef ref, const std::string& result) { said_[ref].inse
 
 void StackOracle::named(TaskRef ref, WallMs at) { named_[ref].push_back(at); }
 
+// A hand_on is a failure or a requeue of which it was known that it would be the last.
 void StackOracle::judge_accepted(const BookedTask& task, const Op& op) {
   const TaskRef ref{task.number, task.fence};
+  if (const auto* last = std::get_if<HandOn>(&op)) {
+    if (last->cause == HandOnCause::reported) {
+      return judge_accepted(task, Fail{last->task, last->fence, last->at, last->error, last->retry_at, last->message});
+    }
+    const auto reason = last->cause == HandOnCause::agent_crash     ? RequeueReason::agent_crash
+                        : last->cause == HandOnCause::lease_expired ? RequeueReason::lease_expired
+                                                                    : RequeueReason::node_crash;
+    return judge_accepted(task, Requeue{last->epoch, last->task, last->fence, last->at, reason, 0, false});
+  }
   if (const auto* done = std::get_if<Complete>(&op)) {
     if (!said_[ref].contains(std::string(view_of(done->result)))) {
       violated(fmt::format("task {}: a result was accepted that nobody gave with fence {}", ref.number, ref.fence));

@@ -161,7 +161,17 @@ void StackWorld::say_something_late() {
   const auto& task = *account.numbered(given->task);
   oracle_.count("late outcomes");
   ledger::Op op = ledger::Fail{task.id, fence, wall(), ledger::ErrorClass::permanent, 0, std::string(k_agents_own)};
-  if (random_.chance(0.7)) {
+  if (random_.chance(0.2)) {
+    op = ledger::HandOn{account.epoch() - 1,
+                        task.id,
+                        fence,
+                        wall(),
+                        ledger::HandOnCause::agent_crash,
+                        ledger::ErrorClass::crash,
+                        0,
+                        "",
+                        random_.chance(0.5) ? "alpha" : "default"};
+  } else if (random_.chance(0.7)) {
     const std::string result = task.fence == fence && !task.result.empty() ? task.result : "late";
     oracle_.says({task.number, fence}, result);
     op = ledger::Complete{task.id, fence, wall(), ledger::body_of(result)};
@@ -207,7 +217,7 @@ void StackWorld::await_the_end() {
     if (ops() != nullptr && runtime_.now() >= resume_at) {
       resume_at = runtime_.now() + 1s;
       // It may have been refused at every start, as the disk was full.
-      node_->ops->swarm_create({"alpha", {{"open_tasks", "5"}}}, [](const auto&) {});
+      declare_swarms();
       for (const auto* swarm : {"default", "alpha"}) node_->ops->swarm_resume(swarm, [](const auto&) {});
     }
     for (auto& client : clients_) client->act();

@@ -54,6 +54,7 @@ StackWorld::StackWorld(std::uint64_t seed, bool trace)
       runtime_(seeded(random_.next())),
       in_flight_bytes_(pick({2'000, 8'000, 1ULL << 20U})),
       ledger_limits_(make_ledger_limits()),
+      fallbacks_(make_fallbacks()),
       options_(make_options()) {
   if (trace) {
     oracle_.note = [this](std::string text) { tell(std::move(text)); };
@@ -66,6 +67,8 @@ StackWorld::StackWorld(std::uint64_t seed, bool trace)
                                       std::min(options_.function_timeout, options_.executor_timeout))
                                       .count());
   crashes_left_ = random_.below(6);
+  // Where swarms name each other, tasks must now and then go all the way round.
+  if (fallbacks_.size() == 2 && random_.chance(0.5)) failing_ = 0.8;
   const std::size_t agents = 1 + random_.below(4);
   for (std::size_t i = 0; i < agents; ++i) {
     Agent agent;
@@ -125,6 +128,23 @@ ledger::Limits StackWorld::make_ledger_limits() {
   limits.finished_tasks = pick({10, 1'000'000});
   limits.deliveries = pick({2, 10});
   return limits;
+}
+
+// One of the two swarms, each other, one that is not there, or none.
+std::map<std::string, std::string> StackWorld::make_fallbacks() {
+  switch (random_.below(6)) {
+    case 0:
+      return {{"alpha", "default"}};
+    case 1:
+      return {{"default", "alpha"}};
+    case 2:
+    case 3:
+      return {{"alpha", "default"}, {"default", "alpha"}};
+    case 4:
+      return {{"default", "nowhere"}, {"alpha", "default"}};
+    default:
+      return {};
+  }
 }
 
 dispatch::DispatcherOptions StackWorld::make_options() {
@@ -265,7 +285,18 @@ void StackWorld::start_parts() {
   start_dispatcher();
   if (!violated()) {
     node.ops->set_limits(ledger_limits_, [](const auto&) {});
-    node.ops->swarm_create({"alpha", {{"open_tasks", "5"}}}, [](const auto&) {});
+    declare_swarms();
+  }
+}
+
+// As a config does it, which may make circles of what is there already.
+void StackWorld::declare_swarms() {
+  for (const std::string name : {"alpha", "default"}) {
+    ledger::Fields fields;
+    if (name == "alpha") fields["open_tasks"] = "5";
+    if (const auto at = fallbacks_.find(name); at != fallbacks_.end()) fields["fallback"] = at->second;
+    if (name == "default" && fields.empty()) continue;
+    node_->ops->swarm_declare({name, std::move(fields)}, [](const auto&) {});
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -46,6 +47,8 @@ class StackWorld {
   [[nodiscard]] StackOracle& oracle() { return oracle_; }
   [[nodiscard]] operations::Operations* ops() { return node_ && !is_dying() ? node_->ops.get() : nullptr; }
   [[nodiscard]] bool is_healed() const { return is_healed_; }
+  // How often an attempt fails by itself while times are bad.
+  [[nodiscard]] double failing() const { return failing_; }
   [[nodiscard]] std::uint64_t life() const { return life_; }
   // The power is gone or the disk has failed; the node is taken down at the next step.
   [[nodiscard]] bool is_dying() const { return !node_ || node_->journal->is_dead() || is_cut_; }
@@ -94,7 +97,9 @@ class StackWorld {
   void arm_disk();
   [[nodiscard]] journal::JournalLimits make_limits();
   [[nodiscard]] ledger::Limits make_ledger_limits();
+  [[nodiscard]] std::map<std::string, std::string> make_fallbacks();
   [[nodiscard]] dispatch::DispatcherOptions make_options();
+  void declare_swarms();
 
   void bad_times();
   void do_harm();
@@ -118,6 +123,8 @@ class StackWorld {
   std::uint64_t in_flight_bytes_;  // of the journal
   journal::JournalLimits journal_limits_;
   ledger::Limits ledger_limits_;
+  std::map<std::string, std::string> fallbacks_;  // of swarms, by name
+  double failing_ = 0.2;
   dispatch::DispatcherOptions options_;
   std::unique_ptr<Node> node_;
   std::deque<std::unique_ptr<Node>> dead_;  // their processes may still be on their way out

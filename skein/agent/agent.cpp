@@ -64,7 +64,9 @@ std::vector<std::string> Agent::announced() const {
 
 void Agent::register_name() {
   if (!setup_->registry) return;
-  const auto done = setup_->registry->register_agent(setup_->id, self_.pid(), announced());
+  auto capabilities = announced();
+  if (setup_->is_kept) capabilities.push_back(dispatch::kept_capability(setup_->swarm.text()));
+  const auto done = setup_->registry->register_agent(setup_->id, self_.pid(), capabilities);
   if (!done) throw std::runtime_error(fmt::format("agent '{}': {}", setup_->id, done.error().text()));
   told_load_ = 0;
 }
@@ -122,7 +124,9 @@ void Agent::announce() {
   ready.attempt_timeout = setup_->attempt_timeout;
   ready.is_function = setup_->executor->is_function();
   ready.reports_starts = true;
+  ready.tells_last_words = setup_->executor->tells_last_words();
   ready.is_paused = core_.is_paused();
+  ready.is_kept = setup_->is_kept;
   ready.held = core_.held();
   // What was to be reported is asked for again by who is there now.
   core_.forget_report();
@@ -184,9 +188,10 @@ void Agent::work() {
   while (!is_broken_ && now_ - began < setup_->options->turn) {
     const dispatch::Order* order = core_.begin(now_);
     if (order == nullptr) break;
-    // The time is looked at between tasks only; one that follows a slow one is said to have started.
+    // The time is looked at between tasks only; one that follows a slow one is said to have started. Other executors
+    // than functions say so themselves.
     if (now_ - reported_at_ >= setup_->options->report_every) {
-      core_.started(order->ref);
+      if (setup_->executor->is_function()) core_.started(order->ref);
       report();
       reported_at_ = now_;
     }
@@ -278,12 +283,14 @@ void Agent::started(TaskRef ref) { core_.started(ref); }
 void Agent::progress(TaskRef ref, ledger::Body mark) { core_.progress(ref, std::move(mark), time()); }
 void Agent::complete(TaskRef ref, ledger::Body result) { core_.complete(ref, std::move(result), time()); }
 void Agent::failed(TaskRef ref, Failure failure) { core_.failed(ref, std::move(failure), time()); }
+void Agent::last_words(TaskRef ref, std::string text) { core_.last_words(ref, std::move(text)); }
 void Agent::handed_back(TaskRef ref) { core_.handed_back(ref, time()); }
 
 void Agent::broken(std::string why) {
   if (is_broken_) return;
   is_broken_ = true;
   core_.set_ready(false);
+  core_.falls(why);
   self_.stop(ExitReason::custom(std::move(why)));
 }
 

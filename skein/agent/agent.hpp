@@ -47,6 +47,7 @@ struct AgentSetup {
   dispatch::Role role = dispatch::Role::worker;
   std::vector<std::string> capabilities;  // none: the executor's own, or else those of the role
   RareText swarm{};                       // one it belongs to, and whose tasks it gets; empty: none
+  bool is_kept = false;                   // that swarm's coordinator started it and may end it
   std::uint32_t slots = 2;                // one at work and so many ahead; 1 to dispatch::k_slots_max
   std::unique_ptr<Executor> executor;
   RareText shared_executor{};                     // for a bulkhead that agents share; empty: what the executor says
@@ -95,6 +96,7 @@ class Agent final : private ExecutorHost {
   void progress(dispatch::TaskRef ref, ledger::Body mark) override;
   void complete(dispatch::TaskRef ref, ledger::Body result) override;
   void failed(dispatch::TaskRef ref, Failure failure) override;
+  void last_words(dispatch::TaskRef ref, std::string text) override;
   void handed_back(dispatch::TaskRef ref) override;
   void broken(std::string why) override;
 

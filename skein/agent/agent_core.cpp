@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "skein/base/utf8.hpp"
+
 namespace skein::inline v0::agent {
 
 using dispatch::StopReason;
@@ -147,10 +149,10 @@ void AgentCore::stop_task(const dispatch::StopTask& stop, Instant now) {
   }
   switch (held->stage) {
     case Stage::running:
-      stop_running(*held, stop.why, now);
+      if (stop.why != StopReason::take_back) stop_running(*held, stop.why, now);
       return;
     case Stage::ended:
-      if (stop.why == StopReason::yield) return;
+      if (stop.why == StopReason::yield || stop.why == StopReason::take_back) return;
       --work_->ended;
       break;
     case Stage::waiting:
@@ -219,7 +221,9 @@ const dispatch::Order* AgentCore::begin(Instant now) {
 }
 
 bool AgentCore::started(TaskRef ref) {
-  if (find_running(ref) == nullptr) return false;
+  Held* held = find_running(ref);
+  if (held == nullptr) return false;
+  held->is_started = true;
   work_->report.started.push_back({ref});
   return true;
 }
@@ -272,7 +276,7 @@ bool AgentCore::failed(TaskRef ref, Failure failure, Instant now) {
   if (held == nullptr) return false;
   end(*held, now);
   ++work_->stats.tasks_failed;
-  if (failure.message.size() > dispatch::k_message_bytes_max) failure.message.resize(dispatch::k_message_bytes_max);
+  failure.message = shown_text(failure.message, dispatch::k_message_bytes_max);
   held->outcome = dispatch::TaskFailed{ref, failure.error, std::move(failure.message), failure.retry_after};
   work_->report.failed.push_back(std::get<dispatch::TaskFailed>(held->outcome));
   return true;
@@ -290,10 +294,21 @@ bool AgentCore::handed_back(TaskRef ref, Instant now) {
   return true;
 }
 
+bool AgentCore::last_words(TaskRef ref, std::string text) {
+  if (find_running(ref) == nullptr) return false;
+  work_->report.last_words.push_back({ref, std::move(text)});
+  return true;
+}
+
+void AgentCore::falls(const std::string& why) {
+  if (seen().running) last_words(*work_->running, why);
+}
+
 void AgentCore::say_again(const Held& held) {
   const TaskRef ref = held.order.ref;
   if (held.stage == Stage::running) {
-    work_->report.started.push_back({ref});
+    // One that still waits for its OS process has not begun, and its time does not run.
+    if (held.is_started) work_->report.started.push_back({ref});
   } else if (const auto* done = std::get_if<dispatch::TaskComplete>(&held.outcome)) {
     work_->report.complete.push_back(*done);
   } else if (const auto* failed = std::get_if<dispatch::TaskFailed>(&held.outcome)) {
@@ -318,7 +333,7 @@ void AgentCore::beat(Instant now) {
 bool AgentCore::has_report() const {
   const dispatch::AgentReport& report = seen().report;
   return !report.started.empty() || !report.progress.empty() || !report.complete.empty() || !report.failed.empty() ||
-         !report.handed_back.empty();
+         !report.handed_back.empty() || !report.last_words.empty();
 }
 
 AgentStatus AgentCore::status(Instant now) const {

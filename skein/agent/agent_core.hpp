@@ -48,6 +48,9 @@ class AgentCore {
   bool complete(dispatch::TaskRef ref, ledger::Body result, Instant now);
   bool failed(dispatch::TaskRef ref, Failure failure, Instant now);
   bool handed_back(dispatch::TaskRef ref, Instant now);
+  bool last_words(dispatch::TaskRef ref, std::string text);
+  // The agent falls: that is what is to be said of the task at work.
+  void falls(const std::string& why);
   void set_ready(bool ready) { is_ready_ = ready; }
 
   // What runs and is to stop, said once for each time it was asked for.
@@ -84,6 +87,7 @@ class AgentCore {
   struct Held {
     dispatch::Order order;
     Stage stage = Stage::waiting;
+    bool is_started = false;  // its executor has said so
     bool is_cancelled_here = false;
     std::uint32_t beats = 0;  // since it began or ended
     Instant began{};

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
+#include "skein/base/utf8.hpp"
+
 namespace skein::agent {
 namespace {
 
@@ -50,6 +54,18 @@ class Core : public testing::Test {
   Instant now_{1s};
 };
 
+TEST_F(Core, hands_back_what_is_asked_back_unless_it_has_begun) {
+  give({1, 2, 3});
+  ASSERT_NE(core_.begin(now_), nullptr);
+  for (const std::uint64_t n : {1U, 2U}) stop(n, StopReason::take_back);
+  EXPECT_FALSE(core_.take_stop()) << "what runs is not touched";
+  EXPECT_EQ(core_.take_report().handed_back, std::vector<TaskRef>{ref(2)});
+  ASSERT_TRUE(core_.complete(ref(1), nullptr, now_));
+  stop(1, StopReason::take_back);
+  EXPECT_EQ(core_.held(), (std::vector<TaskRef>{ref(1), ref(3)})) << "an outcome is kept until it is settled";
+  EXPECT_EQ(core_.begin(now_)->ref, ref(3));
+}
+
 TEST_F(Core, goes_from_idle_over_assigned_executing_and_done_back_to_idle) {
   EXPECT_EQ(status(), AgentStatus::idle);
   give({1});
@@ -62,6 +78,29 @@ TEST_F(Core, goes_from_idle_over_assigned_executing_and_done_back_to_idle) {
   settle(1);
   EXPECT_EQ(status(), AgentStatus::idle);
   EXPECT_EQ(core_.stats().busy, 3ms);
+}
+
+TEST_F(Core, says_again_that_a_task_has_begun_only_if_its_executor_said_so) {
+  give({1});
+  ASSERT_NE(core_.begin(now_), nullptr);
+  for (std::uint32_t i = 0; i < 2 * limits_.beats_until_again; ++i) core_.beat(now_);
+  EXPECT_TRUE(core_.take_report().started.empty()) << "it still waits for its OS process";
+  EXPECT_TRUE(core_.started(ref(1)));
+  EXPECT_EQ(core_.take_report().started.size(), 1U);
+  for (std::uint32_t i = 0; i < limits_.beats_until_again; ++i) core_.beat(now_);
+  EXPECT_EQ(core_.take_report().started.size(), 1U);
+}
+
+TEST_F(Core, tells_why_it_falls_of_the_task_at_work_alone) {
+  core_.falls("nothing runs");
+  EXPECT_FALSE(core_.has_report());
+  give({1, 2});
+  ASSERT_NE(core_.begin(now_), nullptr);
+  core_.falls("gone");
+  const auto report = core_.take_report();
+  ASSERT_EQ(report.last_words.size(), 1U);
+  EXPECT_EQ(report.last_words[0].ref, ref(1));
+  EXPECT_EQ(report.last_words[0].text, "gone");
 }
 
 TEST_F(Core, runs_one_task_at_a_time_in_the_order_they_came) {
@@ -240,6 +279,20 @@ TEST_F(Core, a_result_that_is_too_long_fails_its_task_for_good) {
   ASSERT_EQ(report.failed.size(), 1U);
   EXPECT_EQ(report.failed[0].error, ledger::ErrorClass::permanent);
   EXPECT_TRUE(report.complete.empty());
+}
+
+TEST_F(Core, a_failures_message_is_cut_between_characters_and_harms_no_terminal) {
+  give({1});
+  core_.begin(now_);
+  std::string message = "\x1b[2J\xff";
+  while (message.size() <= dispatch::k_message_bytes_max) message += "\xc3\xa9";
+  core_.failed(ref(1), {ledger::ErrorClass::permanent, message, {}}, now_);
+  const auto report = core_.take_report();
+  ASSERT_EQ(report.failed.size(), 1U);
+  EXPECT_TRUE(report.failed[0].message.starts_with("?[2J?\xc3\xa9"));
+  EXPECT_TRUE(is_utf8(report.failed[0].message));
+  EXPECT_GE(report.failed[0].message.size(), dispatch::k_message_bytes_max - 1);
+  EXPECT_LE(report.failed[0].message.size(), dispatch::k_message_bytes_max);
 }
 
 TEST_F(Core, answers_for_what_does_not_run_change_nothing) {

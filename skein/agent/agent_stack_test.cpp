@@ -62,6 +62,25 @@ TEST(AgentStack, a_crash_costs_the_task_at_work_an_attempt_and_the_others_nothin
   }
 }
 
+TEST(AgentStack, a_critical_task_does_not_wait_for_the_one_at_work) {
+  World world;
+  world.start_dispatcher();
+  world.start_agent("a");
+  world.runtime.run_for(10ms);
+  world.append(world.submit(1, "sleep", "3000"));
+  world.runtime.run_for(100ms);
+  ASSERT_EQ(world.state(1), State::executing);
+  auto urgent = world.submit(2);
+  urgent.spec.priority = ledger::k_critical;
+  world.append(urgent);
+  world.runtime.run_for(100ms);
+  EXPECT_EQ(world.state(2), State::completed);
+  EXPECT_TRUE(world.saw(DispatchEvent::Kind::preempted));
+  world.runtime.run_for(4s);
+  EXPECT_EQ(world.state(1), State::completed);
+  EXPECT_EQ(world.view(1).finished->task.attempts, 0U);
+}
+
 TEST(AgentStack, a_killed_agent_loses_nothing) {
   World world;
   world.start_dispatcher();

@@ -63,12 +63,12 @@ void CommandExecutor::run(const dispatch::Order& order) {
   // It finds them when it starts. One that reads nothing may have ended before all was written; its exit tells.
   static_cast<void>(child_.write(std::move(line)));
   child_.close_stdin();
-  host_->started(order.ref);
 }
 
 void CommandExecutor::stop(TaskRef ref, dispatch::StopReason why) {
   // A command knows no other way to yield than to be killed.
   if (task_ != ref || why == dispatch::StopReason::yield) return;
+  if (why == dispatch::StopReason::timed_out) host_->last_words(ref, child_.stderr_text());
   child_.stop(host_->process(), Duration::zero(), options_->kill_after);
 }
 
@@ -80,7 +80,10 @@ void CommandExecutor::shutdown() {
 
 void CommandExecutor::handle(Message message) {
   if (child_.handle(host_->process(), message)) return;
-  if (const auto* output = message.get_if<launcher::OsOutput>()) {
+  if (const auto* started = message.get_if<launcher::OsStarted>()) {
+    // Its time runs from here: what waits for a launcher has not begun.
+    if (started->id == child_.id() && task_) host_->started(*task_);
+  } else if (const auto* output = message.get_if<launcher::OsOutput>()) {
     if (output->id == child_.id()) take_output(*output);
   } else if (const auto* exited = message.get_if<launcher::OsExited>()) {
     if (exited->id == child_.id()) ended(*exited);
@@ -161,7 +164,7 @@ void CommandExecutor::succeeded(TaskRef ref) {
 
 std::string CommandExecutor::describe() const {
   if (!child_.is_there()) return fmt::format("command '{}'", options_->command[0]);
-  return fmt::format("command '{}', pid {}", options_->command[0], child_.pid());
+  return fmt::format("command '{}', {}", options_->command[0], child_.described());
 }
 
 }  // namespace skein::inline v0::agent

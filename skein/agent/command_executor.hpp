@@ -32,6 +32,7 @@ class CommandExecutor final : public Executor {
   void handle(Message message) override;
   [[nodiscard]] Duration wind_down() override;
   void shutdown() override;
+  [[nodiscard]] bool tells_last_words() const override { return true; }
   [[nodiscard]] std::string describe() const override;
 
  private:

@@ -52,6 +52,8 @@ class ExecutorHost {
   virtual void progress(dispatch::TaskRef ref, ledger::Body mark) = 0;
   virtual void complete(dispatch::TaskRef ref, ledger::Body result) = 0;
   virtual void failed(dispatch::TaskRef ref, Failure failure) = 0;
+  // What is known of an attempt that is about to fail for others' reasons; see Executor::tells_last_words().
+  virtual void last_words(dispatch::TaskRef ref, std::string text) = 0;
   // Stopped as asked, or never begun.
   virtual void handed_back(dispatch::TaskRef ref) = 0;
   // Beyond help: the agent crashes with this reason.
@@ -84,6 +86,8 @@ class Executor {
   // For a bulkhead that agents share; empty: none.
   [[nodiscard]] virtual std::string_view shared_name() const { return {}; }
   [[nodiscard]] virtual bool is_function() const { return false; }
+  // Told to stop because of a timeout, it says last_words() from within stop(), empty ones included.
+  [[nodiscard]] virtual bool tells_last_words() const { return false; }
   // What it is at the moment, for people.
   [[nodiscard]] virtual std::string describe() const = 0;
 };

@@ -7,10 +7,11 @@
 
 #include <fmt/format.h>
 
+#include "skein/base/utf8.hpp"
+
 namespace skein::inline v0::agent {
 namespace {
 
-constexpr std::size_t k_tail_in_message = 1'024;
 constexpr Duration k_least_rung = std::chrono::milliseconds(1);
 constexpr Duration k_wind_down_look = std::chrono::milliseconds(10);
 
@@ -35,12 +36,10 @@ std::string shown_tail(std::string_view stderr_tail, std::size_t bytes_max) {
   while (!stderr_tail.empty() && (stderr_tail.back() == '\n' || stderr_tail.back() == ' '))
     stderr_tail.remove_suffix(1);
   if (stderr_tail.size() > bytes_max) stderr_tail.remove_prefix(stderr_tail.size() - bytes_max);
-  std::string text(stderr_tail);
-  for (char& c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if ((byte < 0x20 && c != '\n' && c != '\t') || byte >= 0x7F) c = '?';
-  }
-  return text;
+  // Not from the middle of a character.
+  while (!stderr_tail.empty() && (static_cast<unsigned char>(stderr_tail[0]) & 0xC0U) == 0x80U)
+    stderr_tail.remove_prefix(1);
+  return shown_text(stderr_tail, bytes_max);
 }
 
 std::string how_it_ended(const launcher::OsExited& exited) {
@@ -53,7 +52,7 @@ std::string how_it_ended(const launcher::OsExited& exited) {
   } else {
     text = fmt::format("exit code {}", exited.code);
   }
-  if (const std::string tail = shown_tail(exited.stderr_tail, k_tail_in_message); !tail.empty()) text += ": " + tail;
+  if (const std::string tail = shown_tail(exited.stderr_tail, k_stderr_kept_max); !tail.empty()) text += ": " + tail;
   return text;
 }
 
@@ -74,6 +73,16 @@ void OsChild::spawn(Self self, const std::vector<std::string>& more_environment)
   is_stopping_ = is_ending_ = false;
 }
 
+std::string OsChild::described() const {
+  if (pid_ != 0 || id_ == 0) return fmt::format("pid {}", pid_);
+  const std::string problem = os_->problem();
+  return problem.empty() ? "about to start" : "waiting to be started: " + problem;
+}
+
+void OsChild::terminate(Duration grace) const {
+  os_->terminate(id_, std::chrono::ceil<std::chrono::milliseconds>(grace));
+}
+
 void OsChild::stop(Self self, Duration first, Duration second) {
   if (id_ == 0 || is_stopping_) return;
   is_stopping_ = true;
@@ -89,7 +98,7 @@ Duration OsChild::wind_down(Instant now, Duration first) {
     kill();
     return Duration::zero();
   }
-  if (took >= first && !std::exchange(has_wound_term_, true)) os_->signal(id_, SIGTERM);
+  if (took >= first && !std::exchange(has_wound_term_, true)) terminate(options_->end_kill_after);
   return k_wind_down_look;
 }
 
@@ -105,7 +114,7 @@ bool OsChild::handle(Self self, Message message) {
     os_->kill(id_);
   } else {
     is_ending_ = true;
-    os_->signal(id_, SIGTERM);
+    terminate(rung->next);
     self.send_after(rung->next, self.pid(), Rung{id_, ladder_, {}});
   }
   return true;

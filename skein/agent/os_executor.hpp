@@ -44,6 +44,10 @@ struct OsExecutorOptions {
     const std::vector<std::string>& allowed, const std::map<std::string, std::string>& set,
     const std::function<std::optional<std::string>(const std::string&)>& lookup);
 
+// Of standard error in the message of a failed attempt: what fits beside the rest of it.
+inline constexpr std::size_t k_stderr_kept_max = 3'840;
+static_assert(k_stderr_kept_max + 256 <= dispatch::k_message_bytes_max);
+
 // The end of what it wrote to standard error, for a message: printable, on few lines, at most `bytes_max`.
 [[nodiscard]] std::string shown_tail(std::string_view stderr_tail, std::size_t bytes_max);
 // "exit code 3" or "killed by SIGSEGV (11)", and what it last wrote to standard error.
@@ -58,11 +62,13 @@ class OsChild {
   [[nodiscard]] bool is_there() const { return id_ != 0; }
   [[nodiscard]] launcher::OsId id() const { return id_; }
   [[nodiscard]] pid_t pid() const { return pid_; }
+  // "pid 17", or what it waits for; for people.
+  [[nodiscard]] std::string described() const;
   // False: there is no room, or nobody reads.
   [[nodiscard]] bool write(std::string bytes) const { return os_->write(id_, std::move(bytes)); }
   void close_stdin() const { os_->close_stdin(id_); }
   void consumed(std::size_t bytes) const { os_->consumed(id_, bytes); }
-  void terminate_now() const { os_->signal(id_, 15); }
+  void terminate_now() const { terminate(options_->end_kill_after); }
   void kill() const { os_->kill(id_); }
 
   // From now on it is being stopped: SIGTERM after `first`, SIGKILL after `second` more.
@@ -76,12 +82,17 @@ class OsChild {
   // It did as asked and need not be stopped.
   void spare() { is_stopping_ = false; }
 
+  // The end of what it has written to standard error so far, for a message.
+  [[nodiscard]] std::string stderr_text() const { return shown_tail(os_->stderr_tail(id_), k_stderr_kept_max); }
+
   // Follows it; true when the message was about this process or a step of its ladder and needs no more handling.
   [[nodiscard]] bool handle(Self self, Message message);
   // OsExited or OsStartFailed was seen.
   void forget();
 
  private:
+  // SIGTERM to all of it; what is left after `grace` is killed.
+  void terminate(Duration grace) const;
   struct Rung {
     launcher::OsId id = 0;
     std::uint64_t ladder = 0;

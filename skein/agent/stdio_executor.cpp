@@ -39,7 +39,6 @@ void StdioExecutor::spawn() {
   child_.spawn(self, {"SKEIN_AGENT_ID=" + host_->agent_id(), fmt::format("SKEIN_PROTOCOL={}", k_stdio_protocol)});
   // Before anything else that it is told. If it cannot be written, it cannot be started either, and that is told.
   static_cast<void>(child_.write(stdio_hello(host_->agent_id(), options_->line_bytes)));
-  self.send_after(options_->hello_timeout, self.pid(), HelloDue{child_.id()});
 }
 
 void StdioExecutor::run(const dispatch::Order& order) {
@@ -64,6 +63,8 @@ void StdioExecutor::run(const dispatch::Order& order) {
 
 void StdioExecutor::stop(TaskRef ref, dispatch::StopReason why) {
   if (!task_ || task_->ref != ref) return;
+  task_->is_stop_asked = true;
+  if (why == dispatch::StopReason::timed_out) host_->last_words(ref, child_.stderr_text());
   // If it cannot be written, the ladder goes on without.
   static_cast<void>(child_.write(stdio_cancel(task_->id, ref.fence, why)));
   if (why != dispatch::StopReason::yield) child_.stop(host_->process(), options_->term_after, options_->kill_after);
@@ -88,7 +89,10 @@ void StdioExecutor::shutdown() {
 
 void StdioExecutor::handle(Message message) {
   if (is_given_up_ || child_.handle(host_->process(), message)) return;
-  if (const auto* output = message.get_if<launcher::OsOutput>()) {
+  if (const auto* started = message.get_if<launcher::OsStarted>()) {
+    const Self self = host_->process();
+    if (started->id == child_.id()) self.send_after(options_->hello_timeout, self.pid(), HelloDue{child_.id()});
+  } else if (const auto* output = message.get_if<launcher::OsOutput>()) {
     if (output->id == child_.id()) take_output(*output);
   } else if (const auto* exited = message.get_if<launcher::OsExited>()) {
     if (exited->id == child_.id()) ended(*exited);
@@ -102,7 +106,10 @@ void StdioExecutor::handle(Message message) {
 
 void StdioExecutor::give_up(std::string why) {
   if (std::exchange(is_given_up_, true)) return;
+  // While there is somebody to ask.
+  const std::string said = child_.stderr_text();
   child_.kill();
+  if (!said.empty()) why += "; it last wrote to standard error: " + said;
   host_->broken(fmt::format("'{}', pid {}: {}", options_->command[0], child_.pid(), why));
 }
 
@@ -154,10 +161,12 @@ bool StdioExecutor::take_line(std::string_view line) {
     if (is_current(progress->task)) host_->progress(task_->ref, ledger::body_of(progress->mark));
   } else if (auto* error = std::get_if<StdioError>(&*message)) {
     if (is_current(error->task)) {
+      const bool is_asked = task_->is_stop_asked;
       const TaskRef ref = take_task();
-      if (error->is_given_up) {
+      if (error->is_given_up && is_asked) {
         host_->handed_back(ref);
       } else {
+        // Unasked it is a failure like others: else the task would come back at once and at no cost, for ever.
         host_->failed(ref, std::move(error->failure));
       }
     }
@@ -209,7 +218,7 @@ void StdioExecutor::ended(const launcher::OsExited& exited) {
 
 std::string StdioExecutor::describe() const {
   const char* state = !has_said_hello_ ? "starting" : child_.is_stopping() ? "stopping" : task_ ? "busy" : "waiting";
-  return fmt::format("stdio '{}', pid {}, {}", options_->command[0], child_.pid(), state);
+  return fmt::format("stdio '{}', {}, {}", options_->command[0], child_.described(), state);
 }
 
 }  // namespace skein::inline v0::agent

@@ -31,6 +31,7 @@ class StdioExecutor final : public Executor {
   void beat() override;
   [[nodiscard]] Duration wind_down() override;
   void shutdown() override;
+  [[nodiscard]] bool tells_last_words() const override { return true; }
   [[nodiscard]] std::string describe() const override;
 
  private:
@@ -40,6 +41,7 @@ class StdioExecutor final : public Executor {
   struct Task {
     dispatch::TaskRef ref;
     ledger::TaskId id;
+    bool is_stop_asked = false;
     friend bool operator==(const Task&, const Task&) = default;
   };
 

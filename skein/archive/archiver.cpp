@@ -57,7 +57,8 @@ class Archiver::Loop final : public ledger::ChangeSink, public std::enable_share
     }
     if (some == 0) return;
     finished_ += some;
-    begin(finished_ >= limits_.batch_tasks ? Duration::zero() : Duration(limits_.linger));
+    if (!is_wanted()) return;
+    begin(linger());
   }
 
   [[nodiscard]] ArchiverStatus status() const {
@@ -68,6 +69,26 @@ class Archiver::Loop final : public ledger::ChangeSink, public std::enable_share
  private:
   using Batch = std::vector<Finished>;
   using Links = std::vector<std::pair<ledger::TaskId, ledger::TaskId>>;  // the old task, and the one in its stead
+
+  // On the journal's thread.
+  [[nodiscard]] bool is_wanted() const {
+    if (!limits_.only_when_half_full) return true;
+    const auto& counters = ledger_.counters();
+    const auto& limits = ledger_.limits();
+    return counters.finished_tasks >= limits.finished_tasks / 2 || counters.finished_bytes >= limits.finished_bytes / 2;
+  }
+
+  [[nodiscard]] Duration linger() const {
+    const bool is_urgent = finished_ >= limits_.batch_tasks || limits_.only_when_half_full;
+    return is_urgent ? Duration::zero() : Duration(limits_.linger);
+  }
+
+  // Where nobody keeps them only the oldest go, never all at once.
+  [[nodiscard]] std::size_t batch_tasks() const {
+    if (!limits_.only_when_half_full) return limits_.batch_tasks;
+    const std::size_t quarter = static_cast<std::size_t>(ledger_.counters().finished_tasks / 4);
+    return std::min(limits_.batch_tasks, std::max<std::size_t>(quarter, 1));
+  }
 
   // A full batch need not wait for the round that lingers: it is begun at once, and the lingering one finds it busy.
   void begin(Duration after) {
@@ -93,7 +114,8 @@ class Archiver::Loop final : public ledger::ChangeSink, public std::enable_share
   }
 
   void read() {
-    Batch batch = ledger_.finished_after(ledger_.counters().archived_up_to, limits_.batch_tasks);
+    Batch batch;
+    if (is_wanted()) batch = ledger_.finished_after(ledger_.counters().archived_up_to, batch_tasks());
     if (batch.empty()) {
       busy_ = false;
       return;
@@ -140,7 +162,7 @@ class Archiver::Loop final : public ledger::ChangeSink, public std::enable_share
     retry_ = limits_.retry_first;
     finished_ = ledger_.counters().finished_tasks;
     busy_ = false;
-    if (finished_ > 0) begin(finished_ >= limits_.batch_tasks ? Duration::zero() : Duration(limits_.linger));
+    if (finished_ > 0) begin(linger());
   }
 
   // Stays busy until the time to try again has come, so that nothing else begins meanwhile.

@@ -30,6 +30,9 @@ struct ArchiverLimits {
   std::chrono::seconds retain_every{60};
   std::uint64_t retain_tasks = 1000;  // removed in one transaction
   Retention retention;
+  // Nobody keeps what is inserted: tasks stay in the ledger, where they can be asked for, until they take half of its
+  // room for finished ones. Then the oldest go.
+  bool only_when_half_full = false;
 };
 
 struct ArchiverStatus {

@@ -128,6 +128,40 @@ TEST_F(Archivers, makes_the_ledger_refuse_submits_when_it_falls_too_far_behind) 
   EXPECT_FALSE(world_.apply_one(ledger::Submit{TestWorld::id(3), 1, spec}).refused());
 }
 
+TEST_F(Archivers, without_an_archive_the_oldest_go_before_submits_are_refused) {
+  ledger::Limits ledger_limits;
+  ledger_limits.finished_tasks = 10;
+  ASSERT_FALSE(world_.apply_one(ledger::SetLimits{ledger_limits}).refused());
+  ArchiverLimits limits;
+  limits.only_when_half_full = true;
+  start(limits);
+  for (std::uint64_t n = 1; n <= 4; ++n) world_.finish_new(n);
+  advance(1s);
+  EXPECT_EQ(counters().finished_tasks, 4U) << "there is room: they can be asked for";
+  for (std::uint64_t n = 5; n <= 40; ++n) {
+    world_.finish_new(n);
+    advance(250ms);
+    ASSERT_LE(counters().finished_tasks, 5U);
+    ASSERT_GE(counters().finished_tasks, 4U) << "only the oldest go";
+  }
+  EXPECT_TRUE(world_.look([](ledger::Ledger& ledger) { return ledger.find(TestWorld::id(40)).has_value(); }));
+  EXPECT_FALSE(world_.look([](ledger::Ledger& ledger) { return ledger.find(TestWorld::id(1)).has_value(); }));
+}
+
+TEST_F(Archivers, without_an_archive_bytes_count_too) {
+  ledger::Limits ledger_limits;
+  ledger_limits.finished_bytes = 100'000;
+  ASSERT_FALSE(world_.apply_one(ledger::SetLimits{ledger_limits}).refused());
+  ArchiverLimits limits;
+  limits.only_when_half_full = true;
+  start(limits);
+  for (std::uint64_t n = 1; n <= 20; ++n) {
+    world_.finish_new(n, {}, std::string(20'000, 'r'));
+    advance(250ms);
+  }
+  EXPECT_LT(counters().finished_bytes, 100'000U);
+}
+
 TEST_F(Archivers, notes_a_retry_of_a_task_it_has_just_taken) {
   start();
   const auto old_task = world_.submit(1);

@@ -83,7 +83,7 @@ ArchiveResult<bool> MemoryStore::link_retry(ledger::TaskId old_task, ledger::Tas
 
 ArchiveResult<std::uint64_t> MemoryStore::retain(const Retention& retention, ledger::WallMs now,
                                                  std::uint64_t at_most) {
-  const auto age = static_cast<std::uint64_t>(std::chrono::milliseconds(retention.age).count());
+  const auto age = static_cast<std::uint64_t>(retention.age.count());
   const std::lock_guard lock(mutex_);
   std::uint64_t removed = 0;
   while (removed < at_most && !tasks_.empty()) {

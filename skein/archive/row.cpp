@@ -3,6 +3,8 @@
 #include <boost/json.hpp>
 #include <utility>
 
+#include "skein/ledger/limits.hpp"
+
 namespace skein::inline v0::archive {
 namespace {
 
@@ -30,6 +32,17 @@ std::string details_of(const ledger::Task& task) {
   if (!extras.key.empty()) details["key"] = text_of(extras.key);
   if (!extras.trace.empty()) details["trace"] = text_of(extras.trace);
   if (!extras.retry_of.none()) details["retry_of"] = text_of(extras.retry_of.text());
+  if (!extras.hops.empty()) {
+    json::array hops;
+    for (const auto& each : extras.hops) {
+      json::object hop;
+      hop["swarm"] = text_of(each.swarm);
+      hop["attempts"] = each.attempts;
+      hop["at"] = each.at;
+      hops.emplace_back(std::move(hop));
+    }
+    details["hops"] = std::move(hops);
+  }
   if (task.history && !task.history->empty()) {
     json::array attempts;
     for (const auto& each : *task.history) {
@@ -85,6 +98,12 @@ bool read_details(std::string_view text, ledger::Task& task, ledger::Shape& shap
   extras.key = string_in(details, "key");
   extras.trace = string_in(details, "trace");
   extras.retry_of = TaskId::parse(string_in(details, "retry_of")).value_or(TaskId{});
+  for_each_in(details, "hops", [&](const json::value& each) {
+    if (!each.is_object() || extras.hops.size() == ledger::k_hops_max) return;
+    const auto& from = each.get_object();
+    extras.hops.push_back(
+        {string_in(from, "swarm"), static_cast<std::uint32_t>(number_in(from, "attempts")), number_in(from, "at")});
+  });
   if (!extras.empty()) task.extras = std::make_shared<const ledger::Extras>(std::move(extras));
   if (brief) return true;
   std::vector<ledger::Attempt> attempts;

@@ -237,7 +237,7 @@ ArchiveResult<std::uint64_t> SqliteStore::retain(const Retention& retention, led
     if (!rows) return std::unexpected(rows.error());
     too_many = *rows > retention.tasks ? *rows - retention.tasks : 0;
   }
-  const auto age = static_cast<std::uint64_t>(std::chrono::milliseconds(retention.age).count());
+  const auto age = static_cast<std::uint64_t>(retention.age.count());
   const std::uint64_t oldest_kept = age != 0 && now > age ? now - age : 0;
   auto oldest = writer_.db.prepare("SELECT finish_number, finished_at FROM tasks ORDER BY finish_number LIMIT ?");
   if (!oldest) return std::unexpected(oldest.error());

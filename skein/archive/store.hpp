@@ -44,8 +44,8 @@ struct Query {
 };
 
 struct Retention {
-  std::chrono::hours age{24 * 90};   // zero keeps them whatever their age
-  std::uint64_t tasks = 10'000'000;  // zero keeps any number
+  std::chrono::milliseconds age = std::chrono::hours(24 * 90);  // zero keeps them whatever their age
+  std::uint64_t tasks = 10'000'000;                             // zero keeps any number
 };
 
 class Store {

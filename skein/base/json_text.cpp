@@ -6,6 +6,8 @@
 #include <boost/json/parse.hpp>
 #include <boost/json/value.hpp>
 
+#include "skein/base/utf8.hpp"
+
 namespace skein::inline v0 {
 namespace {
 
@@ -43,28 +45,6 @@ struct Listener {
 };
 
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
-
-// How many bytes the UTF-8 character at the beginning has; 0 when there is none.
-std::size_t utf8_length(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned first = byte(0);
-  if (first < 0x80) return 1;
-  const std::size_t length = first >= 0xC2 && first < 0xE0   ? 2
-                             : (first & 0xF0U) == 0xE0       ? 3
-                             : first >= 0xF0 && first < 0xF5 ? 4
-                                                             : 0;
-  if (length == 0 || text.size() < length) return 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xC0U) != 0x80) return 0;
-  }
-  // Overlong forms, surrogates, and what lies beyond U+10FFFF.
-  const unsigned second = byte(1);
-  if (first == 0xE0 && second < 0xA0) return 0;
-  if (first == 0xED && second >= 0xA0) return 0;
-  if (first == 0xF0 && second < 0x90) return 0;
-  if (first == 0xF4 && second >= 0x90) return 0;
-  return length;
-}
 
 }  // namespace
 

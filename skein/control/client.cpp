@@ -13,6 +13,7 @@
 #include "skein/base/version.hpp"
 #include "skein/control/limits.hpp"
 #include "skein/control/unix_socket.hpp"
+#include "skein/operations/json_exact.hpp"
 
 namespace skein::inline v0::control {
 namespace {
@@ -21,6 +22,7 @@ namespace json = boost::json;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t k_answer_read_bytes = 256ULL << 10U;
+constexpr std::size_t k_answer_depth = 1024;
 constexpr std::size_t k_out_bytes = 64ULL << 10U;
 // The engine restarts in a moment; a node that goes down asks for more patience than this and is not waited for.
 constexpr std::chrono::milliseconds k_away_limit{10'000};
@@ -131,17 +133,15 @@ ClientResult<Client::Line> Client::read_line(Clock::time_point until) {
     if (auto ok = fill(until); !ok) return std::unexpected(std::move(ok.error()));
     end = in_.find('\n', in_at_ + (in_at_ + seen <= in_.size() ? seen : 0));
   }
-  json::error_code error;
-  json::parse_options options;
-  options.max_depth = 1024;
-  const json::value value = json::parse(std::string_view(in_).substr(in_at_, end - in_at_), error, {}, options);
+  // A task's result has numbers that only its reader knows how to hold.
+  const auto value = operations::exact_json(std::string_view(in_).substr(in_at_, end - in_at_), k_answer_depth);
   in_at_ = end + 1;
   constexpr std::size_t k_compact = 1ULL << 20U;
   if (in_at_ > k_compact) {
     in_.erase(0, in_at_);
     in_at_ = 0;
   }
-  const json::object* object = error ? nullptr : value.if_object();
+  const json::object* object = value ? value->if_object() : nullptr;
   const json::value* id = object != nullptr ? object->if_contains("id") : nullptr;
   if (id == nullptr)
     return std::unexpected(unreachable("the node sent something that cannot be read", "are both of one release?"));

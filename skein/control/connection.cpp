@@ -101,6 +101,7 @@ void Connection::handle_info(Self self, Message message) {
 }
 
 void Connection::on_ready(Self self, const FdReady& ready) {
+  if (ready.has_ended && !may_read()) wire_.note_end();  // or it would be told so again and again
   if (ready.is_readable && may_read()) {
     read_some(self);
   } else if (ready.is_broken) {

@@ -59,8 +59,9 @@ struct Order {
 enum class StopReason : std::uint8_t {
   cancelled,  // the task has ended without it
   timed_out,
-  yield,  // somebody more urgent waits; hand the task back if that is possible
-  stale,  // the assignment is no longer valid
+  yield,      // somebody more urgent waits; hand the task back if that is possible
+  stale,      // the assignment is no longer valid
+  take_back,  // hand it back if it is not begun; what runs goes on, and needs no answer
 };
 
 // CancelTask of the specification. Answered by an outcome of whatever kind once the work has stopped.
@@ -99,7 +100,9 @@ struct AgentReady {
   bool is_function = false;        // the timeout of functions counts, not that of other executors
   Duration attempt_timeout{};      // instead of either; zero: none of its own
   bool reports_starts = false;     // it says TaskStarted, so what was not started has cost nobody anything
+  bool tells_last_words = false;   // told to stop because of a timeout, it says LastWords at once
   bool is_paused = false;          // see AgentPaused
+  bool is_kept = false;            // its swarm's coordinator started it and may end it
   std::vector<TaskRef> held;       // assigned to it, running or ended and not yet settled
   std::uint32_t outcome_room = 0;  // outcomes it can keep until they are settled; 0: as many as k_outcome_room
 };
@@ -122,6 +125,13 @@ struct TaskFailed {
   std::optional<Duration> retry_after;
 };
 
+// What is known of an attempt that is about to fail: the end of what its OS process wrote to standard error, or why its
+// agent falls. It goes into the history of the task.
+struct LastWords {
+  TaskRef ref;
+  std::string text;
+};
+
 // What happened since the last one.
 struct AgentReport {
   std::vector<TaskStarted> started;
@@ -129,6 +139,7 @@ struct AgentReport {
   std::vector<TaskComplete> complete;
   std::vector<TaskFailed> failed;
   std::vector<TaskRef> handed_back;  // not begun, or given up when asked to yield or to stop
+  std::vector<LastWords> last_words;
 };
 
 struct AgentHeartbeat {

@@ -17,7 +17,7 @@
 
 namespace skein::inline v0::dispatch {
 
-class CoreWorld final : public ledger::ChangeSink {
+class CoreWorld : public ledger::ChangeSink {
  public:
   struct Agent {
     std::string id;
@@ -61,6 +61,7 @@ class CoreWorld final : public ledger::ChangeSink {
   }
   // Takes the dispatch and hands over the state.
   void begin() {
+    run(ledger::LedgerVersion{ledger_version});
     const auto epoch = run(ledger::TakeDispatch{"node", moment.wall}).number;
     changes_.clear();
     core->on_state(epoch, StateView::of(*ledger.freeze()), moment);
@@ -252,7 +253,8 @@ class CoreWorld final : public ledger::ChangeSink {
   std::vector<std::string> commands;
   Instant wake_at = Instant::max();
   bool wants_state = false;
-  bool is_held = false;  // settle() does nothing: the test steps and applies by hand
+  std::uint64_t ledger_version = ledger::k_ledger_version;  // raised to by begin()
+  bool is_held = false;                                     // settle() does nothing: the test steps and applies by hand
   std::size_t appends = 0;
   std::size_t fresh_starts = 0;
 

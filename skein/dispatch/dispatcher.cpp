@@ -60,8 +60,9 @@ void Dispatcher::handle_continue(Self, Begin) { take_dispatch(); }
 void Dispatcher::take_dispatch() {
   // A new id each time: what counts is the last one applied, and an older one must not be answered instead.
   journal::Batch batch;
-  batch.push_back(
-      {next_id(), ledger::encode_command(ledger::TakeDispatch{setup_->options.node, setup_->wall_clock()})});
+  const ledger::Op ops[] = {ledger::TakeDispatch{setup_->options.node, setup_->wall_clock()},
+                            ledger::LedgerVersion{setup_->options.ledger_version}};
+  batch.push_back({next_id(), ledger::encode_command(ops)});
   setup_->journal->append(
       std::move(batch), [inbox = inbox_](journal::Answer answer) { inbox->put(DispatchAnswer{std::move(answer)}); },
       journal::Urgency::completion);
@@ -76,7 +77,7 @@ void Dispatcher::on_dispatch_taken(Self self, const journal::Answer& answer) {
   const auto results = answer.outcome == journal::Outcome::applied && answer.results.size() == 1
                            ? ledger::decode_results(answer.results[0].result)
                            : std::nullopt;
-  if (!results || results->size() != 1 || (*results)[0].refused()) {
+  if (!results || results->empty() || (*results)[0].refused()) {
     self.send_after(take_again_, self.pid(), TakeAgain{});
     take_again_ = std::min(take_again_ * 2, setup_->options.append_again_max);
     return;

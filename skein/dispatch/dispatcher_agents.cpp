@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "skein/base/utf8.hpp"
 #include "skein/dispatch/dispatcher_append.hpp"
 #include "skein/dispatch/dispatcher_core.hpp"
 #include "skein/dispatch/planted.hpp"
@@ -106,6 +107,8 @@ void DispatcherCore::join(SlotNumber slot, AgentReady& ready, const Moment& mome
   agent.is_function = ready.is_function;
   agent.attempt_timeout = ready.attempt_timeout;
   agent.reports_starts = ready.reports_starts;
+  agent.tells_last_words = ready.tells_last_words;
+  agent.is_kept = ready.is_kept;
   agent.outcome_room = ready.outcome_room == 0 ? k_outcome_room : std::min(ready.outcome_room, k_outcome_room);
   agent.is_silent = false;
   agent.has_paused = ready.is_paused;
@@ -299,6 +302,13 @@ void DispatcherCore::on_report(Pid from, AgentReport report, const Moment& momen
       fail(index, std::move(each), moment);
     }
   }
+  for (const auto& each : report.last_words) {
+    const SlotNumber index = own(each.ref);
+    if (index == k_no_slot || runs_[index].is_reported) continue;
+    Run& run = runs_[index];
+    run.last_words = std::make_unique<std::string>(shown_text(each.text, k_message_bytes_max));
+    if (run.has_timed_out && tasks_[run.task].phase == Phase::running) fail_timed_out(index, moment);
+  }
   on_hand_back(from, report.handed_back, moment);
 }
 
@@ -312,8 +322,19 @@ void DispatcherCore::on_hand_back(Pid from, std::span<const TaskRef> tasks, cons
       // The agent has it no longer, so it needs no word when the task goes on.
       runs_[index].is_sent = false;
       if (tasks_[run->task].phase != Phase::running) continue;
+      if (run->has_timed_out) {
+        fail_timed_out(index, moment);
+        continue;
+      }
       const bool has_yielded = run->is_asked_to_yield;
       if (has_yielded) event(DispatchEvent::Kind::preempted, agents_[slot].id, ref.number);
+      if (run->is_asked_back) {
+        ++counters_.taken_back;
+        TaskRecord& task = tasks_[run->task];
+        const SwarmRecord& swarm = swarms_[task.swarm];
+        task.goes_to_idle = swarm.gives_out() && swarm.strategy != Balance::consistent_hash;
+        event(DispatchEvent::Kind::taken_back, agents_[slot].id, ref.number);
+      }
       requeue(index, has_yielded ? ledger::RequeueReason::preempted : ledger::RequeueReason::handed_back, moment);
       continue;
     }

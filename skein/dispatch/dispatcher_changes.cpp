@@ -2,9 +2,12 @@
 #include <algorithm>
 #include <charconv>
 
+#include <fmt/format.h>
+
 #include "skein/dispatch/dispatcher_append.hpp"
 #include "skein/dispatch/dispatcher_core.hpp"
 #include "skein/dispatch/planted.hpp"
+#include "skein/ledger/fallback.hpp"
 
 namespace skein::inline v0::dispatch {
 namespace {
@@ -46,6 +49,7 @@ void DispatcherCore::on_state(ledger::Epoch epoch, const StateView& state, const
     agents_[i].unsettled = 0;
   }
   epoch_ = epoch;
+  ledger_version_ = state.version;
   last_fence_ = state.last_fence;
   keys_ = state.keys;
   has_state_ = true;
@@ -122,11 +126,25 @@ void DispatcherCore::take_swarm(const ledger::Swarm& swarm) {
   if (own_agents != record.own_agents && queue_.tasks_of(slot) > 0) state_needed_ = true;
   if (own_agents != record.own_agents) queue_.forget_idle();
   record.own_agents = std::move(own_agents);
+  record.fallback = swarm.field(ledger::k_field_fallback).value_or("");
   record.breaker_crashes =
       static_cast<std::uint32_t>(number_in(swarm, k_field_breaker_crashes).value_or(options_.breaker_crashes));
   const auto open_ms = number_in(swarm, k_field_breaker_open_ms);
   record.breaker_open = open_ms ? std::chrono::milliseconds(*open_ms) : options_.breaker_open;
   record.latest = swarm;
+}
+
+// How many tasks of the swarm wait at the agent behind another one.
+std::uint32_t DispatcherCore::ahead_at(const AgentRecord& agent, SlotNumber swarm) const {
+  std::uint32_t held = 0;
+  std::uint32_t waiting = 0;
+  for (const SlotNumber index : agent.runs) {
+    const Run& run = runs_[index];
+    if (run.is_reported) continue;
+    ++held;
+    if (run.task != k_no_slot && !run.is_started && tasks_[run.task].swarm == swarm) ++waiting;
+  }
+  return held == 0 ? 0 : std::min(held - 1, waiting);
 }
 
 std::optional<SwarmLoad> DispatcherCore::swarm_load(std::string_view name) const {
@@ -139,10 +157,15 @@ std::optional<SwarmLoad> DispatcherCore::swarm_load(std::string_view name) const
   load.tasks = queue_.tasks_of(at->second);
   load.crashes = static_cast<std::uint32_t>(record.crashed.size());
   if (record.own_agents.empty()) return load;
+  for (const ReadyQueue::Lane& lane : queue_.lanes()) {
+    if (!lane.in_use || lane.swarm != at->second || lane.ready == 0 || load.needs.size() == k_needs_told) continue;
+    load.needs.push_back({queue_.need(lane.need).capabilities, lane.ready});
+  }
   for (SlotNumber i = 0; i < agents_.slots(); ++i) {
     const AgentRecord& agent = agents_[i];
     if (!agent.pid || !agent.has(record.own_agents)) continue;
-    load.agents.push_back({agent.id, agent.pid, static_cast<std::uint32_t>(agent.runs.size()), agent.is_paused});
+    load.agents.push_back({agent.id, agent.pid, static_cast<std::uint32_t>(agent.runs.size()), agent.is_paused,
+                           ahead_at(agent, at->second), agent.capabilities, agent.is_kept});
     load.running += agent.runs.size();
   }
   return load;
@@ -182,6 +205,13 @@ void DispatcherCore::on(const ledger::TaskQueued& change, const Moment& moment) 
       } else {
         detach(run, StopReason::stale, moment);
       }
+    }
+    if (change.why == ledger::TaskQueued::Why::handed_on) {
+      const ledger::Hop& hop = change.task.more().hops.back();
+      ++counters_.handed_on;
+      event(DispatchEvent::Kind::handed_on, hop.swarm, change.task.number,
+            fmt::format("to swarm '{}' after {} failed attempts", change.task.shape->swarm, hop.attempts));
+      if (planted(Bug::lost_when_handed_on)) return forget(slot);
     }
   } else if (!change.task.more().key.empty()) {
     ++keys_;
@@ -236,7 +266,11 @@ void DispatcherCore::on(const ledger::TaskProgressed& change, const Moment&) {
 void DispatcherCore::on(const ledger::TaskFinished& change, const Moment& moment) {
   const ledger::Task& ended = change.finished->task;
   const SlotNumber slot = by_number_.find(ended.number);
-  if (slot == k_no_slot) return;
+  if (slot == k_no_slot) {
+    // It never waited: a dependency had failed when it was submitted. Its key is kept all the same.
+    if (!ended.more().key.empty()) ++keys_;
+    return;
+  }
   TaskRecord& task = tasks_[slot];
   const bool is_completed = ended.state == ledger::State::completed;
   if (is_completed) {
@@ -273,7 +307,12 @@ void DispatcherCore::on(const ledger::TaskAged& change, const Moment&) {
   queue_.dropped(task.lane);
 }
 
-void DispatcherCore::on(const ledger::SwarmChanged& change, const Moment&) { take_swarm(change.swarm); }
+void DispatcherCore::on(const ledger::SwarmChanged& change, const Moment& moment) {
+  const SlotNumber slot = swarm_slot(change.swarm.name);
+  const bool gave_out = swarms_[slot].gives_out();
+  take_swarm(change.swarm);
+  if (gave_out && !swarms_[slot].gives_out()) take_back_from_swarm(slot, moment);
+}
 
 void DispatcherCore::on(const ledger::SwarmRemoved& change, const Moment&) {
   const auto at = swarm_names_.find(change.name);
@@ -287,6 +326,8 @@ void DispatcherCore::on(const ledger::SwarmRemoved& change, const Moment&) {
 void DispatcherCore::on(const ledger::DispatchTaken& change, const Moment&) {
   if (change.epoch > epoch_) depose(change.node);
 }
+
+void DispatcherCore::on(const ledger::VersionChanged& change, const Moment&) { ledger_version_ = change.version; }
 
 void DispatcherCore::on(const ledger::KeysEvicted& change, const Moment&) { keys_ -= std::min(keys_, change.count); }
 
@@ -332,10 +373,14 @@ void DispatcherCore::refused(const OpRef& ref, const ledger::OpResult& result, c
     make_ready(ref.slot, moment);
     return;
   }
-  if (ref.kind == OpKind::assign && result.verdict == ledger::Verdict::malformed) {
+  const bool is_bad_name = result.verdict == ledger::Verdict::malformed || result.verdict == ledger::Verdict::too_large;
+  if (ref.kind == OpKind::assign && is_bad_name) {
     // The ledger takes no such name of an agent; it must not be asked again and again.
     const SlotNumber agent = runs_[task.run].agent;
-    event(DispatchEvent::Kind::agent_refused, agents_[agent].id, 0, "the ledger refuses its name");
+    event(DispatchEvent::Kind::agent_refused, agents_[agent].id, 0,
+          result.verdict == ledger::Verdict::too_large
+              ? fmt::format("its name is longer than the ledger's name_bytes, {}", result.number)
+              : "the ledger refuses its name");
     agents_[agent].is_paused = true;
     update_readiness(agents_[agent], moment);
     end_run(task.run, moment);

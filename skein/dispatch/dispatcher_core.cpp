@@ -54,6 +54,10 @@ std::string_view name_of(DispatchEvent::Kind kind) {
       return "attempt_timed_out";
     case preempted:
       return "preempted";
+    case taken_back:
+      return "taken_back";
+    case handed_on:
+      return "handed_on";
     case breaker_warning:
       return "breaker_warning";
     case breaker_opened:
@@ -69,7 +73,8 @@ std::string_view name_of(DispatchEvent::Kind kind) {
 }
 
 StateView StateView::of(const ledger::FrozenLedger& frozen) {
-  return {frozen.epoch(), frozen.open_tasks(), frozen.swarms(), frozen.counters().keys, frozen.counters().last_fence};
+  return {frozen.epoch(),         frozen.open_tasks(),          frozen.swarms(),
+          frozen.counters().keys, frozen.counters().last_fence, frozen.version()};
 }
 
 DispatcherCore::DispatcherCore(DispatcherOptions options, std::uint64_t seed)
@@ -140,16 +145,34 @@ void DispatcherCore::fill(SlotNumber slot, const ledger::Task& task, const Momen
         record.deadline_due = later(moment.now, std::chrono::milliseconds(left));
       }
     }
-    record.swarm = swarm_slot(task.shape->swarm);
-    const auto place = queue_.hold(task.shape, record.swarm, swarms_[record.swarm].own_agents);
-    record.lane = place.lane;
-    record.shared_shape = place.shape;
+    hold_lane(record, task.shape);
+  } else if (record.shape().swarm != task.shape->swarm) {
+    move_to_its_swarm(record, task);
   }
   if (task.mark) record.its_past().mark = task.mark;
   record.fence = task.fence;
   record.order = task.order;
   record.attempts = task.attempts;
+  record.attempts_max = task.attempts_max;
   record.effective_priority = task.effective_priority;
+}
+
+void DispatcherCore::hold_lane(TaskRecord& record, const std::shared_ptr<const ledger::Shape>& shape) {
+  record.swarm = swarm_slot(shape->swarm);
+  const auto place = queue_.hold(shape, record.swarm, swarms_[record.swarm].own_agents);
+  record.lane = place.lane;
+  record.shared_shape = place.shape;
+}
+
+// It was handed on. Whoever failed it is of the swarm it left.
+void DispatcherCore::move_to_its_swarm(TaskRecord& record, const ledger::Task& task) {
+  const SlotNumber before = record.lane;
+  hold_lane(record, task.shape);
+  queue_.let_go(before);
+  record.extras = task.extras;
+  if (!record.past) return;
+  record.past->failed_by = 0;
+  record.past->retry.reset();
 }
 
 void DispatcherCore::forget(SlotNumber slot) {

@@ -13,7 +13,10 @@
 // 5. Every run has a lease, renewed by each message of the agent that names it. A run ends by its outcome, its agent's
 //    end, its lease, its timeout, its task's end, or by being handed back, whichever is first.
 // 6. A run the task went on without occupies its agent until the agent says that it has stopped.
-// 7. Once another dispatcher has taken over, nothing more is appended.
+// 7. What an agent has not begun is asked back when its swarm gives nothing out any more, and when it waits behind a
+// run
+//    while somebody else is idle; it costs no attempt. What has begun is never asked back.
+// 8. Once another dispatcher has taken over, nothing more is appended.
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>
@@ -63,6 +66,8 @@ struct DispatchEvent {
     lease_expired,
     attempt_timed_out,
     preempted,
+    taken_back,  // not begun: for an idle agent, or since its swarm gives nothing out
+    handed_on,   // by the subject, a swarm; the detail says to which
     breaker_warning,
     breaker_opened,
     breaker_half_opened,
@@ -82,6 +87,8 @@ struct DispatchCounters {
   std::uint64_t completed = 0;
   std::uint64_t failed_attempts = 0;
   std::uint64_t requeued = 0;
+  std::uint64_t taken_back = 0;  // not begun by their agents
+  std::uint64_t handed_on = 0;   // to a fallback swarm
   std::uint64_t stale_reports = 0;
   std::uint64_t refused_ops = 0;
   std::uint64_t resyncs = 0;
@@ -107,6 +114,7 @@ struct StateView {
   std::vector<ledger::Swarm> swarms;
   std::uint64_t keys = 0;
   ledger::Fence last_fence = 0;
+  std::uint64_t version = ledger::k_first_ledger_version;
 
   [[nodiscard]] static StateView of(const ledger::FrozenLedger& frozen);
 };
@@ -162,6 +170,8 @@ class DispatcherCore {
   [[nodiscard]] bool is_ageing(const WaitingToAge& entry) const;
   SlotNumber record_for(const ledger::Task& task);
   void fill(SlotNumber slot, const ledger::Task& task, const Moment& moment);
+  void hold_lane(TaskRecord& record, const std::shared_ptr<const ledger::Shape>& shape);
+  void move_to_its_swarm(TaskRecord& record, const ledger::Task& task);
   void forget(SlotNumber slot);
   void make_ready(SlotNumber slot, const Moment& moment);
   void queue_task(SlotNumber slot, const ledger::Task& task, const Moment& moment);
@@ -185,12 +195,14 @@ class DispatcherCore {
   void on(const ledger::SwarmRemoved& change, const Moment& moment);
   void on(const ledger::DispatchTaken& change, const Moment& moment);
   void on(const ledger::KeysEvicted& change, const Moment& moment);
+  void on(const ledger::VersionChanged& change, const Moment& moment);
   template <class T>
   void on(const T&, const Moment&) {}
   void fetch_record(const ledger::Change& change) const;
   void refused(const OpRef& ref, const ledger::OpResult& result, const Moment& moment);
   void adopt(SlotNumber slot, std::string_view agent, ledger::Fence fence, bool is_started, const Moment& moment);
   void take_swarm(const ledger::Swarm& swarm);
+  [[nodiscard]] std::uint32_t ahead_at(const AgentRecord& agent, SlotNumber swarm) const;
 
   // dispatcher_runs.cpp
   SlotNumber add_run(SlotNumber task, SlotNumber agent);
@@ -213,8 +225,13 @@ class DispatcherCore {
   void mark_applied(const OpRef& ref, const Moment& moment);
   void fail_attempt(SlotNumber run, ledger::ErrorClass error, std::string message, std::optional<Duration> retry_after,
                     bool is_reported, const Moment& moment);
+  void attempt_timed_out(SlotNumber run, const Moment& moment);
+  void fail_timed_out(SlotNumber run, const Moment& moment);
   void requeue(SlotNumber run, ledger::RequeueReason reason, const Moment& moment);
+  void append_crash(SlotNumber task, const Run& run, const ledger::Requeue& op, const std::string& to);
   [[nodiscard]] Duration retry_delay(TaskRecord& task, ledger::ErrorClass error, std::optional<Duration> retry_after);
+  // The swarm that takes the task over should the attempt at hand have been the last one here; empty: none.
+  [[nodiscard]] const std::string& fallback_of(const TaskRecord& task) const;
   void settled(SlotNumber run, const Moment& moment);
 
   // dispatcher_agents.cpp
@@ -231,6 +248,13 @@ class DispatcherCore {
   void forget_if_idle(SlotNumber agent);
   void crashed_runs(SlotNumber agent, bool in_order, const Moment& moment);
 
+  // dispatcher_take_back.cpp
+  [[nodiscard]] bool may_be_asked_back(const Run& run, const Moment& moment) const;
+  [[nodiscard]] std::size_t idle_for(const Run& run, const Moment& moment);
+  void ask_back(Run& run, const Moment& moment);
+  void take_back_from_swarm(SlotNumber swarm, const Moment& moment);
+  void take_back_waiting(const Moment& moment);
+
   // dispatcher_rounds.cpp
   void run_due(const Moment& moment);
   void task_due(SlotNumber slot, const Moment& moment);
@@ -242,9 +266,13 @@ class DispatcherCore {
   void watch_needs(const Moment& moment);
   void round(const Moment& moment);
   bool give_out(const ReadyQueue::Next& next, const Moment& moment);
+  [[nodiscard]] Router::Request request_for(const TaskRecord& task, const ReadyQueue::Need& need) const;
   bool assign_to_somebody(SlotNumber slot, const ReadyQueue::Need& need, const Moment& moment);
   void give_out_requeued(const Moment& moment);
   void preempt_for(SlotNumber slot, const ReadyQueue::Need& need, const Moment& moment);
+  void make_way(SlotNumber run);
+  [[nodiscard]] bool may_be_asked_to_yield(const Run& run) const;
+  void ask_to_yield(SlotNumber run);
   void count_crash(SlotNumber swarm, ledger::TaskNumber task, const Moment& moment);
   void set_breaker(SwarmRecord& swarm, ledger::Breaker breaker, ledger::WallMs until);
 
@@ -268,6 +296,7 @@ class DispatcherCore {
   std::unordered_map<std::string, AdaptiveTimeout, TextHash, std::equal_to<>> type_timeout_;
 
   ledger::Epoch epoch_ = 0;
+  std::uint64_t ledger_version_ = ledger::k_first_ledger_version;
   ledger::Fence last_fence_ = 0;
   bool has_state_ = false;
   bool is_deposed_ = false;

@@ -297,6 +297,21 @@ TEST(DispatcherCoreLimits, idempotency_keys_are_evicted_after_their_time) {
   EXPECT_EQ(world.ledger.counters().keys, 0U);
 }
 
+TEST(DispatcherCoreLimits, so_is_the_key_of_a_task_that_failed_at_once) {
+  DispatcherOptions options;
+  options.keys_kept = 10s;
+  CoreWorld world(options);
+  world.begin();
+  world.submit(1);
+  world.run(ledger::Cancel{CoreWorld::id_of(1), world.moment.wall, ""});
+  auto op = world.a_task(2);
+  op.spec.extras.key = "key";
+  op.spec.extras.dependencies = {CoreWorld::id_of(1)};
+  ASSERT_EQ(world.run(op).state, State::failed);
+  world.pass(80s);
+  EXPECT_EQ(world.ledger.find_key("default", "key"), std::nullopt);
+}
+
 TEST(DispatcherCoreLimits, ten_thousand_waiting_tasks_cost_a_round_nothing) {
   CoreWorld world;
   world.begin();

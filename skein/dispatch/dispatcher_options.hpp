@@ -11,6 +11,7 @@
 #include "skein/base/time.hpp"
 #include "skein/dispatch/balance.hpp"
 #include "skein/dispatch/router.hpp"
+#include "skein/ledger/command.hpp"
 #include "skein/ledger/task.hpp"
 #include "skein/resilience/adaptive_timeout.hpp"
 #include "skein/resilience/retry_policy.hpp"
@@ -27,6 +28,8 @@ struct TypeOptions {
 
 struct DispatcherOptions {
   std::string node = "node";
+  // What all members of the cluster understand; the ledger is raised to it when the dispatch is taken.
+  std::uint64_t ledger_version = ledger::k_ledger_version;
   Duration lease = std::chrono::seconds(30);
   // Assignments up to this fence were made by a program that has ended, and its agents with it: they have no lease.
   ledger::Fence dead_fence = 0;
@@ -39,6 +42,8 @@ struct DispatcherOptions {
   Duration function_timeout = std::chrono::seconds(5);
   Duration executor_timeout = std::chrono::minutes(10);
   Duration timeout_minimum = std::chrono::milliseconds(100);
+  // After a timeout, for what the attempt wrote to standard error; only of agents that tell.
+  Duration last_words_wait = std::chrono::milliseconds(100);
 
   RetryOptions retry;  // of what a task's attempts allow; its own count of attempts is not used
   bool adaptive_retry = false;
@@ -57,6 +62,11 @@ struct DispatcherOptions {
   std::uint32_t breaker_warning = 3;
   Duration breaker_open = std::chrono::seconds(60);
   std::uint32_t half_open_tasks = 1;  // at once
+
+  // What an agent holds and has not begun for so long, behind what it runs, is taken back for one that is idle.
+  Duration take_back_after = std::chrono::seconds(1);
+  std::size_t take_backs_at_once = 1'000;  // per tick
+  std::uint8_t take_backs_max = 3;         // of one task: each is one delivery more
 
   Duration tick = std::chrono::seconds(1);                // of ageing, breakers, silence
   Duration ask_again = std::chrono::milliseconds(100);    // for an agent, when nobody was free

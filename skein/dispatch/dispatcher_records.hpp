@@ -100,10 +100,13 @@ struct TaskRecord {
   SlotNumber swarm = k_no_slot;
   SlotNumber run = k_no_slot;
   std::uint32_t attempts = 0;
+  std::uint32_t attempts_max = 0;
   std::uint16_t priority = 0;
   std::uint16_t effective_priority = 0;
   Phase phase = Phase::none;
-  bool asked_to_yield = false;  // somebody else, for it
+  std::uint8_t times_asked_back = 0;  // for an idle agent
+  bool asked_to_yield = false;        // somebody else, for it
+  bool goes_to_idle = false;          // it was taken back for one, whatever the swarm's strategy says
   std::unique_ptr<TaskPast> past;
 };
 
@@ -116,8 +119,11 @@ struct Run {
   Instant lease_until = Instant::max();
   Instant timeout_at = Instant::max();
   Instant since{};                        // sent, or started
+  Instant asked_back_at{};                // if it was
   std::optional<ledger::Body> next_mark;  // the last one told while another was under way
-  std::uint32_t place = 0;                // in its agent's runs
+  std::unique_ptr<std::string> last_words;
+  Duration timed_out_after{};
+  std::uint32_t place = 0;  // in its agent's runs
   bool is_sent = false;
   bool is_started = false;
   bool is_reported = false;   // the agent told its outcome
@@ -125,6 +131,7 @@ struct Run {
   bool is_told_to_stop = false;
   bool has_timed_out = false;
   bool is_asked_to_yield = false;
+  bool is_asked_back = false;  // if it is not begun
   bool has_mark_under_way = false;
   bool is_probe = false;   // of a swarm whose breaker is half open
   bool is_listed = false;  // by the message at hand
@@ -165,6 +172,8 @@ struct AgentRecord {
   bool is_function = false;
   Duration attempt_timeout{};  // zero: by kind
   bool reports_starts = false;
+  bool tells_last_words = false;
+  bool is_kept = false;     // by its swarm's coordinator
   bool is_paused = false;   // by somebody
   bool has_paused = false;  // by itself
   bool is_silent = false;
@@ -181,6 +190,7 @@ struct SwarmRecord {
   ledger::WallMs breaker_until = 0;
   Balance strategy = Balance::round_robin;
   std::string own_agents;                   // the capability only they have; empty: it has none
+  std::string fallback;                     // the swarm its tasks go to when their attempts are used up; empty: none
   ledger::Swarm latest;                     // as it was told last
   std::uint32_t breaker_crashes = 0;        // its own, or the dispatcher's
   Duration breaker_open{};                  // likewise

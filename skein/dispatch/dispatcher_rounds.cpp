@@ -53,14 +53,7 @@ void DispatcherCore::task_due(SlotNumber slot, const Moment& moment) {
   if (task.phase == Phase::running) {
     Run& run = runs_[task.run];
     if (run.timeout_at <= moment.now) {
-      const auto limit = std::chrono::duration_cast<std::chrono::milliseconds>(run.timeout_at - run.since);
-      event(DispatchEvent::Kind::attempt_timed_out, agents_[run.agent].id, task.number);
-      run.has_timed_out = true;
-      // It took at least so long. Without this a type that became slow would never get more time.
-      learn_latency(task, run.timeout_at - run.since);
-      stop_run(run, StopReason::timed_out);
-      fail_attempt(task.run, ledger::ErrorClass::timeout, fmt::format("no outcome within {} ms", limit.count()),
-                   std::nullopt, false, moment);
+      attempt_timed_out(task.run, moment);
       return;
     }
     if (run.lease_until <= moment.now) {
@@ -81,6 +74,7 @@ void DispatcherCore::tick(const Moment& moment) {
   watch_breakers(moment);
   watch_agents(moment);
   watch_needs(moment);
+  take_back_waiting(moment);
 }
 
 void DispatcherCore::age_tasks(const Moment& moment) {
@@ -218,16 +212,22 @@ bool DispatcherCore::give_out(const ReadyQueue::Next& next, const Moment& moment
   return false;
 }
 
-bool DispatcherCore::assign_to_somebody(SlotNumber slot, const ReadyQueue::Need& need, const Moment& moment) {
-  TaskRecord& task = tasks_[slot];
-  SwarmRecord& swarm = swarms_[task.swarm];
-  Router::Request request{need.views, swarm.strategy, {}, {}};
-  if (swarm.strategy == Balance::consistent_hash) request.key = task.shape().type;
+Router::Request DispatcherCore::request_for(const TaskRecord& task, const ReadyQueue::Need& need) const {
+  const Balance strategy = task.goes_to_idle ? Balance::round_robin : swarms_[task.swarm].strategy;
+  Router::Request request{need.views, strategy, {}, {}};
+  if (strategy == Balance::consistent_hash) request.key = task.shape().type;
   // The first retry may go to anybody, later ones go around those who failed it.
   if (const TaskPast* past = task.past.get()) {
     const bool is_choosy = past->failed_by > 1 || (past->retry && past->retry->other_agent);
     if (is_choosy) request.avoid = std::span(past->failed_agents).first(std::min<std::size_t>(past->failed_by, 2));
   }
+  return request;
+}
+
+bool DispatcherCore::assign_to_somebody(SlotNumber slot, const ReadyQueue::Need& need, const Moment& moment) {
+  TaskRecord& task = tasks_[slot];
+  SwarmRecord& swarm = swarms_[task.swarm];
+  Router::Request request = request_for(task, need);
   auto choice = router_.decide(request, random_, moment.now);
   if (!choice && choice.error() == RouteError::only_avoided) {
     request.avoid = {};
@@ -243,6 +243,7 @@ bool DispatcherCore::assign_to_somebody(SlotNumber slot, const ReadyQueue::Need&
   run.is_probe = swarm.breaker == ledger::Breaker::half_open;
   if (run.is_probe) ++swarm.probes;
   task.phase = Phase::assigning;
+  task.goes_to_idle = false;
   set_due(slot);
   ++counters_.assigned;
   auto& op = std::get<ledger::Assign>(assign_);
@@ -270,9 +271,8 @@ void DispatcherCore::preempt_for(SlotNumber slot, const ReadyQueue::Need& need, 
     if (!agent.has_all(need.capabilities)) continue;
     for (const SlotNumber index : agent.runs) {
       const Run& run = runs_[index];
-      if (run.task == k_no_slot || run.is_reported || run.is_told_to_stop || run.is_asked_to_yield) continue;
+      if (!may_be_asked_to_yield(run)) continue;
       const TaskRecord& its_task = tasks_[run.task];
-      if (its_task.phase != Phase::running || its_task.priority >= ledger::k_critical) continue;
       if (least != k_no_slot) {
         const Run& other = runs_[least];
         const std::uint16_t least_priority = tasks_[other.task].effective_priority;
@@ -285,8 +285,31 @@ void DispatcherCore::preempt_for(SlotNumber slot, const ReadyQueue::Need& need, 
   }
   if (least == k_no_slot) return;
   task.asked_to_yield = true;
-  runs_[least].is_asked_to_yield = true;
-  mail_to(runs_[least].agent).stop.push_back({runs_[least].ref, StopReason::yield});
+  ask_to_yield(least);
+}
+
+bool DispatcherCore::may_be_asked_to_yield(const Run& run) const {
+  if (run.task == k_no_slot || run.is_reported || run.is_told_to_stop || run.is_asked_to_yield) return false;
+  return tasks_[run.task].phase == Phase::running && tasks_[run.task].priority < ledger::k_critical;
+}
+
+void DispatcherCore::ask_to_yield(SlotNumber index) {
+  Run& run = runs_[index];
+  run.is_asked_to_yield = true;
+  mail_to(run.agent).stop.push_back({run.ref, StopReason::yield});
+}
+
+// An agent does what it holds one after the other: a critical task must not wait for what came before it. What has
+// waited until it was as urgent keeps its place, or it could be put off for ever.
+void DispatcherCore::make_way(SlotNumber index) {
+  const Run& urgent = runs_[index];
+  const AgentRecord& agent = agents_[urgent.agent];
+  if (tasks_[urgent.task].priority < ledger::k_critical || !agent.reports_starts) return;
+  for (const SlotNumber each : agent.runs) {
+    const Run& run = runs_[each];
+    if (!may_be_asked_to_yield(run) || run.ref.fence >= urgent.ref.fence) continue;
+    if (tasks_[run.task].effective_priority < ledger::k_critical) ask_to_yield(each);
+  }
 }
 
 }  // namespace skein::inline v0::dispatch

@@ -1,7 +1,10 @@
 // Runs: tasks at agents, their outcomes, and how they end.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
+#include "skein/base/utf8.hpp"
 #include "skein/dispatch/dispatcher_append.hpp"
 #include "skein/dispatch/dispatcher_core.hpp"
 #include "skein/dispatch/planted.hpp"
@@ -26,6 +29,15 @@ ErrorClass class_of(ledger::ErrorClass error) {
       break;
   }
   return ErrorClass::transient;
+}
+
+// Of a requeue that may cost an attempt.
+std::optional<ledger::HandOnCause> cause_of(ledger::RequeueReason reason) {
+  using enum ledger::RequeueReason;
+  if (reason == agent_crash) return ledger::HandOnCause::agent_crash;
+  if (reason == lease_expired) return ledger::HandOnCause::lease_expired;
+  if (reason == node_crash) return ledger::HandOnCause::node_crash;
+  return std::nullopt;
 }
 
 ledger::WallMs after(const Moment& moment, Duration delay) {
@@ -94,6 +106,7 @@ void DispatcherCore::deliver(SlotNumber index, const Moment& moment) {
     ++counters_.delivered;
     mail_to(run.agent).run.push_back(std::move(order));
   }
+  make_way(index);
   set_due(run.task);
 }
 
@@ -225,6 +238,33 @@ void DispatcherCore::fail(SlotNumber index, TaskFailed failure, const Moment& mo
   fail_attempt(index, failure.error, std::move(failure.message), failure.retry_after, true, moment);
 }
 
+// An agent that can is asked what the attempt has last said; a moment later it has failed, whether that came or not.
+void DispatcherCore::attempt_timed_out(SlotNumber index, const Moment& moment) {
+  Run& run = runs_[index];
+  const AgentRecord& agent = agents_[run.agent];
+  if (!std::exchange(run.has_timed_out, true)) {
+    event(DispatchEvent::Kind::attempt_timed_out, agent.id, run.ref.number);
+    run.timed_out_after = run.timeout_at - run.since;
+    // It took at least so long. Without this a type that became slow would never get more time.
+    learn_latency(tasks_[run.task], run.timed_out_after);
+    stop_run(run, StopReason::timed_out);
+    if (agent.tells_last_words && run.is_told_to_stop) {
+      run.timeout_at = later(moment.now, options_.last_words_wait);
+      set_due(run.task);
+      return;
+    }
+  }
+  fail_timed_out(index, moment);
+}
+
+void DispatcherCore::fail_timed_out(SlotNumber index, const Moment& moment) {
+  const Run& run = runs_[index];
+  const auto limit = std::chrono::duration_cast<std::chrono::milliseconds>(run.timed_out_after);
+  std::string message = fmt::format("no outcome within {} ms", limit.count());
+  if (run.last_words && !run.last_words->empty()) message += "; it last wrote to standard error: " + *run.last_words;
+  fail_attempt(index, ledger::ErrorClass::timeout, std::move(message), std::nullopt, false, moment);
+}
+
 void DispatcherCore::fail_attempt(SlotNumber index, ledger::ErrorClass error, std::string message,
                                   std::optional<Duration> retry_after, bool is_reported, const Moment& moment) {
   Run& run = runs_[index];
@@ -242,14 +282,28 @@ void DispatcherCore::fail_attempt(SlotNumber index, ledger::ErrorClass error, st
     past.failed_agents[past.failed_by % past.failed_agents.size()] = *agents_[run.agent].handle;
     ++past.failed_by;
   }
-  if (message.size() > k_message_bytes_max) message.resize(k_message_bytes_max);
+  if (message.size() > k_message_bytes_max) message = shown_text(message, k_message_bytes_max);
   const Duration delay = retry_delay(task, error, retry_after);
   // The next attempt begins with it.
   if (run.next_mark) append_mark(index, *std::exchange(run.next_mark, std::nullopt), moment);
   task.phase = Phase::ending;
   set_due(slot);
+  const std::string& to = fallback_of(task);
+  if (!to.empty() && error != ledger::ErrorClass::permanent) {
+    append_for(slot, OpKind::hand_on,
+               ledger::HandOn{epoch_, task.id, run.ref.fence, moment.wall, ledger::HandOnCause::reported, error,
+                              after(moment, delay), std::move(message), to},
+               true);
+    return;
+  }
   append_for(slot, OpKind::fail,
              ledger::Fail{task.id, run.ref.fence, moment.wall, error, after(moment, delay), std::move(message)}, true);
+}
+
+const std::string& DispatcherCore::fallback_of(const TaskRecord& task) const {
+  static const std::string k_none;
+  const bool is_last = task.attempts + 1 >= task.attempts_max;
+  return is_last && ledger_version_ >= ledger::k_hand_on_version ? swarms_[task.swarm].fallback : k_none;
 }
 
 Duration DispatcherCore::retry_delay(TaskRecord& task, ledger::ErrorClass error, std::optional<Duration> retry_after) {
@@ -266,6 +320,21 @@ Duration DispatcherCore::retry_delay(TaskRecord& task, ledger::ErrorClass error,
   return chosen.delay;
 }
 
+// A requeue that also says why the agent fell.
+void DispatcherCore::append_crash(SlotNumber slot, const Run& run, const ledger::Requeue& op, const std::string& to) {
+  constexpr auto k_crash = ledger::ErrorClass::crash;
+  std::string message = shown_text("the agent crashed: " + *run.last_words, k_message_bytes_max);
+  if (to.empty()) {
+    append_for(slot, OpKind::requeue,
+               ledger::Fail{op.task, op.fence, op.at, k_crash, op.not_before, std::move(message)}, true);
+    return;
+  }
+  append_for(slot, OpKind::hand_on,
+             ledger::HandOn{epoch_, op.task, op.fence, op.at, ledger::HandOnCause::reported, k_crash, op.not_before,
+                            std::move(message), to},
+             true);
+}
+
 void DispatcherCore::requeue(SlotNumber index, ledger::RequeueReason reason, const Moment& moment) {
   Run& run = runs_[index];
   const SlotNumber slot = run.task;
@@ -279,8 +348,21 @@ void DispatcherCore::requeue(SlotNumber index, ledger::RequeueReason reason, con
   ++counters_.requeued;
   task.phase = Phase::ending;
   set_due(slot);
-  const bool is_at_once = op.front;
-  append_for(slot, OpKind::requeue, op, true);
+  const auto cause = cause_of(reason);
+  const std::string to = cause ? fallback_of(task) : std::string();
+  // Where it goes is for the ledger to say: it counts the crashes of the node.
+  const bool is_at_once = op.front && to.empty();
+  if (reason == ledger::RequeueReason::agent_crash && run.last_words &&
+      ledger_version_ >= ledger::k_crash_words_version) {
+    append_crash(slot, run, op, to);
+  } else if (to.empty()) {
+    append_for(slot, OpKind::requeue, op, true);
+  } else {
+    append_for(
+        slot, OpKind::hand_on,
+        ledger::HandOn{epoch_, task.id, op.fence, op.at, *cause, ledger::ErrorClass::crash, op.not_before, "", to},
+        true);
+  }
   // The agent has it no longer: the next one may be chosen in the same append.
   if (run.is_sent && agents_[run.agent].pid) return;
   end_run(index, moment);

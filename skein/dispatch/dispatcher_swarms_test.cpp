@@ -81,6 +81,28 @@ TEST(DispatcherSwarms, tells_how_a_swarm_stands) {
   EXPECT_EQ(world.core->swarm_load("own")->crashes, 1U);
 }
 
+TEST(DispatcherSwarms, tells_what_waits_and_what_it_needs) {
+  CoreWorld world;
+  world.begin();
+  put_swarm(world, "own", {{"executor", "e"}});
+  AgentReady ready = member_of("own");
+  ready.slots = 3;
+  ready.reports_starts = true;
+  world.join(1, ready);
+  for (std::uint64_t n = 1; n <= 3; ++n) submit_to(world, "own", n);
+  world.start(1, world.ref(1));
+  auto op = world.a_task(4, "paint");
+  op.spec.swarm = "own";
+  ASSERT_EQ(world.run(op).verdict, ledger::Verdict::ok);
+  world.settle();
+  const auto load = world.core->swarm_load("own");
+  ASSERT_EQ(load->agents.size(), 1U);
+  EXPECT_EQ(load->agents[0].ahead, 2U);
+  ASSERT_EQ(load->needs.size(), 1U);
+  EXPECT_EQ(load->needs[0].capabilities, (std::vector<std::string>{"paint", "swarm=own"}));
+  EXPECT_EQ(load->needs[0].ready, 1U);
+}
+
 TEST(DispatcherSwarms, a_swarm_may_have_a_breaker_of_its_own) {
   CoreWorld world;
   world.begin();

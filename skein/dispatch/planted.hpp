@@ -10,6 +10,7 @@ enum class Bug {
   lease_not_renewed,
   assign_without_waiting,
   requeue_twice,
+  lost_when_handed_on,
 };
 
 #if defined(SKEIN_PLANTED_BUGS)

@@ -99,6 +99,22 @@ std::optional<double> Pool::best_value(const QLearning& learned, std::span<const
   return std::nullopt;
 }
 
+std::size_t Pool::idle_beside(std::uint32_t holder, std::span<const std::uint32_t> avoid) {
+  look_for_open_groups();
+  // Its place in the bulkhead would be free.
+  const std::uint32_t its_group = members_[holder].group;
+  if (!std::ranges::binary_search(open_groups_, its_group)) open_groups_.push_back(its_group);
+  const Tier& healthy = tiers_[0];
+  std::size_t count = 0;
+  for (const std::uint32_t group : open_groups_) count += healthy.idle(group);
+  for (const std::uint32_t slot : avoid) {
+    const bool is_counted = healthy.contains(slot) && healthy.standing(slot).load == 0 &&
+                            std::ranges::find(open_groups_, members_[slot].group) != open_groups_.end();
+    if (is_counted) --count;
+  }
+  return count;
+}
+
 std::uint32_t Pool::choose(const Question& question, Random& random) {
   prepare(question.strategy);
   look_for_open_groups();

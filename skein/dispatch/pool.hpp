@@ -63,6 +63,8 @@ class Pool {
   [[nodiscard]] std::uint32_t choose(const Question& question, Random& random);
   // The greatest Q among those that choose() could choose, the healthy before the poorly; nothing when there are none.
   [[nodiscard]] std::optional<double> best_value(const QLearning& learned, std::span<const std::uint32_t> avoid);
+  // How many healthy members hold nothing and could be chosen if `holder`, a slot, gave back a task it has.
+  [[nodiscard]] std::size_t idle_beside(std::uint32_t holder, std::span<const std::uint32_t> avoid);
   // Builds what the strategy needs ahead of the first question.
   void prepare(Balance strategy);
 

@@ -106,6 +106,7 @@ class ReadyQueue {
   void ask_again();
   [[nodiscard]] bool has_unmet() const { return unmet_ > 0; }
 
+  [[nodiscard]] const std::vector<Lane>& lanes() const { return lanes_; }
   [[nodiscard]] const Lane& lane(std::uint32_t index) const { return lanes_[index]; }
   [[nodiscard]] const Need& need(std::uint32_t index) const { return needs_[index]; }
   [[nodiscard]] std::vector<Need>& needs() { return needs_; }

@@ -127,6 +127,16 @@ Router::Result<Router::Choice> Router::decide_now(const Request& request, Random
   return std::unexpected(avoid.count == 0 ? RouteError::bulkhead_full : RouteError::only_avoided);
 }
 
+std::size_t Router::idle_beside(AgentHandle holder, const Request& request, Instant now) {
+  advance(now);
+  const auto number = pool_for(request);
+  if (!number) return 0;
+  const AgentHandle it[] = {holder};
+  const Avoided place = avoided(it, *number);
+  if (place.count == 0) return 0;
+  return pools_[*number].pool->idle_beside(place.slots[0], avoided(request.avoid, *number).span());
+}
+
 Router::Result<void> Router::prepare(const Request& request, Instant now) {
   advance(now);
   const auto number = pool_for(request);

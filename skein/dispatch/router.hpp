@@ -128,6 +128,8 @@ class Router {
   [[nodiscard]] std::size_t pools() const { return pool_numbers_.size(); }
 
   [[nodiscard]] Result<Choice> decide(const Request& request, Random& random, Instant now);
+  // How many healthy agents hold nothing and could take the task if `holder` gave it back.
+  [[nodiscard]] std::size_t idle_beside(AgentHandle holder, const Request& request, Instant now);
   // Arranges ahead what a decision like this will need.
   Result<void> prepare(const Request& request, Instant now);
 

@@ -122,6 +122,12 @@ class Model {
 
     Known& chosen =
         **std::ranges::find_if(agents_, [&](const auto& known) { return known && known->handle == choice->agent; });
+    if (strategy == Balance::round_robin && chosen.load > 0) {
+      for (const auto& known : agents_) {
+        if (!known || known->load > 0 || !allowed.contains(known->handle)) continue;
+        RC_ASSERT(allowed[known->handle] != allowed[choice->agent]);
+      }
+    }
     if (strategy == Balance::least_connections) {
       for (const auto& known : agents_) {
         if (!known || !allowed.contains(known->handle)) continue;

@@ -111,6 +111,32 @@ TEST_F(RouterTest, round_robin_visits_all_evenly_also_while_others_come_and_go) 
   for (const auto& [index, times] : seen) EXPECT_EQ(times, 10) << index;
 }
 
+TEST_F(RouterTest, round_robin_puts_no_task_behind_another_while_somebody_is_idle) {
+  const AgentHandle a = join("a", 2);
+  const AgentHandle b = join("b", 2);
+  const AgentHandle c = join("c", 2);
+  std::vector<Assignment> held;
+  for (int i = 0; i < 3; ++i) held.push_back(assign(decide()->agent));
+  EXPECT_EQ(view(c).load, 1U);
+  router_.finished(std::move(held[1]), k_ok, now_);
+  EXPECT_EQ(decide()->agent, b) << "it was a's turn, and a is at work";
+  held[1] = assign(b);
+  EXPECT_EQ(decide()->agent, a) << "all are at work: in turn";
+  const AgentHandle avoided[] = {a};
+  router_.finished(std::move(held[0]), k_ok, now_);
+  EXPECT_NE(decide(Balance::round_robin, "", avoided)->agent, a) << "the idle one failed it";
+  EXPECT_EQ(decide()->agent, a);
+}
+
+TEST_F(RouterTest, round_robin_takes_turns_among_the_idle) {
+  const AgentHandle agents[] = {join("a", 2), join("b", 2), join("c", 2)};
+  for (std::size_t i = 0; i < 12; ++i) {
+    const AgentHandle agent = decide()->agent;
+    EXPECT_EQ(agent, agents[i % 3]);
+    router_.finished(assign(agent), k_ok, now_);
+  }
+}
+
 TEST_F(RouterTest, least_connections_takes_turns_among_equals) {
   for (int i = 0; i < 4; ++i) join("agent-" + std::to_string(i));
   std::vector<Assignment> held;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,10 +22,14 @@ inline constexpr std::string_view k_field_breaker_crashes = "breaker_crashes";
 inline constexpr std::string_view k_field_breaker_open_ms = "breaker_open_ms";
 
 [[nodiscard]] inline std::string swarm_capability(std::string_view swarm) { return "swarm=" + std::string(swarm); }
+// In the registry: of those that the swarm's coordinator has started and may end, and of nobody else.
+[[nodiscard]] inline std::string kept_capability(std::string_view swarm) { return "kept=" + std::string(swarm); }
 [[nodiscard]] inline bool has_own_agents(const ledger::Swarm& swarm) {
   const auto executor = swarm.field(k_field_executor);
   return executor && !executor->empty();
 }
+
+inline constexpr std::size_t k_needs_told = 256;  // of one swarm
 
 struct SwarmLoad {
   struct Agent {
@@ -32,12 +37,21 @@ struct SwarmLoad {
     Pid pid;
     std::uint32_t runs = 0;  // tasks it holds
     bool is_paused = false;
+    std::uint32_t ahead = 0;                                         // of the swarm's, behind another one
+    std::shared_ptr<const std::vector<std::string>> capabilities{};  // sorted
+    bool is_kept = false;                                            // by the swarm's coordinator
+  };
+  // Tasks that could begin at once and need the same.
+  struct Need {
+    std::vector<std::string> capabilities;  // sorted, with the one only its own agents have
+    std::uint64_t ready = 0;
   };
   ledger::Swarm swarm;        // its definition, state and breaker; what it counts is of the last change
   std::uint64_t ready = 0;    // tasks that could begin at once
   std::uint64_t tasks = 0;    // all that are open
   std::uint64_t running = 0;  // at its agents
   std::uint32_t crashes = 0;  // of agents in a row, over distinct tasks
+  std::vector<Need> needs;    // what `ready` is made of; at most k_needs_told of them
   std::vector<Agent> agents;  // its own, announced and alive
 };
 

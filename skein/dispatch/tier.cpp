@@ -18,6 +18,10 @@ void Tier::put(std::uint32_t slot, const SlotStanding& standing) {
     const SlotStanding before = standings_[slot];
     assert(before.group == now.group);
     standings_[slot] = now;
+    if ((before.load == 0) != (now.load == 0)) {
+      remove_turn(slot, before);
+      put_turn(slot, now);
+    }
     if (has_loads_ && before.load != now.load) {
       remove_load(slot);
       put_load(slot, now);
@@ -29,8 +33,7 @@ void Tier::put(std::uint32_t slot, const SlotStanding& standing) {
     return;
   }
   standings_[slot] = now;
-  turns_.push_back(now.group, slot);
-  turn_[slot] = next_turn_++;
+  put_turn(slot, now);
   all_.add(now.group, slot);
   if (has_loads_) put_load(slot, now);
   if (has_states_) put_state(slot, now);
@@ -39,12 +42,25 @@ void Tier::put(std::uint32_t slot, const SlotStanding& standing) {
 
 void Tier::remove(std::uint32_t slot) {
   if (!contains(slot)) return;
-  turns_.remove(slot);
+  remove_turn(slot, standings_[slot]);
   all_.remove(slot);
   if (has_loads_) remove_load(slot);
   if (has_states_) remove_state(slot, standings_[slot]);
   standings_[slot] = SlotStanding{};
   --count_;
+}
+
+void Tier::put_turn(std::uint32_t slot, const SlotStanding& standing) {
+  turns_.push_back(turn_list(standing.group, standing.load > 0), slot);
+  turn_[slot] = next_turn_++;
+  if (standing.load > 0) return;
+  if (standing.group >= idle_.size()) idle_.resize(std::size_t{standing.group} + 1);
+  ++idle_[standing.group];
+}
+
+void Tier::remove_turn(std::uint32_t slot, const SlotStanding& standing) {
+  turns_.remove(slot);
+  if (standing.load == 0) --idle_[standing.group];
 }
 
 void Tier::put_load(std::uint32_t slot, const SlotStanding& standing) {
@@ -104,14 +120,18 @@ void Tier::took_turn(std::uint32_t slot) {
 }
 
 std::uint32_t Tier::next_turn(const Allowed& allowed) {
-  std::uint32_t found = k_none;
-  for (const std::uint32_t group : allowed.groups) {
-    std::uint32_t slot = turns_.front(group);
-    while (slot != k_none && allowed.avoids(slot)) slot = turns_.after(slot);
-    if (slot != k_none && (found == k_none || turn_[slot] < turn_[found])) found = slot;
+  for (const bool is_busy : {false, true}) {
+    std::uint32_t found = k_none;
+    for (const std::uint32_t group : allowed.groups) {
+      std::uint32_t slot = turns_.front(turn_list(group, is_busy));
+      while (slot != k_none && allowed.avoids(slot)) slot = turns_.after(slot);
+      if (slot != k_none && (found == k_none || turn_[slot] < turn_[found])) found = slot;
+    }
+    if (found == k_none) continue;
+    took_turn(found);
+    return found;
   }
-  if (found != k_none) took_turn(found);
-  return found;
+  return k_none;
 }
 
 std::uint32_t Tier::least_of_group(std::uint32_t group, const Allowed& allowed) const {

@@ -2,9 +2,9 @@
 //
 // Agents are slots here, and slots are in groups: those of one group share an executor, so a group whose bulkhead is
 // full is left out as a whole. A choice costs the number of groups (executors are few) and not the number of agents:
-// lists in the order of turns, lists per load with a bit map of those not empty, arrays to draw from at random, arrays
-// per state of learning. What a strategy needs is built when it is first asked for. For Pool only. One thread at a
-// time.
+// lists in the order of turns (those who hold nothing apart from those at work), lists per load with a bit map of those
+// not empty, arrays to draw from at random, arrays per state of learning. What a strategy needs is built when it is
+// first asked for. For Pool only. One thread at a time.
 #pragma once
 
 #include <array>
@@ -53,6 +53,8 @@ class Tier {
   [[nodiscard]] bool empty() const { return count_ == 0; }
   [[nodiscard]] std::size_t size() const { return count_; }
   [[nodiscard]] std::size_t size(std::uint32_t group) const { return all_.size(group); }
+  // Those that hold nothing.
+  [[nodiscard]] std::size_t idle(std::uint32_t group) const { return group < idle_.size() ? idle_[group] : 0; }
   [[nodiscard]] const SlotStanding& standing(std::uint32_t slot) const { return standings_[slot]; }
 
   // Adds it, or takes note of its new standing.
@@ -60,6 +62,7 @@ class Tier {
   void remove(std::uint32_t slot);
 
   // Each answers k_none when no slot is allowed.
+  // Whoever holds nothing comes before whoever is at work; among equals, who was chosen or became free longest ago.
   [[nodiscard]] std::uint32_t next_turn(const Allowed& allowed);
   [[nodiscard]] std::uint32_t least_loaded(const Allowed& allowed);
   [[nodiscard]] std::uint32_t two_choices(const Allowed& allowed, Random& random);
@@ -86,6 +89,11 @@ class Tier {
   [[nodiscard]] static std::uint32_t state_bucket(std::uint32_t group, std::size_t state) {
     return group * static_cast<std::uint32_t>(k_q_states) + static_cast<std::uint32_t>(state);
   }
+  [[nodiscard]] static std::uint32_t turn_list(std::uint32_t group, bool is_busy) {
+    return 2 * group + (is_busy ? 1U : 0U);
+  }
+  void put_turn(std::uint32_t slot, const SlotStanding& standing);
+  void remove_turn(std::uint32_t slot, const SlotStanding& standing);
   void put_load(std::uint32_t slot, const SlotStanding& standing);
   void remove_load(std::uint32_t slot);
   void put_state(std::uint32_t slot, const SlotStanding& standing);
@@ -102,10 +110,11 @@ class Tier {
 
   std::size_t count_ = 0;
   std::vector<SlotStanding> standings_;  // group k_none: not in this tier
-  SlotLists turns_;                      // list: group
+  SlotLists turns_;                      // list: group, and whether it is at work
   std::vector<std::uint64_t> turn_;      // per slot: when it came to the end of its list
   std::uint64_t next_turn_ = 1;
-  SlotBuckets all_;  // bucket: group
+  std::vector<std::uint32_t> idle_;  // per group: how many hold nothing
+  SlotBuckets all_;                  // bucket: group
   std::uint32_t groups_ = 0;
   bool has_loads_ = false;
   SlotLists loads_;

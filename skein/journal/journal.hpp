@@ -3,7 +3,8 @@
 //
 // All functions may be called from any thread. Callbacks run on the journal's own thread, one at a time, between
 // entries: there a machine may be read safely. Only a call that is turned away at once (refused, overloaded, stopped)
-// is answered on the caller's thread. A callback must not block, throw, or call close().
+// is answered on the caller's thread; a read that is told `stopped` only when that thread touches the machine no more.
+// A callback must not block, throw, or call close().
 //
 // What append promises:
 // 1. `applied` means: durable as the engine understands it, and applied; the results are what the machine answered.

@@ -363,6 +363,35 @@ TEST_P(JournalContract, close_answers_everything_and_then_nothing_is_taken) {
   EXPECT_EQ(machine_.get("n"), "500");
 }
 
+// Whoever is told `stopped` may touch the machine, so the journal's thread must not.
+TEST_P(JournalContract, a_read_after_the_end_is_answered_when_nothing_is_applied_any_more) {
+  open();
+  std::promise<void> held;
+  std::promise<void> let_go;
+  journal_->read(0, [&](const ReadAnswer&) {
+    held.set_value();
+    let_go.get_future().wait();
+  });
+  held.get_future().wait();
+  std::thread closer([&] { journal_->close(); });
+  const auto is_closing = [&] {
+    // Its own: one that is taken is answered later.
+    const auto is_stopped = std::make_shared<std::atomic<bool>>(false);
+    journal_->append({{next_id(), kv_add("n", 1)}},
+                     [is_stopped](const Answer& answer) { *is_stopped = answer.outcome == Outcome::stopped; });
+    return is_stopped->load();
+  };
+  while (!is_closing()) std::this_thread::yield();
+  std::promise<void> told;
+  auto is_told = told.get_future();
+  std::thread reader([&] { journal_->read(0, [&](const ReadAnswer&) { told.set_value(); }); });
+  EXPECT_EQ(is_told.wait_for(std::chrono::milliseconds(50)), std::future_status::timeout) << "its thread is at work";
+  let_go.set_value();
+  is_told.wait();
+  reader.join();
+  closer.join();
+}
+
 TEST_P(JournalContract, stops_where_the_machine_throws) {
   open();
   ASSERT_EQ(append(kv_add("n", 1)).outcome, Outcome::applied);

@@ -94,6 +94,8 @@ void ThreadedJournal::read(Position min_position, ReadFn fn) {
   Message message(ReadMessage{min_position, std::move(fn)});
   if (post(message)) return;
   core_->admission().release_read();
+  // Its thread may still be applying what was accepted, and whoever reads touches the machine.
+  if (std::this_thread::get_id() != own_thread_.load()) has_ended_.wait(false);
   std::get<ReadMessage>(message).fn({Outcome::stopped, 0, {}, k_closed});
 }
 
@@ -119,6 +121,7 @@ void ThreadedJournal::set_leader(std::optional<std::string> leader) {
 }
 
 void ThreadedJournal::run() {
+  own_thread_ = std::this_thread::get_id();
   std::vector<Message> messages;
   bool quiet = false;
   while (take_messages(messages, quiet)) {
@@ -132,6 +135,8 @@ void ThreadedJournal::run() {
   }
   core_->close();
   publish_status();
+  has_ended_ = true;
+  has_ended_.notify_all();
 }
 
 bool ThreadedJournal::take_messages(std::vector<Message>& messages, bool& quiet) {

@@ -107,6 +107,8 @@ class ThreadedJournal final : public Journal {
   void emit(const JournalEvent& event);
 
   std::unique_ptr<JournalCore> core_;
+  std::atomic<std::thread::id> own_thread_{};
+  std::atomic<bool> has_ended_{false};  // own_thread_ touches the machine no more
   std::unique_ptr<AsideThread> spare_thread_;
   std::unique_ptr<AsideThread> slow_thread_;
 

@@ -26,6 +26,9 @@ constexpr int k_removal_rounds = 200;
 constexpr int k_removal_round_ms = 5;
 constexpr mode_t k_folder_mode = 0755;
 
+// Set before main, by a program that is a guard.
+const NodeGroup* inherited_group = nullptr;
+
 std::string read_text(int folder, const char* name) {
   const Fd file(::openat(folder, name, O_RDONLY | O_CLOEXEC));
   std::string text;
@@ -57,9 +60,15 @@ std::vector<std::string> folders_in(const std::string& path, std::string_view pr
   return names;
 }
 
+std::string below(const std::string& folder, const std::string& name) {
+  std::string path = folder;
+  path.append("/").append(name);
+  return path;
+}
+
 // With those below: a program may be a node itself.
 bool remove_folders(const std::string& path) {
-  for (const std::string& name : folders_in(path, "")) remove_folders(path + "/" + name);
+  for (const std::string& name : folders_in(path, "")) remove_folders(below(path, name));
   return ::rmdir(path.c_str()) == 0 || errno == ENOENT;
 }
 
@@ -76,7 +85,7 @@ void end_group(const std::string& path) {
 // What a node left here that died with all its processes: nobody holds its lock.
 void remove_left_over(const std::string& folder) {
   for (const std::string& name : folders_in(folder, k_prefix)) {
-    const std::string path = folder + "/" + name;
+    const std::string path = below(folder, name);
     const Fd old = open_folder(AT_FDCWD, path.c_str());
     if (!old || ::flock(old.get(), LOCK_EX | LOCK_NB) != 0) continue;
     end_group(path);
@@ -138,11 +147,21 @@ NodeGroup NodeGroup::none(std::string why) {
   return group;
 }
 
+void NodeGroup::inherit(std::string folder, Fd lock) {
+  auto* group = new NodeGroup;
+  group->folder_ = std::move(folder);
+  group->lock_ = std::move(lock);
+  inherited_group = group;
+}
+
 const NodeGroup& NodeGroup::here() {
   // Never freed: keepers and launchers use it until they end.
-  static const NodeGroup* const group = [] {
+  static const NodeGroup* const group = []() -> const NodeGroup* {
+    if (inherited_group != nullptr) return inherited_group;
     const char* wish = std::getenv("SKEIN_CGROUPS");
-    if (wish != nullptr && std::string_view(wish) == "off") return new NodeGroup(none("SKEIN_CGROUPS is off"));
+    if (wish != nullptr && std::string_view(wish) == "off") {
+      return new NodeGroup(none("SKEIN_CGROUPS is off"));
+    }
     const auto folder =
         own_group_folder(read_text(AT_FDCWD, "/proc/self/cgroup"), read_text(AT_FDCWD, "/proc/self/mountinfo"));
     if (!folder) return new NodeGroup(none("no cgroup v2 is mounted"));

@@ -4,7 +4,7 @@
 // program and all that starts in turn live. The kernel then ends all of them at once, whatever they forked, and limits
 // their memory and their number together. Where there is no such group, process groups and /proc do what they can.
 //
-// 1. NodeGroup is made once, before any thread and any fork; guard, launchers and keepers inherit it. Read-only then.
+// 1. NodeGroup is made once, before any thread; guard, launchers and keepers inherit it. Read-only then.
 // 2. The node's folder is locked (flock) for as long as a process of the node lives. One that is not locked is left
 //    over from a node that died with everything of its own; the next node removes it and whoever lives in it.
 // 3. A keeper's folder is named after its launcher and itself, so that whoever outlives them can remove it.
@@ -33,6 +33,8 @@ class NodeGroup {
   // Below `folder`, which is that of the group to be used; for here() and tests. Never throws for want of a group.
   explicit NodeGroup(const std::string& folder);
   static NodeGroup none(std::string why);
+  // here() is that of the program that started this one, which handed over its folder and its lock. Before any here().
+  static void inherit(std::string folder, Fd lock);
 
   [[nodiscard]] bool is_there() const { return static_cast<bool>(lock_); }
   // For people: what is used, and why it is not the control group.

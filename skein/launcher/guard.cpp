@@ -1,5 +1,5 @@
 // The guard: the parent of the launchers, and what makes the next one when a launcher dies. It does as little as can
-// be, so that little can happen to it; when it dies all the same, a launcher makes the next guard.
+// be, so that little can happen to it; when it dies all the same, the node starts the next guard.
 #include <poll.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
@@ -58,6 +58,8 @@ class Guard {
     auto pair = packet_pair();
     const pid_t pid = pair ? ::fork() : -1;
     if (pid == 0) run_launcher(std::move(pair->second));
+    // Before anybody knows of it: while a copy is here, its death would not be seen.
+    if (pid > 0) pair->second.reset();
     if (pid < 0) return send_packet(node_, Kind::failed, encode_failure(std::strerror(errno)));
     launchers_.push_back(pid);
     const Fd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));

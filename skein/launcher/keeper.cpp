@@ -1,12 +1,17 @@
 #include "skein/launcher/keeper.hpp"
 
 #include <poll.h>
+#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
+#include <limits>
+#include <optional>
 #include <string>
 
 #include "skein/launcher/control_group.hpp"
@@ -30,21 +35,43 @@ std::uint64_t microseconds(const timeval& time) {
 class Keeper {
  public:
   Keeper(int node, int life_line, pid_t launcher)
-      : node_(node), life_line_(life_line), group_(NodeGroup::here(), launcher) {}
+      : node_(node), life_line_(life_line), group_(NodeGroup::here(), launcher), deaths_(watch_deaths()) {}
 
   void run() {
     for (;;) {
-      std::array<pollfd, 3> waits{{{node_, POLLIN, 0}, {life_line_, 0, 0}, {pidfd_.get(), POLLIN, 0}}};
-      if (::poll(waits.data(), waits.size(), -1) < 0 && errno != EINTR) break;
+      std::array<pollfd, 4> waits{{{node_, POLLIN, 0},
+                                   {life_line_, 0, 0},
+                                   {reaped_ ? -1 : pidfd_.get(), POLLIN, 0},
+                                   {kill_at_ ? deaths_.get() : -1, POLLIN, 0}}};
+      if (::poll(waits.data(), waits.size(), wait_ms()) < 0 && errno != EINTR) break;
       if (waits[1].revents != 0) break;
       if (waits[0].revents != 0 && !take_packet()) break;
-      if (pidfd_ && waits[2].revents != 0) finish();
+      if (kill_at_) {
+        look_at_end();
+      } else if (pidfd_ && waits[2].revents != 0) {
+        finish();
+      }
     }
     kill_all();
     group_.remove();
   }
 
  private:
+  using Clock = std::chrono::steady_clock;
+
+  static Fd watch_deaths() {
+    sigset_t child;
+    sigemptyset(&child);
+    sigaddset(&child, SIGCHLD);
+    return Fd(::signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK));
+  }
+
+  [[nodiscard]] int wait_ms() const {
+    if (!kill_at_) return -1;
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(*kill_at_ - Clock::now()).count();
+    return static_cast<int>(std::clamp<std::int64_t>(left, 0, std::numeric_limits<int>::max()));
+  }
+
   bool take_packet() {
     Packet packet;
     if (receive_packet(node_, packet) != Got::packet) return false;
@@ -53,8 +80,11 @@ class Keeper {
         return start(packet.body);
       case Kind::ask_signal:
         // Its process is not reaped yet, so the group's number cannot mean another.
-        if (pid_ > 0) ::kill(-pid_, static_cast<int>(decode_number(packet.body)));
+        if (pid_ > 0 && !reaped_) ::kill(-pid_, static_cast<int>(decode_number(packet.body)));
         return true;
+      case Kind::ask_end:
+        begin_end(std::chrono::milliseconds(decode_number(packet.body)));
+        return send_packet(node_, Kind::ending, {});
       case Kind::ask_kill:
         kill_all();
         if (pidfd_) finish();
@@ -81,8 +111,28 @@ class Keeper {
     return send_packet(node_, Kind::started, encode_number(static_cast<std::uint32_t>(pid_)), fds);
   }
 
+  void begin_end(std::chrono::milliseconds grace) {
+    if (pid_ <= 0) return;
+    // The group at once and as a whole; then those who have left it.
+    if (!reaped_) ::kill(-pid_, SIGTERM);
+    signal_descendants(SIGTERM, pid_);
+    const auto at = Clock::now() + grace;
+    kill_at_ = kill_at_ ? std::min(*kill_at_, at) : at;
+  }
+
+  // The program may be gone before what it has started, which has its time all the same.
+  void look_at_end() {
+    signalfd_siginfo info{};
+    while (::read(deaths_.get(), &info, sizeof info) > 0) continue;
+    if (reap_all()) return finish();
+    if (Clock::now() < *kill_at_) return;
+    kill_all();
+    finish();
+  }
+
   // The program ended: tell at once, then end what it left behind.
   void finish() {
+    kill_at_.reset();
     if (!reaped_) ::kill(-pid_, SIGKILL);
     note_.clean = reap_all();
     pid_ = 0;
@@ -122,6 +172,8 @@ class Keeper {
   pid_t pid_ = 0;
   Fd pidfd_;
   bool reaped_ = false;
+  Fd deaths_;                                 // SIGCHLD, looked at while it is being ended
+  std::optional<Clock::time_point> kill_at_;  // it is being ended, and has until then
   ExitNote note_;
 };
 

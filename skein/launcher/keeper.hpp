@@ -4,6 +4,12 @@
 // often that forks or starts sessions. That makes two questions cheap and certain: does anything of this program still
 // live (has this keeper a child?), and what is it (what is below this keeper?). Where there is a control group it is in
 // that as well. A keeper that is clean takes the next program.
+//
+// How a program ends, and what becomes of what it has started:
+// - By itself: that is told at once, and whatever is left of it gets SIGKILL.
+// - Asked to (ask_end): it and every descendant get SIGTERM, and all of them have the same time, also when the program
+//   itself ends first. What is still there then gets SIGKILL. Its end is told when all are gone.
+// - Killed: all get SIGKILL at once.
 #pragma once
 
 #include <sys/types.h>

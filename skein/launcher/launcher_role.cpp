@@ -1,11 +1,12 @@
-// The launcher: forks keepers, collects what a dead keeper left, makes the next guard when the guard died, and ends
-// everything below it when its connection to the node closes.
+// The launcher: forks keepers, collects what a dead keeper left, and ends everything below it when its connection to
+// the node closes.
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -54,27 +55,27 @@ class LauncherRole {
   bool take_packet() {
     Packet packet;
     if (receive_packet(node_.get(), packet) != Got::packet) return false;
-    if (packet.kind != Kind::ask_keeper && packet.kind != Kind::ask_guard) return false;
-    const bool guard = packet.kind == Kind::ask_guard;
+    if (packet.kind == Kind::ask_continue || packet.kind == Kind::ask_replace) {
+      const auto keeper = static_cast<pid_t>(decode_number(packet.body));
+      const bool is_ours = std::ranges::find(keepers_, keeper) != keepers_.end();
+      if (is_ours) ::kill(keeper, packet.kind == Kind::ask_continue ? SIGCONT : SIGKILL);
+      return true;
+    }
+    if (packet.kind != Kind::ask_keeper) return false;
     auto pair = packet_pair();
     const pid_t pid = pair ? ::fork() : -1;
-    if (pid == 0) become(guard, std::move(pair->second));
+    if (pid == 0) run_keeper(std::move(pair->second), std::move(life_line_), self_);
+    // Before anybody knows of it: while a copy is here, its death would not be seen.
+    if (pid > 0) pair->second.reset();
     if (pid < 0) return send_packet(node_.get(), Kind::failed, encode_failure(std::strerror(errno)));
-    (guard ? guards_ : keepers_).push_back(pid);
+    keepers_.push_back(pid);
     const std::array<int, 1> fds{pair->first.get()};
-    return send_packet(node_.get(), guard ? Kind::new_guard : Kind::new_keeper,
-                       encode_number(static_cast<std::uint32_t>(pid)), fds);
-  }
-
-  [[noreturn]] void become(bool guard, Fd node) {
-    if (guard) run_guard(std::move(node));
-    run_keeper(std::move(node), std::move(life_line_), self_);
+    return send_packet(node_.get(), Kind::new_keeper, encode_number(static_cast<std::uint32_t>(pid)), fds);
   }
 
   void reap_children() {
     bool orphans = false;
     reap([&](pid_t pid, int status, const rusage& /*usage*/) {
-      std::erase(guards_, pid);
       // A keeper that ends by itself has cleaned up before.
       if (std::erase(keepers_, pid) == 0 || (WIFEXITED(status) && WEXITSTATUS(status) == 0)) return;
       orphans = true;
@@ -84,12 +85,8 @@ class LauncherRole {
   }
 
   void end_all_but_known() {
-    std::vector<pid_t> known = keepers_;
-    known.insert(known.end(), guards_.begin(), guards_.end());
-    kill_descendants(known, [this](pid_t pid, int /*status*/, const rusage& /*usage*/) {
-      std::erase(keepers_, pid);
-      std::erase(guards_, pid);
-    });
+    const std::vector<pid_t> known = keepers_;
+    kill_descendants(known, [this](pid_t pid, int /*status*/, const rusage& /*usage*/) { std::erase(keepers_, pid); });
   }
 
   const pid_t self_ = ::getpid();
@@ -97,7 +94,6 @@ class LauncherRole {
   Fd life_line_;  // for the keepers
   Fd life_;
   std::vector<pid_t> keepers_;
-  std::vector<pid_t> guards_;  // at most one lives; it is not ours to end
 };
 
 }  // namespace

@@ -65,7 +65,9 @@ struct OsHandle {
   Fd stderr_end;
   std::uint64_t keeper = 0;
   int attempts = 0;
-  bool end_wanted = false;  // by a kill or a SIGTERM
+  bool end_wanted = false;                            // by a kill or a SIGTERM
+  bool has_ended = false;                             // as its pidfd says; how, only its keeper knows
+  std::chrono::steady_clock::time_point grace_until;  // its keeper may wait for what it left until then
   OsExited exit;
   bool draining = false;
   std::chrono::steady_clock::time_point drain_until;

@@ -152,6 +152,12 @@ bool OsIo::signal(OsId id, int signal) {
   return true;
 }
 
+bool OsIo::terminate(OsId id, std::chrono::milliseconds grace) {
+  if (!signal(id, 0)) return false;
+  command({.order = Order::terminate, .id = id, .grace = grace});
+  return true;
+}
+
 void OsIo::kill(OsId id) {
   const auto handle = find(id);
   if (handle == nullptr) return;
@@ -183,6 +189,11 @@ OsCounts OsIo::counts() const {
   return counts;
 }
 
+std::string OsIo::problem() const {
+  const std::scoped_lock lock(problem_mutex_);
+  return problem_;
+}
+
 void OsIo::command(Command command) {
   bool first = false;
   {
@@ -211,6 +222,8 @@ void OsIo::run() {
       take_event(static_cast<Source>(tag & ((1U << k_source_bits) - 1)), tag >> k_source_bits);
     }
     finish_overdue();
+    take_silence();
+    if (bring_back_at_ && *bring_back_at_ <= Clock::now()) bring_back();
   }
 }
 
@@ -220,6 +233,8 @@ int OsIo::wait_ms() const {
   for (const OsId id : draining_) {
     if (const auto handle = find(id)) shortest = std::min(shortest, handle->drain_until - now);
   }
+  if (!dues_.empty()) shortest = std::min(shortest, dues_.front().at - now);
+  if (bring_back_at_) shortest = std::min(shortest, *bring_back_at_ - now);
   if (shortest == Clock::duration::max()) return -1;
   const auto ms = std::chrono::ceil<std::chrono::milliseconds>(shortest).count();
   return static_cast<int>(std::clamp<std::int64_t>(ms, 0, k_end_wait_ms));
@@ -240,6 +255,12 @@ void OsIo::take_event(Source source, std::uint64_t id) {
   }
   const auto handle = find(id);
   if (handle == nullptr) return;
+  if (source == Source::exit) {
+    // Its keeper should say so now.
+    if (!handle->draining) expect_answer(handle->keeper);
+    handle->has_ended = true;
+    return;
+  }
   if (source == Source::in) {
     const std::scoped_lock lock(handle->mutex);
     handle->flush();
@@ -283,7 +304,8 @@ void OsIo::take(const Command& command) {
   const auto handle = find(command.id);
   if (handle == nullptr) return;
   const bool kills = command.order == Order::kill;
-  handle->end_wanted = handle->end_wanted || kills || command.signal == SIGTERM;
+  const bool terminates = command.order == Order::terminate;
+  handle->end_wanted = handle->end_wanted || kills || terminates || command.signal == SIGTERM;
   if (handle->keeper == 0) {
     // It only waits: what is to end need not begin, other signals are for what runs.
     if (handle->end_wanted && std::erase(waiting_, command.id) > 0) fail(handle, k_never_began);
@@ -292,8 +314,18 @@ void OsIo::take(const Command& command) {
   const auto keeper = keepers_.find(handle->keeper);
   if (keeper == keepers_.end()) return;
   // A start that is under way comes first at the keeper, too.
-  send_packet(keeper->second.socket.get(), kills ? Kind::ask_kill : Kind::ask_signal,
-              encode_number(static_cast<std::uint32_t>(command.signal)), {}, false);
+  const int socket = keeper->second.socket.get();
+  if (terminates) {
+    const auto most = std::numeric_limits<std::int32_t>::max();
+    const auto ms = std::clamp<std::int64_t>(command.grace.count(), 0, most);
+    handle->grace_until = Clock::now() + std::chrono::milliseconds(ms);
+    send_packet(socket, Kind::ask_end, encode_number(static_cast<std::uint32_t>(ms)), {}, false);
+    expect_answer(handle->keeper);
+  } else if (kills) {
+    send_packet(socket, Kind::ask_kill, {}, {}, false);
+  } else {
+    send_packet(socket, Kind::ask_signal, encode_number(static_cast<std::uint32_t>(command.signal)), {}, false);
+  }
 }
 
 }  // namespace skein::inline v0::launcher

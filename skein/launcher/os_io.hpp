@@ -1,5 +1,8 @@
 // OsIo: the one thread that does all input and output with launchers, keepers and OS processes, by epoll.
 //
+// What waits for a launcher waits until there is one again: it is brought back as soon as it is missed, and again after
+// a while when that failed. Until then problem() says why.
+//
 // Calls from other threads either work on one handle under its mutex (write, consumed), or are left as commands for the
 // thread. Lock order: table, then a handle; nothing else is done under the table's. Nothing here blocks the thread, but
 // for the start of another launcher, when none lives and so nothing runs.
@@ -11,6 +14,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <unordered_map>
@@ -41,26 +45,41 @@ class OsIo : public std::enable_shared_from_this<OsIo> {
   void close_stdin(OsId id);
   void consumed(OsId id, std::size_t bytes);
   bool signal(OsId id, int signal);
+  bool terminate(OsId id, std::chrono::milliseconds grace);
   void kill(OsId id);
+  // Of what it has written until now, also what was not read yet.
+  [[nodiscard]] std::string stderr_tail(OsId id) const;
   void owner_died(Pid owner);
   [[nodiscard]] OsCounts counts() const;
+  // Why nothing can be started at the moment; empty when that is not so.
+  [[nodiscard]] std::string problem() const;
 
  private:
   using Clock = std::chrono::steady_clock;
 
   static constexpr const char* k_never_began = "killed before it started";
 
-  enum class Source : std::uint8_t { wake, guard, launcher, keeper, in, out, err };
-  enum class Order : std::uint8_t { start, signal, kill, owner_died };
+  enum class Source : std::uint8_t { wake, guard, launcher, keeper, in, out, err, exit };
+  enum class Order : std::uint8_t { start, signal, terminate, kill, owner_died };
   struct Command {
     Order order{};
     OsId id = 0;
     int signal = 0;
+    std::chrono::milliseconds grace{};
     Pid owner{};
   };
   struct Keeper {
     Fd socket;
-    OsId process = 0;  // what it keeps; zero when idle
+    pid_t pid = 0;
+    OsId process = 0;             // what it keeps; zero when idle
+    std::uint64_t awaited = 0;    // the number of the answer it owes; zero: none
+    Clock::time_point owes_from;  // since when it owes one
+  };
+  // An answer that must come by then. The launcher's have the keeper 0.
+  struct Due {
+    Clock::time_point at;
+    std::uint64_t keeper = 0;
+    std::uint64_t number = 0;
   };
 
   // os_io.cpp: commands, and the loop
@@ -83,10 +102,18 @@ class OsIo : public std::enable_shared_from_this<OsIo> {
   void set_idle(std::uint64_t keeper_id, Keeper& keeper);
   void drop_keeper(std::uint64_t keeper_id);
   void launcher_died();
+  void bring_back();
   void guard_died();
   void watch_guard();
   void fail_oldest(const std::string& why);
-  void fail_all_waiting(const std::string& why);
+
+  // os_io_silence.cpp: keepers and launchers that do not answer
+  void expect_answer(std::uint64_t keeper_id);
+  void answered(std::uint64_t keeper_id);
+  [[nodiscard]] std::uint64_t awaited_of(std::uint64_t keeper_id) const;
+  void take_silence();
+  void forget_answered();
+  void is_silent(std::uint64_t keeper_id);
 
   // os_io_pipes.cpp: pipes, and how a process ends
   void read_stdout(OsHandle& handle);
@@ -113,17 +140,23 @@ class OsIo : public std::enable_shared_from_this<OsIo> {
   OsId next_id_ = 1;                                           // guarded by table_mutex_
   std::mutex commands_mutex_;
   std::vector<Command> commands_;  // guarded by commands_mutex_
+  mutable std::mutex problem_mutex_;
+  std::string problem_;  // guarded by problem_mutex_
 
   // The thread's own.
   Launcher::Line line_;
   Launcher::Watch guard_;
-  bool guard_wanted_ = false;
+  std::optional<Clock::time_point> bring_back_at_;
+  Clock::duration bring_back_wait_{};
   std::unordered_map<std::uint64_t, Keeper> keepers_;
   std::vector<std::uint64_t> idle_;
   std::uint64_t next_keeper_ = 1;
   std::size_t keepers_asked_ = 0;
-  std::deque<OsId> waiting_;    // for a keeper
-  std::vector<OsId> draining_;  // ended, but their pipes may still bring something
+  std::deque<Due> dues_;  // in the order in which they fall due
+  std::uint64_t next_due_ = 1;
+  std::uint64_t launcher_awaited_ = 0;  // as Keeper::awaited
+  std::deque<OsId> waiting_;            // for a keeper
+  std::vector<OsId> draining_;          // ended, but their pipes may still bring something
 
   struct {
     std::atomic<std::size_t> keepers{0}, idle{0};

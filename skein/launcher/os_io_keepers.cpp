@@ -18,6 +18,9 @@ namespace {
 constexpr const char* k_no_fds = "no file descriptors left in the node; raise its limit on open files (ulimit -n)";
 // A process whose keeper dies before it was told started gets another one.
 constexpr int k_start_attempts = 3;
+// When no launcher or guard can be started: until the next try, doubled up to the last.
+constexpr std::chrono::milliseconds k_bring_back_first{100};
+constexpr std::chrono::milliseconds k_bring_back_last{5'000};
 
 }  // namespace
 
@@ -34,12 +37,12 @@ void OsIo::start_waiting() {
   }
   // Only here is it known that nobody waits for them.
   while (idle_.size() > options_.idle_keepers_max) drop_keeper(idle_.back());
-  while (keepers_asked_ < waiting_.size()) {
-    // Without a launcher there is nobody to ask, and launcher_died() said so.
-    if (!line_.socket) return fail_all_waiting("no launcher is left; restart the program");
+  // Without a launcher there is nobody to ask; bring_back() comes here again.
+  while (line_.socket && keepers_asked_ < waiting_.size()) {
     // Full or gone: those asked for come first, and a dead one hangs up.
     if (!send_packet(line_.socket.get(), Kind::ask_keeper, {}, {}, false)) return;
     ++keepers_asked_;
+    if (launcher_awaited_ == 0) expect_answer(0);
   }
 }
 
@@ -48,7 +51,10 @@ void OsIo::give(std::uint64_t keeper_id, Keeper& keeper, const std::shared_ptr<O
   handle->keeper = keeper_id;
   ++handle->attempts;
   // One that died just now, or takes no packets, is of no use.
-  if (!send_packet(keeper.socket.get(), Kind::ask_start, encode_spec(handle->spec), {}, false)) drop_keeper(keeper_id);
+  if (!send_packet(keeper.socket.get(), Kind::ask_start, encode_spec(handle->spec), {}, false)) {
+    return drop_keeper(keeper_id);
+  }
+  expect_answer(keeper_id);
 }
 
 void OsIo::take_launcher_packets() {
@@ -60,18 +66,9 @@ void OsIo::take_launcher_packets() {
       launcher_died();
       break;
     }
-    if (packet.kind == Kind::new_guard && !packet.fds.empty()) {
-      launcher_.replace_guard(guard_.generation, std::move(packet.fds[0]),
-                              static_cast<pid_t>(decode_number(packet.body)));
-      guard_wanted_ = false;
-      watch_guard();
-      continue;
-    }
-    if (packet.kind == Kind::failed && guard_wanted_) {
-      guard_wanted_ = false;
-      continue;
-    }
+    answered(0);
     if (keepers_asked_ > 0) --keepers_asked_;
+    if (keepers_asked_ > 0) expect_answer(0);
     if (packet.kind == Kind::failed) {
       fail_oldest(fmt::format("the launcher cannot fork: {}", packet.body));
     } else if (packet.fds.empty()) {
@@ -80,6 +77,7 @@ void OsIo::take_launcher_packets() {
       const std::uint64_t keeper_id = next_keeper_++;
       Keeper& keeper = keepers_[keeper_id];
       keeper.socket = std::move(packet.fds[0]);
+      keeper.pid = static_cast<pid_t>(decode_number(packet.body));
       counts_.keepers = keepers_.size();
       if (watch(keeper.socket.get(), EPOLLIN, Source::keeper, keeper_id)) {
         idle_.push_back(keeper_id);
@@ -111,7 +109,12 @@ void OsIo::take_keeper_packets(std::uint64_t keeper_id) {
 
 void OsIo::take_keeper_packet(std::uint64_t keeper_id, Keeper& keeper, Packet& packet) {
   const auto handle = find(keeper.process);
+  answered(keeper_id);
   switch (packet.kind) {
+    case Kind::ending:
+      // Crossed by an end that it has still to tell.
+      if (handle != nullptr && handle->has_ended) expect_answer(keeper_id);
+      return;
     case Kind::started:
       return take_started(keeper, packet);
     case Kind::failed:
@@ -158,7 +161,8 @@ void OsIo::take_started(Keeper& keeper, Packet& packet) {
     handle->pidfd = std::move(packet.fds[3]);
     watched = watch(handle->stdin_end.get(), EPOLLOUT | EPOLLET, Source::in, handle->id) &&
               watch(handle->stdout_end.get(), EPOLLIN, Source::out, handle->id) &&
-              watch(handle->stderr_end.get(), EPOLLIN, Source::err, handle->id);
+              watch(handle->stderr_end.get(), EPOLLIN, Source::err, handle->id) &&
+              watch(handle->pidfd.get(), EPOLLIN | EPOLLONESHOT, Source::exit, handle->id);
     kill_it = handle->kill_wanted || !watched;
     handle->flush();
   }
@@ -200,23 +204,48 @@ void OsIo::drop_keeper(std::uint64_t keeper_id) {
 // Its keepers see it too, kill what they keep, and hang up: each process is told ended when its keeper is.
 void OsIo::launcher_died() {
   ++counts_.launcher_deaths;
-  const pid_t dead = line_.pid;
-  line_ = {};
+  const Launcher::Line dead = std::exchange(line_, {});
   keepers_asked_ = 0;
+  launcher_awaited_ = 0;
   for (const std::uint64_t keeper_id : std::vector(idle_)) drop_keeper(keeper_id);
   for (const auto& [keeper_id, keeper] : keepers_) {
     if (const auto handle = find(keeper.process)) handle->exit.launcher_died = true;
   }
-  auto line = launcher_.start();
-  if (!line) {
-    counts_.launcher = 0;
-    // The guard would have seen to it.
-    NodeGroup::here().end_keepers(dead);
-    return fail_all_waiting(line.error());
+  counts_.launcher = 0;
+  bring_back_wait_ = k_bring_back_first;
+  bring_back();
+  // Its guard would have seen to it.
+  if (launcher_.guard_pid() != dead.guard) NodeGroup::here().end_keepers(dead.pid);
+}
+
+// Whichever of launcher and guard is missing.
+void OsIo::bring_back() {
+  bring_back_at_.reset();
+  std::string why;
+  if (!line_.socket) {
+    auto line = launcher_.start();
+    if (line) {
+      line_ = std::move(*line);
+      counts_.launcher = line_.pid;
+      watch(line_.socket.get(), EPOLLIN, Source::launcher, 0);
+    } else {
+      why = std::move(line.error());
+    }
   }
-  line_ = std::move(*line);
-  counts_.launcher = line_.pid;
-  watch(line_.socket.get(), EPOLLIN, Source::launcher, 0);
+  if (!guard_.socket) {
+    if (auto renewed = launcher_.renew_guard(guard_.generation); !renewed && why.empty()) why = renewed.error();
+    watch_guard();
+    if (!guard_.socket && why.empty()) why = k_no_fds;
+  }
+  if (!why.empty()) {
+    bring_back_at_ = Clock::now() + bring_back_wait_;
+    bring_back_wait_ = std::min<Clock::duration>(bring_back_wait_ * 2, k_bring_back_last);
+  }
+  {
+    const std::scoped_lock lock(problem_mutex_);
+    problem_ = line_.socket ? std::string() : why;
+  }
+  start_waiting();
 }
 
 void OsIo::watch_guard() {
@@ -230,7 +259,8 @@ void OsIo::guard_died() {
   // It is a copy: closing it would not take it out.
   ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, guard_.socket.get(), nullptr);
   guard_.socket.reset();
-  guard_wanted_ = line_.socket && send_packet(line_.socket.get(), Kind::ask_guard, {}, {}, false);
+  bring_back_wait_ = k_bring_back_first;
+  bring_back();
 }
 
 void OsIo::fail_oldest(const std::string& why) {
@@ -238,10 +268,6 @@ void OsIo::fail_oldest(const std::string& why) {
   const auto handle = find(waiting_.front());
   waiting_.pop_front();
   if (handle != nullptr) fail(handle, fmt::format("cannot start '{}': {}", handle->spec.argv[0], why));
-}
-
-void OsIo::fail_all_waiting(const std::string& why) {
-  while (!waiting_.empty()) fail_oldest(why);
 }
 
 }  // namespace skein::inline v0::launcher

@@ -75,7 +75,22 @@ void OsIo::read_stderr(OsHandle& handle) {
   if (got == 0) handle.stderr_end.reset();
 }
 
-// It ended. With `now`, nobody holds its pipes any more: what they hold is all there will be.
+// The IO thread alone opens and closes that pipe, under the mutex; whoever holds it may read as well.
+std::string OsIo::stderr_tail(OsId id) const {
+  const auto handle = find(id);
+  if (handle == nullptr) return {};
+  const std::scoped_lock lock(handle->mutex);
+  for (std::size_t left = k_last_bytes_max; handle->stderr_end && left > 0;) {
+    const ssize_t got = read_some(handle->stderr_end.get(), read_buffer(), left);
+    if (got <= 0) break;
+    left -= static_cast<std::size_t>(got);
+    handle->stderr_tail.add(read_buffer().data(), static_cast<std::size_t>(got));
+  }
+  return handle->stderr_tail.text();
+}
+
+// It ended. With `now`, or when they ended before it, nobody holds its pipes any more: what they hold is all there will
+// be.
 void OsIo::drain(const std::shared_ptr<OsHandle>& handle, bool now) {
   {
     const std::scoped_lock lock(handle->mutex);
@@ -86,7 +101,7 @@ void OsIo::drain(const std::shared_ptr<OsHandle>& handle, bool now) {
     handle->queued = 0;
   }
   handle->draining = true;
-  if (now) return finish(handle);
+  if (now || (handle->output_ended && !handle->stderr_end)) return finish(handle);
   handle->drain_until = Clock::now() + k_drain_wait;
   draining_.push_back(handle->id);
 }

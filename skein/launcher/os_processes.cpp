@@ -19,15 +19,12 @@ bool OsProcesses::write(OsId id, std::string bytes) { return io_->write(id, std:
 void OsProcesses::close_stdin(OsId id) { io_->close_stdin(id); }
 void OsProcesses::consumed(OsId id, std::size_t bytes) { io_->consumed(id, bytes); }
 bool OsProcesses::signal(OsId id, int signal) { return io_->signal(id, signal); }
+bool OsProcesses::terminate(OsId id, std::chrono::milliseconds grace) { return io_->terminate(id, grace); }
 void OsProcesses::kill(OsId id) { io_->kill(id); }
 OsCounts OsProcesses::counts() const { return io_->counts(); }
+std::string OsProcesses::problem() const { return io_->problem(); }
 const std::string& OsProcesses::containment() { return NodeGroup::here().describe(); }
 
-std::string OsProcesses::stderr_tail(OsId id) const {
-  const auto handle = io_->find(id);
-  if (handle == nullptr) return {};
-  const std::scoped_lock lock(handle->mutex);
-  return handle->stderr_tail.text();
-}
+std::string OsProcesses::stderr_tail(OsId id) const { return io_->stderr_tail(id); }
 
 }  // namespace skein::inline v0::launcher

@@ -5,11 +5,15 @@
 // mailbox is full. How much that can be is limited by stdout_window: an owner that consumes nothing stops the writer.
 //
 // - An OS process whose owner dies is killed, with everything it started.
-// - So is what an OS process leaves behind when it ends: afterwards nothing that it started lives.
+// - So is what an OS process leaves behind when it ends by itself: afterwards nothing that it started lives.
+// - Ends are told also when a keeper is stopped (SIGSTOP): it is continued, or replaced.
+// - Guard and launcher may die, also together: what ran is told ended, new ones are started at once, and what is to
+//   start waits for them, however long that takes.
 // - A write never blocks: what the pipe does not take is queued, up to stdin_bytes_max.
 // - The destructor kills everything and waits until it is gone; owners are not told.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -60,11 +64,17 @@ class OsProcesses {
   // To its whole group; false when there is no such process (any more). One whose start is under way gets it then; one
   // that waits for its turn never starts after SIGTERM (OsStartFailed follows), others are lost. Zero only asks.
   bool signal(OsId id, int signal);
+  // SIGTERM to it and everything it started, also in other groups and sessions; what is still there after `grace`, the
+  // program or others, gets SIGKILL. OsExited follows when all are gone. One that waits for its turn never starts.
+  // False: there is no such process.
+  bool terminate(OsId id, std::chrono::milliseconds grace);
   // SIGKILL to it, its group and every descendant. OsExited follows, or OsStartFailed if it was not yet started.
   void kill(OsId id);
   // The last bytes it wrote to stderr; empty when it is gone.
   [[nodiscard]] std::string stderr_tail(OsId id) const;
   [[nodiscard]] OsCounts counts() const;
+  // Why nothing can be started at the moment, and what to do; empty: all is well. What is to start waits meanwhile.
+  [[nodiscard]] std::string problem() const;
   // How it keeps hold of what programs start, for people: a control group, or why there is none.
   [[nodiscard]] static const std::string& containment();
 

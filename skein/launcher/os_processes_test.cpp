@@ -378,52 +378,6 @@ TEST(OsProcesses, leaves_nothing_when_it_is_destroyed) {
   EXPECT_FALSE(lives(launcher));
 }
 
-TEST(OsProcesses, survives_the_death_of_the_launcher) {
-  World world;
-  const OsId id = world.start(shell("sleep 98767.0 & (setsid env -i sleep 98767.1 &); echo up; sleep 98767.2"));
-  EXPECT_EQ(world.after_output(id, "up").failed, "");
-  const pid_t launcher = world.processes.counts().launcher;
-  ASSERT_EQ(::kill(launcher, SIGKILL), 0);
-  const Story story = world.after_exit(id);
-  EXPECT_TRUE(story.exit.launcher_died);
-  EXPECT_TRUE(story.exit.signalled);
-  EXPECT_TRUE(eventually([] { return marked("98767.").empty(); }, seconds(2)));
-  EXPECT_EQ(world.after_exit(world.start(shell("echo fine"))).output, "fine\n");
-  EXPECT_EQ(world.processes.counts().launcher_deaths, 1U);
-  EXPECT_NE(world.processes.counts().launcher, launcher);
-}
-
-TEST(OsProcesses, survives_the_death_of_the_guard_and_then_of_the_launcher) {
-  World world;
-  const OsId id = world.start(shell("echo up; sleep 98768.1"));
-  EXPECT_EQ(world.after_output(id, "up").failed, "");
-  const OsCounts before = world.processes.counts();
-  ASSERT_EQ(::kill(before.guard, SIGKILL), 0);
-  EXPECT_TRUE(eventually([&] { return world.processes.counts().guard != before.guard; }));
-  EXPECT_TRUE(lives(world.stories.of(id).pid)) << "what runs does not depend on the guard";
-  ASSERT_EQ(::kill(before.launcher, SIGKILL), 0);
-  EXPECT_TRUE(world.after_exit(id).exit.launcher_died);
-  EXPECT_TRUE(eventually([] { return marked("98768.").empty(); }, seconds(2)));
-  EXPECT_EQ(world.after_exit(world.start(shell("echo fine"))).output, "fine\n");
-}
-
-TEST(OsProcesses, survives_the_death_of_a_keeper) {
-  World world;
-  const OsId id = world.start(shell("(setsid env -i sleep 98769.1 &); echo up; sleep 98769.2"));
-  const OsId other = world.start(shell("echo up; read -r line; echo $line"));
-  EXPECT_EQ(world.after_output(id, "up").failed, "");
-  EXPECT_EQ(world.after_output(other, "up").failed, "");
-  const auto all = scan_processes();
-  const pid_t pid = world.stories.of(id).pid;
-  const auto program = std::ranges::find(all, pid, &OsEntry::pid);
-  ASSERT_NE(program, all.end());
-  ASSERT_EQ(::kill(program->parent, SIGKILL), 0);
-  EXPECT_TRUE(world.after_exit(id).exit.launcher_died);
-  EXPECT_TRUE(eventually([] { return marked("98769.").empty(); }, seconds(2)));
-  EXPECT_TRUE(world.processes.write(other, "still here\n"));
-  EXPECT_EQ(world.after_exit(other).output, "up\nstill here\n");
-}
-
 TEST(Launcher, is_one_per_program) {
   World world;
   EXPECT_EQ(&Launcher::fork_early(), Launcher::here());

@@ -122,6 +122,18 @@ void wait_for_child(long milliseconds) {
   ::sigtimedwait(&child, nullptr, &time);
 }
 
+void signal_descendants(int number, pid_t but) {
+  std::unordered_set<pid_t> told;
+  for (int pass = 0; pass < k_freeze_passes; ++pass) {
+    bool fresh = false;
+    for (const OsEntry& each : living_descendants({})) {
+      if (each.group == but || !told.insert(each.pid).second) continue;
+      fresh = ::kill(each.pid, number) == 0 || fresh;
+    }
+    if (!fresh) return;
+  }
+}
+
 void kill_descendants(std::span<const pid_t> spared, const Reaped& reaped) {
   for (long wait_ms = k_first_wait_ms;; wait_ms = std::min(wait_ms * 2, k_longest_wait_ms)) {
     if (reap(reaped)) return;

@@ -37,6 +37,8 @@ bool reap(const Reaped& reaped);
 // Stops and then kills every descendant but the spared, again and again, until none lives. Stopping them all first is
 // what keeps those from winning who fork faster than one walk through /proc.
 void kill_descendants(std::span<const pid_t> spared, const Reaped& reaped);
+// Sends this to every living descendant that is not in the group `but`, once each, those included that come meanwhile.
+void signal_descendants(int number, pid_t but);
 // Waits for SIGCHLD, at most so long.
 void wait_for_child(long milliseconds);
 

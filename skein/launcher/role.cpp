@@ -24,6 +24,7 @@ namespace {
 
 constexpr int k_first_free_fd = 3;
 constexpr std::string_view k_oom_score = "500";
+constexpr std::string_view k_mark = "SKEIN_MARK_";
 
 void close_all_but(std::vector<int> kept) {
   std::ranges::sort(kept);
@@ -55,7 +56,20 @@ void reset_signals() {
   }
 }
 
+void write_oom_score() {
+  const Fd file(::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC));
+  if (!file) return;
+  [[maybe_unused]] const ssize_t written = ::write(file.get(), k_oom_score.data(), k_oom_score.size());
+}
+
 }  // namespace
+
+bool hide_from_others() {
+  for (char** each = environ; each != nullptr && *each != nullptr; ++each) {
+    if (std::string_view(*each).starts_with(k_mark)) return false;
+  }
+  return ::prctl(PR_SET_DUMPABLE, 0) == 0;
+}
 
 void enter_role(const char* name, std::initializer_list<int> kept) {
   close_all_but(kept);
@@ -69,6 +83,7 @@ void enter_role(const char* name, std::initializer_list<int> kept) {
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   ::prctl(PR_SET_NAME, name);
   ::prctl(PR_SET_PDEATHSIG, 0);
+  hide_from_others();
 }
 
 void leave_role() {
@@ -79,9 +94,10 @@ void leave_role() {
 }
 
 void raise_oom_score() {
-  const Fd file(::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC));
-  if (!file) return;
-  [[maybe_unused]] const ssize_t written = ::write(file.get(), k_oom_score.data(), k_oom_score.size());
+  // Of one that hides, the files in /proc are the root's. It has no program's environment yet.
+  ::prctl(PR_SET_DUMPABLE, 1);
+  write_oom_score();
+  hide_from_others();
 }
 
 }  // namespace skein::inline v0::launcher

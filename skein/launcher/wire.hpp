@@ -23,15 +23,17 @@ namespace skein::inline v0::launcher {
 enum class Kind : std::uint8_t {
   ask_launcher,  // node to guard; answered by new_launcher (socket, pidfd) or failed
   ask_keeper,    // node to launcher; answered by new_keeper (socket) or failed
-  ask_guard,     // node to launcher, when the guard died; answered by new_guard (socket) or failed
   ask_start,     // node to keeper; answered by started (stdin, stdout, stderr, pidfd) or failed
   ask_signal,    // node to keeper: to the whole group
+  ask_end,       // node to keeper, with milliseconds: SIGTERM to every descendant, then SIGKILL; answered by ending
   ask_kill,      // node to keeper: SIGKILL to the group and every descendant
+  ask_continue,  // node to launcher, with a keeper's process: SIGCONT to it
+  ask_replace,   // node to launcher, likewise: SIGKILL to it
   new_launcher,
   new_keeper,
-  new_guard,
   failed,
   started,
+  ending,
   exited,
   clean,  // after exited with leftovers: they are gone, the keeper can be used again
 };

@@ -47,7 +47,8 @@ struct AgentRecord {
 
 // A task may be given out (from task.not_before on).
 struct TaskQueued {
-  enum class Why { submitted, unblocked, failed_attempt, requeued, retried };
+  // handed_on: task.shape->swarm is another than before, the last of its hops.
+  enum class Why { submitted, unblocked, failed_attempt, requeued, retried, handed_on };
   Why why = Why::submitted;
   Task task;
 };

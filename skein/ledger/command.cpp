@@ -12,11 +12,12 @@ constexpr std::uint8_t k_has_state = 0x20;
 constexpr std::uint8_t k_has_number = 0x40;
 constexpr std::uint8_t k_has_task = 0x80;
 
-bool is_known(std::uint8_t opcode) {
+bool is_known(std::uint8_t opcode, std::uint8_t version) {
   const auto between = [opcode](Opcode first, Opcode last) {
     return opcode >= static_cast<std::uint8_t>(first) && opcode <= static_cast<std::uint8_t>(last);
   };
-  return between(Opcode::submit, Opcode::age) || between(Opcode::take_dispatch, Opcode::ledger_version);
+  const Opcode last = version == k_first_command_version ? Opcode::age : Opcode::hand_on;
+  return between(Opcode::submit, last) || between(Opcode::take_dispatch, Opcode::ledger_version);
 }
 
 void write_result(Writer& w, const OpResult& result) {
@@ -49,19 +50,24 @@ void read_result(Reader& r, OpResult& result) {
 
 }  // namespace
 
-void begin_command(std::string& out, std::size_t count) {
+void begin_command(std::string& out, std::size_t count, std::uint8_t version) {
   Writer w(out);
-  w.byte(k_command_version);
+  w.byte(version);
   w.number(count);
+}
+
+std::uint8_t version_of(const Op& op) {
+  return std::holds_alternative<HandOn>(op) ? k_command_version : k_first_command_version;
 }
 
 std::string CommandBuilder::take() {
   std::string out;
   out.reserve(bytes());
-  begin_command(out, count_);
+  begin_command(out, count_, version_);
   out.append(body_);
   body_.clear();
   count_ = 0;
+  version_ = k_first_command_version;
   return out;
 }
 
@@ -87,16 +93,18 @@ CommandFrames::CommandFrames(std::string_view bytes) {
   if (!r.ok() || count_ == 0 || count_ > k_ops_max) return;
   rest_ = bytes.substr(bytes.size() - r.left());
   std::uint8_t unknown = 0;
+  bool is_lowest = version == k_first_command_version;
   for (std::size_t i = 0; i < count_; ++i) {
     const auto opcode = r.byte();
     r.view();
     if (!r.ok()) return;
-    if (!is_known(opcode) && unknown == 0) unknown = opcode == 0 ? 0xFF : opcode;
+    is_lowest |= opcode == static_cast<std::uint8_t>(Opcode::hand_on);
+    if (!is_known(opcode, version) && unknown == 0) unknown = opcode == 0 ? 0xFF : opcode;
   }
   if (!r.done()) return;
   // Only a frame that is whole can be from a newer program; a broken one is refused by every version alike.
   if (unknown != 0) throw UnknownEntry(fmt::format("unknown operation {}: run a newer skein", unknown));
-  ok_ = true;
+  ok_ = is_lowest;
 }
 
 OpFrame CommandFrames::next() {
@@ -121,7 +129,7 @@ void append_result(std::string& out, const OpResult& result) {
 
 void begin_results(std::string& out, std::size_t count) {
   Writer w(out);
-  w.byte(k_command_version);
+  w.byte(k_answer_version);
   w.number(count);
 }
 
@@ -134,7 +142,7 @@ std::string encode_results(std::span<const OpResult> results) {
 
 std::optional<std::vector<OpResult>> decode_results(std::string_view bytes) {
   Reader r(bytes);
-  if (r.byte() != k_command_version) return std::nullopt;
+  if (r.byte() != k_answer_version) return std::nullopt;
   std::vector<OpResult> results;
   r.list(results, k_ops_max, [](Reader& each, OpResult& result) { read_result(each, result); });
   if (!r.done()) return std::nullopt;
@@ -152,6 +160,20 @@ std::string_view name_of(RequeueReason reason) {
     case RequeueReason::preempted:
       return "preempted";
     case RequeueReason::node_crash:
+      return "node_crash";
+  }
+  return "unknown";
+}
+
+std::string_view name_of(HandOnCause cause) {
+  switch (cause) {
+    case HandOnCause::reported:
+      return "reported";
+    case HandOnCause::agent_crash:
+      return "agent_crash";
+    case HandOnCause::lease_expired:
+      return "lease_expired";
+    case HandOnCause::node_crash:
       return "node_crash";
   }
   return "unknown";

@@ -3,7 +3,8 @@
 // One journal entry holds one command: a version and a list of operations, applied in order, each answered by itself.
 // So a dispatcher puts thousands of assignments into one entry, and one refusal among them harms no other.
 //
-//   command  version u8, count, then per operation: opcode u8, length, body
+//   command  version u8, count, then per operation: opcode u8, length, body. It is written with the lowest version that
+//            knows all its operations, so that whoever can apply it can read it; any other is malformed.
 //   answer   version u8, count, then per operation: verdict with flags u8 and what the flags announce
 //
 // Counts, lengths and numbers are varints (LEB128, shortest form only). Pure functions and plain values.
@@ -30,9 +31,16 @@
 
 namespace skein::inline v0::ledger {
 
-// Of the bytes of commands, and of the behaviour of apply; the second is raised by a LedgerVersion operation.
-inline constexpr std::uint8_t k_command_version = 1;
-inline constexpr std::uint64_t k_ledger_version = 1;
+// Of the bytes of commands: the first, and the one that brought hand_on. Answers have kept their first form.
+inline constexpr std::uint8_t k_first_command_version = 1;
+inline constexpr std::uint8_t k_command_version = 2;
+inline constexpr std::uint8_t k_answer_version = 1;
+// Of the behaviour of apply and the bytes of snapshots. Every ledger begins with the first; a LedgerVersion operation
+// raises it, appended by whoever knows that all members understand it.
+inline constexpr std::uint64_t k_first_ledger_version = 1;
+inline constexpr std::uint64_t k_hand_on_version = 2;
+inline constexpr std::uint64_t k_crash_words_version = 3;
+inline constexpr std::uint64_t k_ledger_version = 3;
 
 using Fields = std::map<std::string, std::string, std::less<>>;
 
@@ -65,7 +73,9 @@ struct Complete {
   WallMs at = 0;
   Body result;
 };
-// Costs an attempt. With attempts left, and unless permanent, the task is queued again, not before `retry_at`.
+// Costs an attempt. With attempts left, and unless permanent, the task is queued again, not before `retry_at`. From
+// k_crash_words_version on a crash of which something is known is told so, too; it is queued as a Requeue would do it,
+// before all others if `retry_at` is zero.
 struct Fail {
   TaskId task;
   Fence fence = 0;
@@ -90,6 +100,28 @@ struct Requeue {
   RequeueReason reason = RequeueReason::handed_back;
   WallMs not_before = 0;
   bool front = false;  // before all others of its effective priority
+};
+enum class HandOnCause : std::uint8_t {
+  reported = 1,  // `error` and `message` say what happened
+  agent_crash = 2,
+  lease_expired = 3,
+  node_crash = 4,  // costs an attempt only past Limits::deliveries
+};
+[[nodiscard]] std::string_view name_of(HandOnCause cause);
+// An attempt failed, and should it have been the task's last one in its swarm, swarm `to` takes the task over, with all
+// its attempts anew. Where that cannot be (k_hops_max, no such swarm, it takes no tasks, its queue is full), the task
+// fails, and its message says why. With attempts left it is a Fail, or a Requeue. Answered with how often the task was
+// handed on, when it was. Known from k_hand_on_version on.
+struct HandOn {
+  Epoch epoch = 0;
+  TaskId task;
+  Fence fence = 0;
+  WallMs at = 0;
+  HandOnCause cause = HandOnCause::reported;
+  ErrorClass error = ErrorClass::transient;
+  WallMs retry_at = 0;  // with attempts left
+  std::string message;
+  std::string to;
 };
 struct Cancel {
   TaskId task;
@@ -188,9 +220,9 @@ struct LedgerVersion {
 
 using Op = std::variant<Submit, Assign, Start, Progress, Complete, Fail, Requeue, Cancel, Retry, Expire, Age,
                         TakeDispatch, SwarmPut, SwarmOverride, SwarmDropOverrides, SwarmSetState, SwarmSetBreaker,
-                        SwarmRemove, AgentPut, AgentRemove, EvictKeys, Archived, SetLimits, LedgerVersion>;
+                        SwarmRemove, AgentPut, AgentRemove, EvictKeys, Archived, SetLimits, LedgerVersion, HandOn>;
 
-// The numbers are on disk. Kept free: 12 for hand_on, 13 for approve.
+// The numbers are on disk. Kept free: 13 for approve.
 enum class Opcode : std::uint8_t {
   submit = 1,
   assign = 2,
@@ -203,6 +235,7 @@ enum class Opcode : std::uint8_t {
   retry = 9,
   expire = 10,
   age = 11,
+  hand_on = 12,  // from command version 2 on
   take_dispatch = 16,
   swarm_put = 17,
   swarm_override = 18,
@@ -240,7 +273,7 @@ enum class Verdict : std::uint8_t {
   stale_fence = 18,
   stale_epoch = 19,  // `number`: the present epoch
   not_due = 20,
-  old_version = 21,
+  old_version = 21,  // the ledger's version does not go down, or does not know the operation yet; `number`: it
 };
 [[nodiscard]] std::string_view name_of(Verdict verdict);
 [[nodiscard]] constexpr bool is_refusal(Verdict v) { return v >= Verdict::malformed; }
@@ -272,11 +305,14 @@ class CommandBuilder {
  private:
   std::string body_;
   std::size_t count_ = 0;
+  std::uint8_t version_ = k_first_command_version;
 };
 
 // One operation as it stands within a command. A command is begin_command() and so many of them.
 void append_op(std::string& out, const Op& op);
-void begin_command(std::string& out, std::size_t count);
+void begin_command(std::string& out, std::size_t count, std::uint8_t version = k_first_command_version);
+// The lowest version of a command that knows it.
+[[nodiscard]] std::uint8_t version_of(const Op& op);
 [[nodiscard]] std::string encode_command(std::span<const Op> ops);
 [[nodiscard]] std::string encode_command(const Op& op);
 

@@ -23,7 +23,7 @@ namespace skein::inline v0::ledger {
 
 // The single values of the state.
 struct Head {
-  std::uint64_t version = k_ledger_version;
+  std::uint64_t version = k_first_ledger_version;
   Epoch epoch = 0;
   std::string dispatcher;  // the node that holds the epoch
   WallMs dispatch_at = 0;
@@ -74,6 +74,14 @@ void write_snapshot(const FrozenState& state, journal::SnapshotSink& sink);
 [[nodiscard]] bool usable(const Limits& limits);
 
 class Reader;
+
+// When an attempt began, and what is said of one that ended without a word.
+[[nodiscard]] WallMs began_at(const Task& task);
+struct CrashWords {
+  ErrorClass error;
+  std::string_view message;
+};
+[[nodiscard]] CrashWords words_for(RequeueReason reason);
 
 // What an operation that changes nothing answers.
 inline OpResult refuse(Verdict verdict, std::uint64_t number = 0) { return {verdict, std::nullopt, number, {}}; }
@@ -131,6 +139,8 @@ class Core {
   OpResult on(const Retry& op);
   OpResult on(const Expire& op);
   OpResult on(const Age& op);
+  // core_hand_on.cpp
+  OpResult on(const HandOn& op);
   // core_swarms.cpp
   OpResult on(const TakeDispatch& op);
   OpResult on(const SwarmPut& op);
@@ -151,6 +161,7 @@ class Core {
   [[nodiscard]] std::optional<OpResult> check_spec(const TaskSpec& spec) const;
   [[nodiscard]] std::optional<OpResult> check_fields(const Fields& fields) const;
   [[nodiscard]] std::optional<OpResult> check_room(const SwarmSlot& swarm, std::uint64_t bytes) const;
+  [[nodiscard]] std::optional<OpResult> check_queue(const SwarmSlot& swarm, std::uint64_t bytes) const;
   [[nodiscard]] std::optional<OpResult> check_epoch(Epoch epoch) const;
   // The running task with this fence. `ends_as`: the outcome that may have been taken before.
   [[nodiscard]] Found running(TaskId id, Fence fence, std::optional<State> ends_as = std::nullopt) const;
@@ -159,8 +170,16 @@ class Core {
   // Puts a checked task in and gives it its number. Afterwards it is queued, blocked, or failed for a dependency.
   OpResult accept(Task task, std::uint32_t swarm_slot, WallMs at, TaskQueued::Why why);
   void queue(Slot slot, WallMs not_before, bool front, TaskQueued::Why why);
-  // A failed attempt: back to the queue, or the end.
-  OpResult attempt_failed(Slot slot, Attempt attempt, WallMs not_before, bool front, TaskQueued::Why why);
+  // A failed attempt: back to the queue, to the next swarm where there is one, or the end.
+  struct Again {
+    WallMs not_before = 0;
+    bool front = false;
+    TaskQueued::Why why = TaskQueued::Why::failed_attempt;
+  };
+  OpResult attempt_failed(Slot slot, Attempt attempt, const Again& again, const HandOn* onward = nullptr);
+  OpResult hand_on(Slot slot, const HandOn& op, const std::string& failure);
+  // Why swarm `to` does not get the task; empty when it does.
+  [[nodiscard]] std::string why_not_handed_on(const Task& task, const std::string& to) const;
   // Ends a task, and those that wait for it in vain; sets free those that wait for nothing else.
   void finish(Slot slot, State state, Ending ending, WallMs at, Body result, std::string message);
   Finished finish_one(Slot slot, State state, Ending ending, WallMs at, Body result, std::string message);

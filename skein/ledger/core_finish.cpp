@@ -148,7 +148,7 @@ OpResult Core::on(const Archived& op) {
     const Finished each = finished_[finished_.first()];
     const Task& task = each->task;
     if (const auto& key = task.more().key; !key.empty()) {
-      const auto at = key_index_.find(full_key(task.shape->swarm, key));
+      const auto at = key_index_.find(full_key(task.first_swarm(), key));
       if (at != key_index_.end() && keys_[at->second].task == task.id) keys_.writable(at->second).ended = task.state;
     }
     finished_bytes_ -= charge_of(*each);

@@ -10,18 +10,16 @@ namespace {
 
 OpResult done(State state, std::uint64_t number = 0) { return {Verdict::ok, state, number, {}}; }
 
-WallMs began_at(const Task& task) { return task.started_at != 0 ? task.started_at : task.assigned_at; }
-
 // A number that is not part of the state: what a planted bug reads, as a careless apply would read the clock.
 std::uint64_t outside_state() {
   static std::uint64_t calls = 0;
   return ++calls;
 }
 
-struct CrashWords {
-  ErrorClass error;
-  std::string_view message;
-};
+}  // namespace
+
+WallMs began_at(const Task& task) { return task.started_at != 0 ? task.started_at : task.assigned_at; }
+
 CrashWords words_for(RequeueReason reason) {
   switch (reason) {
     case RequeueReason::lease_expired:
@@ -32,8 +30,6 @@ CrashWords words_for(RequeueReason reason) {
       return {ErrorClass::crash, "the agent crashed"};
   }
 }
-
-}  // namespace
 
 OpResult Core::apply(journal::Position position, Op& op) {
   position_ = position;
@@ -99,6 +95,11 @@ std::optional<OpResult> Core::check_room(const SwarmSlot& swarm, std::uint64_t b
   if (bytes > limits.open_bytes || open_bytes_ > limits.open_bytes - bytes) {
     return refuse(Verdict::ledger_full, limits.open_bytes);
   }
+  return check_queue(swarm, bytes);
+}
+
+std::optional<OpResult> Core::check_queue(const SwarmSlot& swarm, std::uint64_t bytes) const {
+  const Limits& limits = head_.limits;
   const std::uint64_t tasks_max = swarm.tasks_max.value_or(limits.swarm_tasks);
   const std::uint64_t bytes_max = swarm.bytes_max.value_or(limits.swarm_bytes);
   const std::uint64_t slack = planted(Bug::queue_limit_off_by_one) ? 1 : 0;
@@ -268,10 +269,15 @@ OpResult Core::on(const Fail& op) {
   if (op.message.size() > limit) return refuse(Verdict::too_large, limit);
   const Task& task = tasks_[found.slot];
   Attempt attempt{std::string(view_of(task.agent)), task.fence, began_at(task), op.at, op.error, op.message};
-  return attempt_failed(found.slot, std::move(attempt), op.retry_at, false, TaskQueued::Why::failed_attempt);
+  Again again{op.retry_at, false, TaskQueued::Why::failed_attempt};
+  if (op.error == ErrorClass::crash && head_.version >= k_crash_words_version) {
+    again.front = op.retry_at == 0;
+    again.why = TaskQueued::Why::requeued;
+  }
+  return attempt_failed(found.slot, std::move(attempt), again);
 }
 
-OpResult Core::attempt_failed(Slot slot, Attempt attempt, WallMs not_before, bool front, TaskQueued::Why why) {
+OpResult Core::attempt_failed(Slot slot, Attempt attempt, const Again& again, const HandOn* onward) {
   Task& task = tasks_.writable(slot);
   const WallMs at = attempt.ended_at;
   const ErrorClass error = attempt.error;
@@ -281,17 +287,18 @@ OpResult Core::attempt_failed(Slot slot, Attempt attempt, WallMs not_before, boo
   const auto keep = static_cast<std::size_t>(head_.limits.history);
   if (history.size() > keep) history.erase(history.begin(), history.end() - static_cast<std::ptrdiff_t>(keep));
   task.history = std::make_shared<const std::vector<Attempt>>(std::move(history));
-  const bool forgets = planted(Bug::requeue_loses_attempts) && why == TaskQueued::Why::requeued;
+  const bool forgets = planted(Bug::requeue_loses_attempts) && again.why == TaskQueued::Why::requeued;
   if (!forgets) ++task.attempts;
   if (error == ErrorClass::permanent) {
     finish(slot, State::failed, Ending::permanent_error, at, nullptr, std::move(message));
     return done(State::failed);
   }
   if (task.attempts >= task.attempts_max) {
+    if (onward != nullptr) return hand_on(slot, *onward, message);
     finish(slot, State::failed, Ending::attempts_spent, at, nullptr, std::move(message));
     return done(State::failed);
   }
-  queue(slot, not_before, front, why);
+  queue(slot, again.not_before, again.front, again.why);
   return done(State::queued);
 }
 
@@ -309,7 +316,7 @@ OpResult Core::on(const Requeue& op) {
   const auto words = words_for(op.reason);
   Attempt attempt{std::string(view_of(task.agent)), task.fence, began_at(task), op.at, words.error,
                   std::string(words.message)};
-  return attempt_failed(found.slot, std::move(attempt), op.not_before, op.front, TaskQueued::Why::requeued);
+  return attempt_failed(found.slot, std::move(attempt), {op.not_before, op.front, TaskQueued::Why::requeued});
 }
 
 OpResult Core::on(const Cancel& op) {
@@ -344,17 +351,18 @@ OpResult Core::on(const Retry& op) {
   if (const auto known = index_.find(op.new_task); known != index_.end()) {
     return {Verdict::duplicate_id, state_at(known->second), 0, {}};
   }
-  const auto swarm = swarm_slot(old->task.shape->swarm);
+  const std::string& name = old->task.first_swarm();
+  const auto swarm = swarm_slot(name);
   if (!swarm) return refuse(Verdict::no_such_swarm);
   if (!swarms_[*swarm].info->takes_tasks()) return refuse(Verdict::swarm_closed);
   // The link goes with the old task to the archive, which may get it late; the key stays here.
   std::string key = retry_key(op.old_task);
-  if (const auto before = find_key(old->task.shape->swarm, key)) {
+  if (const auto before = find_key(name, key)) {
     return {Verdict::existing, before->second, 0, before->first};
   }
   Task task;
   task.id = op.new_task;
-  task.shape = old->task.shape;
+  task.shape = shape_of(name, old->task.shape->type, old->task.shape->capabilities);
   task.params = old->task.params;
   Extras extras;
   extras.key = key;
@@ -366,7 +374,7 @@ OpResult Core::on(const Retry& op) {
   task.priority = old->task.priority;
   const auto answer = accept(std::move(task), *swarm, op.at, TaskQueued::Why::retried);
   if (answer.refused()) return answer;
-  remember_key(old->task.shape->swarm, key, op.new_task, op.at);
+  remember_key(name, key, op.new_task, op.at);
   auto linked = std::make_shared<FinishedTask>(*old);
   linked->retried_as = op.new_task;
   finished_.writable(number) = std::move(linked);

@@ -25,6 +25,11 @@ std::optional<std::string> broken_task(const Task& task, const Counters& counter
   if (task.number == 0 || task.number > counters.last_number) return name + " has a number that was never given";
   if (task.fence > counters.last_fence) return name + " has a fence that was never issued";
   if (task.attempts > task.attempts_max) return name + " had more attempts than it may";
+  const auto& hops = task.more().hops;
+  if (hops.size() > k_hops_max) return name + " was handed on more often than it may be";
+  for (const auto& hop : hops) {
+    if (hop.attempts > task.attempts_max) return name + " had more attempts in swarm " + hop.swarm + " than it may";
+  }
   if (is_running(task.state) && task.fence == 0) return name + " runs without a fence";
   if (is_finished(task.state)) return std::nullopt;
   if (task.attempts == task.attempts_max) return name + " is open with no attempt left";

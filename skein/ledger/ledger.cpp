@@ -42,6 +42,7 @@ class Frozen final : public FrozenLedger {
   const Limits& limits() const override { return state_.head.limits; }
   Epoch epoch() const override { return state_.head.epoch; }
   const std::string& dispatcher() const override { return state_.head.dispatcher; }
+  std::uint64_t version() const override { return state_.head.version; }
 
  private:
   FrozenState state_;

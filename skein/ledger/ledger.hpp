@@ -8,7 +8,9 @@
 // Invariants:
 // 1. A task has one terminal state and keeps it. At most one outcome is accepted, the one with the present fence.
 // 2. A fence is issued when an assignment is applied and is larger than every one before.
-// 3. attempts <= attempts_max; the last failed attempt ends the task as FAILED.
+// 3. attempts <= attempts_max, in each swarm; the last failed attempt ends the task as FAILED, or hands it on to
+// another
+//    swarm. That happens k_hops_max times at most, so no task fails more than attempts_max * (k_hops_max + 1) times.
 // 4. The counters of swarms and of the ledger are exactly the sums over the open tasks, and within the limits.
 // 5. A blocked task waits for at least one open task. No cycles: a dependency must exist before.
 // 6. A refusal changes nothing.
@@ -61,6 +63,7 @@ class FrozenLedger : public journal::Frozen {
   [[nodiscard]] virtual const Limits& limits() const = 0;
   [[nodiscard]] virtual Epoch epoch() const = 0;
   [[nodiscard]] virtual const std::string& dispatcher() const = 0;
+  [[nodiscard]] virtual std::uint64_t version() const = 0;
 };
 
 // A task, open or finished.

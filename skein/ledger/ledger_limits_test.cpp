@@ -233,7 +233,10 @@ TEST_F(LedgerLimits, the_version_goes_up_only_and_never_beyond_what_is_known) {
   EXPECT_EQ(ledger.version(), 1U);
   EXPECT_EQ(run(LedgerVersion{1}), (OpResult{Verdict::ok, std::nullopt, 1, {}}));
   EXPECT_EQ(verdict(LedgerVersion{0}), Verdict::old_version);
-  EXPECT_THROW(ledger.apply(99, encode_command(LedgerVersion{2})), UnknownEntry);
+  EXPECT_EQ(run(LedgerVersion{2}), (OpResult{Verdict::ok, std::nullopt, 2, {}}));
+  EXPECT_EQ(told<VersionChanged>().size(), 1U);
+  EXPECT_EQ(run(LedgerVersion{1}), (OpResult{Verdict::old_version, std::nullopt, 2, {}}));
+  EXPECT_THROW(ledger.apply(99, encode_command(LedgerVersion{k_ledger_version + 1})), UnknownEntry);
 }
 
 }  // namespace

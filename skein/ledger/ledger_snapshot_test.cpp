@@ -50,12 +50,51 @@ std::vector<std::string> eventful_log() {
   return log;
 }
 
+// The same, and what version 2 brought: tasks that were handed on, that could not be, and one that ended afterwards.
+std::vector<std::string> eventful_log_2() {
+  auto log = eventful_log();
+  const auto add = [&log](const std::vector<Op>& ops) { log.push_back(encode_command(ops)); };
+  const auto hand_on = [](std::uint64_t n, Fence fence, HandOnCause cause, const char* to) {
+    return HandOn{1, task_id(n), fence, 41, cause, ErrorClass::resource, 50, "broken", to};
+  };
+  add({hand_on(2, 2, HandOnCause::reported, "default"), LedgerVersion{2}, SwarmSetBreaker{"s", Breaker::closed, 0}});
+  std::vector<Op> submits;
+  for (std::uint64_t n = 31; n <= 36; ++n) {
+    auto op = submit(n);
+    op.spec.swarm = "s";
+    op.spec.attempts_max = n == 36 ? 2 : 1;
+    if (n % 2 == 1) op.spec.extras.key = "key-" + std::to_string(n);
+    submits.emplace_back(op);
+  }
+  add(submits);
+  std::vector<Op> assigns;
+  for (std::uint64_t n = 31; n <= 36; ++n) assigns.emplace_back(Assign{1, task_id(n), "d", 40});
+  add(assigns);
+  add({hand_on(31, 5, HandOnCause::reported, "default"), hand_on(32, 6, HandOnCause::agent_crash, "default"),
+       hand_on(33, 7, HandOnCause::lease_expired, "default"), hand_on(34, 8, HandOnCause::reported, "nowhere"),
+       hand_on(35, 9, HandOnCause::node_crash, "default"), hand_on(36, 10, HandOnCause::reported, "default")});
+  add({Assign{1, task_id(31), "e", 42}, Assign{1, task_id(32), "e", 42}});
+  add({hand_on(31, 11, HandOnCause::reported, "s"), Complete{task_id(32), 12, 43, body_of("done elsewhere")}});
+  return log;
+}
+
+// And version 3: crashes of which something is known, at once and before all others, or later.
+std::vector<std::string> eventful_log_3() {
+  auto log = eventful_log_2();
+  const auto add = [&log](const std::vector<Op>& ops) { log.push_back(encode_command(ops)); };
+  add({LedgerVersion{3}, submit(41), submit(42), submit(43)});
+  add({Assign{1, task_id(41), "a", 60}, Assign{1, task_id(42), "b", 60}});
+  add({Fail{task_id(41), 13, 61, ErrorClass::crash, 0, "the agent crashed: gone"},
+       Fail{task_id(42), 14, 61, ErrorClass::crash, 100, "the agent crashed: gone again"}});
+  return log;
+}
+
 journal::EntryView entry(journal::Position position, const std::string& bytes) {
   return {position, 1, journal::EntryKind::command, {1, position}, bytes};
 }
 
 TEST(LedgerSnapshot, replay_from_any_of_them_gives_the_same_digest_and_running_hash) {
-  const auto log = eventful_log();
+  const auto log = eventful_log_2();
   Ledger whole;
   journal::Replica replica(whole, {});
   std::vector<journal::FrozenState> frozen;
@@ -101,10 +140,28 @@ TEST(LedgerSnapshot, keeps_all_that_can_be_seen_of_a_task) {
   EXPECT_EQ(twin.epoch(), 1U);
 }
 
+TEST(LedgerSnapshot, keeps_the_swarms_a_task_was_handed_on_by) {
+  Ledger ledger;
+  journal::Position position = 0;
+  for (const auto& each : eventful_log_2()) (void)ledger.apply(++position, each);
+  Ledger twin;
+  ASSERT_TRUE(twin.restore(snapshot_of(ledger)));
+  EXPECT_EQ(twin.version(), 2U);
+  EXPECT_EQ(twin.find(task_id(31))->task.more().hops, (std::vector<Hop>{{"s", 1, 41}, {"default", 1, 41}}));
+  EXPECT_EQ(twin.find(task_id(31))->task.shape->swarm, "s");
+  EXPECT_EQ(twin.find(task_id(32))->finished->task.more().hops, (std::vector<Hop>{{"s", 1, 41}}));
+  EXPECT_EQ(twin.find(task_id(34))->finished->message,
+            "broken; not handed on to swarm 'nowhere': there is no such swarm");
+  EXPECT_EQ(twin.find(task_id(35))->task.shape->swarm, "s") << "a crash of the node costs nothing";
+  EXPECT_EQ(twin.find_key("s", "key-31")->first, task_id(31)) << "by the swarm it was submitted to";
+  const auto swarm = twin.find_swarm("default");
+  EXPECT_EQ(swarm->open_tasks, ledger.find_swarm("default")->open_tasks);
+}
+
 TEST(LedgerSnapshot, garbage_is_refused_or_is_a_state_that_works) {
   Ledger ledger;
   journal::Position position = 0;
-  for (const auto& each : eventful_log()) (void)ledger.apply(++position, each);
+  for (const auto& each : eventful_log_2()) (void)ledger.apply(++position, each);
   const auto bytes = snapshot_of(ledger);
   const auto digest = ledger.digest();
   for (std::size_t n = 0; n < bytes.size(); ++n) {
@@ -124,7 +181,7 @@ TEST(LedgerSnapshot, garbage_is_refused_or_is_a_state_that_works) {
     ++taken;
     ASSERT_EQ(snapshot_of(other), bad) << "there is one form only";
     ASSERT_EQ(broken_invariant(*other.freeze()), std::nullopt);
-    for (const auto& each : eventful_log()) (void)other.apply(++position, each);
+    for (const auto& each : eventful_log_2()) (void)other.apply(++position, each);
     ASSERT_EQ(broken_invariant(*other.freeze()), std::nullopt);
   }
   EXPECT_GT(taken, 0);
@@ -149,19 +206,20 @@ TEST(LedgerSnapshot, a_frozen_ledger_shows_what_a_new_dispatcher_needs) {
   }
 }
 
-std::filesystem::path fixture(const std::string& name) { return test_fixture("ledger-v1") / name; }
-
 std::string contents(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
-TEST(LedgerFixture, version_1_is_what_is_written_and_read_byte_for_byte) {
+// What a program of that version wrote: the log is what is still written, gives the same answers and the same state,
+// and its snapshot is restored.
+void expect_fixture(const std::string& version, const std::vector<std::string>& commands) {
+  const auto fixture = [&](const std::string& name) { return test_fixture(version) / name; };
   Ledger ledger;
   journal::Position position = 0;
   std::string log;
   std::string answers;
-  for (const auto& each : eventful_log()) {
+  for (const auto& each : commands) {
     log += std::to_string(each.size()) + "\n" + each;
     const auto answer = ledger.apply(++position, each);
     answers += std::to_string(answer.size()) + "\n" + answer;
@@ -173,11 +231,32 @@ TEST(LedgerFixture, version_1_is_what_is_written_and_read_byte_for_byte) {
       std::filesystem::create_directories(fixture(name).parent_path());
       std::ofstream(fixture(name), std::ios::binary) << bytes;
     }
-    EXPECT_TRUE(contents(fixture(name)) == bytes) << name << " is not what version 1 wrote";
+    EXPECT_TRUE(contents(fixture(name)) == bytes) << name << " is not what " << version << " wrote";
   }
   Ledger old;
   ASSERT_TRUE(old.restore(contents(fixture("snapshot"))));
   EXPECT_EQ(old.digest(), ledger.digest());
+}
+
+TEST(LedgerFixture, version_1_is_what_is_written_and_read_byte_for_byte) {
+  expect_fixture("ledger-v1", eventful_log());
+}
+
+TEST(LedgerFixture, version_2_is_what_is_written_and_read_byte_for_byte) {
+  expect_fixture("ledger-v2", eventful_log_2());
+}
+
+TEST(LedgerFixture, version_3_is_what_is_written_and_read_byte_for_byte) {
+  expect_fixture("ledger-v3", eventful_log_3());
+}
+
+TEST(LedgerFixture, what_version_1_left_goes_on_as_version_2) {
+  Ledger ledger;
+  ASSERT_TRUE(ledger.restore(contents(test_fixture("ledger-v1") / "snapshot")));
+  EXPECT_EQ(ledger.version(), 1U);
+  const auto log = eventful_log_2();
+  for (std::size_t i = eventful_log().size(); i < log.size(); ++i) (void)ledger.apply(i + 1, log[i]);
+  EXPECT_EQ(snapshot_of(ledger), contents(test_fixture("ledger-v2") / "snapshot"));
 }
 
 }  // namespace

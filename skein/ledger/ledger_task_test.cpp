@@ -241,6 +241,20 @@ TEST_F(LedgerTask, the_last_crash_ends_the_task) {
   EXPECT_EQ(finished(1)->message, "the agent crashed");
 }
 
+TEST_F(LedgerTask, a_crash_that_says_why_is_queued_as_other_crashes_are) {
+  for (const std::uint64_t version : {2UL, 3UL}) {
+    EXPECT_EQ(verdict(LedgerVersion{version}), Verdict::ok);
+    const std::uint64_t n = version * 10;
+    for (std::uint64_t each = n; each <= n + 1; ++each) EXPECT_EQ(verdict(submit(each)), Verdict::ok);
+    dispatch();
+    const Fence fence = assign(n + 1);
+    EXPECT_EQ(verdict(Fail{task_id(n + 1), fence, 5, ErrorClass::crash, 0, "gone"}), Verdict::ok);
+    EXPECT_EQ(task(n + 1).history->back().message, "gone");
+    EXPECT_EQ(task(n + 1).attempts, 1U);
+    EXPECT_EQ(task(n + 1).order < task(n).order, version == 3) << "before all others, from version 3 on";
+  }
+}
+
 TEST_F(LedgerTask, a_node_crash_is_free_up_to_ten_deliveries) {
   submitted_and_assigned(1);
   for (int crash = 1; crash <= 13; ++crash) {

@@ -2,6 +2,7 @@
 // file, so that every replica refuses the same commands. A plain value.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace skein::inline v0::ledger {
@@ -37,5 +38,8 @@ struct Limits {
 // Of one command, whatever the state says: what a decoder accepts.
 inline constexpr std::uint64_t k_ops_max = 100'000;
 inline constexpr std::uint64_t k_ages_max = 100'000;
+
+// How often a task may be handed on to another swarm. Swarms that name each other as fallback end here.
+inline constexpr std::size_t k_hops_max = 3;
 
 }  // namespace skein::inline v0::ledger

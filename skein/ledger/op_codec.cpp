@@ -1,4 +1,5 @@
 // The bodies of operations: one description each, for writing and for reading.
+#include <algorithm>
 #include <array>
 #include <type_traits>
 
@@ -140,6 +141,22 @@ struct Layout<Age> {
       each.some_id(pair.first);
       each.number(pair.second);
     });
+  }
+};
+
+template <>
+struct Layout<HandOn> {
+  static constexpr Opcode k_opcode = Opcode::hand_on;
+  static void fields(auto& c, auto& op) {
+    c.number(op.epoch);
+    c.some_id(op.task);
+    c.number(op.fence);
+    c.number(op.at);
+    c.choice(op.cause, HandOnCause::reported, HandOnCause::node_crash);
+    c.choice(op.error, ErrorClass::transient, ErrorClass::crash);
+    c.number(op.retry_at);
+    c.text(op.message);
+    c.text(op.to);
   }
 };
 
@@ -288,6 +305,7 @@ void append_op(std::string& out, const Op& op) {
 bool CommandBuilder::add(const Op& op) {
   if (count_ == k_ops_max) return false;
   append_op(body_, op);
+  version_ = std::max(version_, version_of(op));
   ++count_;
   return true;
 }

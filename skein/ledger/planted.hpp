@@ -12,6 +12,8 @@ enum class Bug {
   key_forgotten_at_snapshot,
   cancel_reopens_finished,
   queue_limit_off_by_one,
+  hop_forgotten,
+  handed_on_past_limit,
 };
 
 #if defined(SKEIN_PLANTED_BUGS)

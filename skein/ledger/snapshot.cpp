@@ -1,7 +1,7 @@
 // The bytes of a snapshot, canonical: two ledgers with the same state write the same.
 //
-//   version u8, head, swarms by name, agents by name, finished tasks by finish number, open tasks by number, keys by
-//   age
+//   version u8 (the ledger's), head, swarms by name, agents by name, finished tasks by finish number, open tasks by
+//   number, keys by age
 //
 // What can be derived is not written. restore() takes nothing on trust: whatever it accepts, every operation can be
 // applied to.
@@ -15,7 +15,6 @@
 namespace skein::inline v0::ledger {
 namespace {
 
-constexpr std::uint8_t k_snapshot_version = 1;
 constexpr std::size_t k_piece_bytes = 64U << 10U;
 // Beyond this no counter can have come by honest means.
 constexpr std::uint64_t k_counter_max = 1ULL << 62U;
@@ -56,7 +55,14 @@ void describe_attempt(C& c, auto& attempt) {
 }
 
 template <class C>
-void describe_task(C& c, auto& task, auto& shape, auto& extras, auto& history) {
+void describe_hop(C& c, auto& hop) {
+  c.text(hop.swarm);
+  c.number(hop.attempts);
+  c.number(hop.at);
+}
+
+template <class C>
+void describe_task(C& c, std::uint64_t version, auto& task, auto& shape, auto& extras, auto& history) {
   c.some_id(task.id);
   c.number(task.number);
   c.text(shape.swarm);
@@ -81,6 +87,8 @@ void describe_task(C& c, auto& task, auto& shape, auto& extras, auto& history) {
   describe_priority(c, task.priority);
   c.number(task.effective_priority);
   c.choice(task.state, State::queued, State::awaiting_approval);
+  if (version < k_hand_on_version) return;
+  c.list(extras.hops, k_hops_max, [](C& each, auto& hop) { describe_hop(each, hop); });
 }
 
 template <class C>
@@ -94,9 +102,9 @@ void describe_outcome(C& c, auto& finished) {
   if (retried) c.some_id(finished.retried_as);
 }
 
-void write_task(Writer& w, const Task& task) {
+void write_task(Writer& w, std::uint64_t version, const Task& task) {
   static const std::vector<Attempt> k_no_history;
-  describe_task(w, task, *task.shape, task.more(), task.history ? *task.history : k_no_history);
+  describe_task(w, version, task, *task.shape, task.more(), task.history ? *task.history : k_no_history);
 }
 
 // Hands what was written on, in pieces that are neither tiny nor huge.
@@ -166,7 +174,7 @@ std::vector<const Task*> FrozenState::sorted_tasks() const {
 void write_snapshot(const FrozenState& state, journal::SnapshotSink& sink) {
   Pieces out(sink);
   auto w = out.writer();
-  w.byte(k_snapshot_version);
+  w.byte(static_cast<std::uint8_t>(state.head.version));
   describe_head(w, state.head);
   w.number(state.swarms.size());
   for (const auto& swarm : state.swarms) {
@@ -182,14 +190,14 @@ void write_snapshot(const FrozenState& state, journal::SnapshotSink& sink) {
   w.number(state.finished.first);
   w.number(state.finished.size());
   for (FinishNumber n = state.finished.first; n < state.finished.end; ++n) {
-    write_task(w, state.finished[n]->task);
+    write_task(w, state.head.version, state.finished[n]->task);
     describe_outcome(w, *state.finished[n]);
     out.flush_if_full();
   }
   const auto tasks = state.sorted_tasks();
   w.number(tasks.size());
   for (const Task* task : tasks) {
-    write_task(w, *task);
+    write_task(w, state.head.version, *task);
     out.flush_if_full();
   }
   write_keys(state.keys, out);
@@ -198,9 +206,10 @@ void write_snapshot(const FrozenState& state, journal::SnapshotSink& sink) {
 
 bool Core::restore(std::string_view bytes) {
   Reader r(bytes);
-  if (r.byte() != k_snapshot_version) return false;
+  const std::uint64_t version = r.byte();
+  if (version < k_first_ledger_version || version > k_ledger_version) return false;
   describe_head(r, head_);
-  if (!r.ok() || head_.version == 0 || head_.version > k_ledger_version || !usable(head_.limits)) return false;
+  if (!r.ok() || head_.version != version || !usable(head_.limits)) return false;
   for (const auto counter : {head_.epoch, head_.last_number, head_.last_fence}) {
     if (counter > k_counter_max) return false;
   }
@@ -256,10 +265,12 @@ bool Core::read_task(Reader& r, Task& task) {
   Shape shape;
   Extras extras;
   std::vector<Attempt> history;
-  describe_task(r, task, shape, extras, history);
+  describe_task(r, head_.version, task, shape, extras, history);
   if (!r.ok() || shape.type.empty() || task.number == 0 || task.number > head_.last_number) return false;
   if (task.fence > head_.last_fence || task.attempts > task.attempts_max) return false;
   if (task.order < head_.front_order || task.order > head_.last_order) return false;
+  const auto is_bad = [&task](const Hop& hop) { return hop.swarm.empty() || hop.attempts > task.attempts_max; };
+  if (std::any_of(extras.hops.begin(), extras.hops.end(), is_bad)) return false;
   task.shape = shape_of(shape.swarm, shape.type, shape.capabilities);
   if (!extras.empty()) task.extras = std::make_shared<const Extras>(std::move(extras));
   if (!history.empty()) task.history = std::make_shared<const std::vector<Attempt>>(std::move(history));

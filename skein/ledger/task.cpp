@@ -105,6 +105,11 @@ const Extras& Task::more() const {
   return extras ? *extras : k_none;
 }
 
+const std::string& Task::first_swarm() const {
+  const auto& hops = more().hops;
+  return hops.empty() ? shape->swarm : hops.front().swarm;
+}
+
 std::uint64_t charge_of(const Task& task) {
   std::uint64_t bytes = k_task_overhead_bytes + view_of(task.params).size() + task.shape->type.size();
   for (const auto& capability : task.shape->capabilities) bytes += capability.size();

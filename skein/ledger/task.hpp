@@ -118,14 +118,26 @@ struct Attempt {
   friend bool operator==(const Attempt&, const Attempt&) = default;
 };
 
+// A swarm that handed a task on.
+struct Hop {
+  std::string swarm;
+  std::uint32_t attempts = 0;  // that failed there
+  WallMs at = 0;
+
+  friend bool operator==(const Hop&, const Hop&) = default;
+};
+
 // What few tasks have. Immutable; null when there is nothing in it.
 struct Extras {
   std::vector<TaskId> dependencies;  // as submitted, each once
   std::string key;                   // the idempotency key
   std::string trace;                 // a W3C traceparent
   TaskId retry_of;                   // the finished task this one stands in for
+  std::vector<Hop> hops;             // the swarms that handed it on, in order; never in a submit
 
-  [[nodiscard]] bool empty() const { return dependencies.empty() && key.empty() && trace.empty() && retry_of.none(); }
+  [[nodiscard]] bool empty() const {
+    return dependencies.empty() && key.empty() && trace.empty() && retry_of.none() && hops.empty();
+  }
   friend bool operator==(const Extras&, const Extras&) = default;
 };
 
@@ -161,16 +173,18 @@ struct Task {
   WallMs deadline_at = 0;
   WallMs assigned_at = 0;
   WallMs started_at = 0;
-  std::uint32_t swarm_slot = 0;  // the ledger's own; means nothing to anybody else
-  std::uint32_t waits_for = 0;   // dependencies still open
-  std::uint32_t attempts = 0;    // failed so far
-  std::uint32_t attempts_max = 0;
-  std::uint32_t deliveries = 0;  // assignments so far
+  std::uint32_t swarm_slot = 0;    // the ledger's own; means nothing to anybody else
+  std::uint32_t waits_for = 0;     // dependencies still open
+  std::uint32_t attempts = 0;      // failed so far, in its present swarm
+  std::uint32_t attempts_max = 0;  // in each swarm
+  std::uint32_t deliveries = 0;    // assignments so far
   std::uint16_t priority = k_normal;
   std::uint16_t effective_priority = k_normal;
   State state = State::queued;
 
   [[nodiscard]] const Extras& more() const;  // extras, or empty ones
+  // Where it was submitted to; its key is known there, and a retry of it goes there.
+  [[nodiscard]] const std::string& first_swarm() const;
 };
 
 // A task in its terminal state, of which it has exactly one. Immutable and shared.

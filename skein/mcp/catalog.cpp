@@ -50,6 +50,9 @@ void Catalog::add(Tool tool) {
   if (type == nullptr || *type != "object") {
     throw std::invalid_argument(fmt::format("the input schema of '{}' must be of type object", tool.name));
   }
+  if (tool.task.mode != TaskSupport::Mode::none && !tool.task.outcome) {
+    throw std::invalid_argument(fmt::format("the tasks of '{}' need an outcome", tool.name));
+  }
   json::object listed = titled(tool.name, tool.title, tool.description);
   listed["inputSchema"] = tool.input_schema;
   if (!tool.output_schema.is_null()) {
@@ -88,6 +91,11 @@ void Catalog::add(Resource resource) {
 const Catalog::ListedTool* Catalog::tool(std::string_view name) const {
   const auto found = std::ranges::find_if(tools_, [&](const ListedTool& each) { return each.tool.name == name; });
   return found != tools_.end() ? &*found : nullptr;
+}
+
+bool Catalog::has_tasks() const {
+  return std::ranges::any_of(tools_,
+                             [](const ListedTool& each) { return each.tool.task.mode != TaskSupport::Mode::none; });
 }
 
 const Catalog::ListedPrompt* Catalog::prompt(std::string_view name) const {

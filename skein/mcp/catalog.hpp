@@ -15,6 +15,7 @@
 
 #include "skein/mcp/exchange.hpp"
 #include "skein/mcp/schema.hpp"
+#include "skein/mcp/task_support.hpp"
 
 namespace skein::inline v0::mcp {
 
@@ -29,6 +30,7 @@ struct Tool {
   json::object annotations{};
   Handler call;
   std::string needs{};  // a capability of the client without which it cannot run
+  TaskSupport task{};
 };
 
 struct Prompt {
@@ -81,6 +83,7 @@ class Catalog {
   std::string server_version{};
   std::string instructions{};
   bool lists_change = false;  // while it runs
+  std::chrono::milliseconds task_ttl = k_task_ttl;
 
   // In the order they were added.
   [[nodiscard]] const std::vector<ListedTool>& tools() const { return tools_; }
@@ -89,6 +92,7 @@ class Catalog {
 
   // Null when there is none.
   [[nodiscard]] const ListedTool* tool(std::string_view name) const;
+  [[nodiscard]] bool has_tasks() const;  // some tool supports them
   [[nodiscard]] const ListedPrompt* prompt(std::string_view name) const;
   struct Found {
     const ListedResource* resource = nullptr;

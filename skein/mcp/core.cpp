@@ -65,12 +65,21 @@ const Core::MethodEntry* Core::find_method(std::string_view name) {
       MethodEntry{"resources/templates/list", true, true, &Core::list_templates},
       MethodEntry{"resources/read", true, true, &Core::read_resource},
       MethodEntry{"completion/complete", true, true, &Core::complete},
+      MethodEntry{"tasks/get", false, true, &Core::get_task},
+      MethodEntry{"tasks/update", false, true, &Core::update_task},
+      MethodEntry{"tasks/cancel", false, true, &Core::cancel_task},
   };
   const auto found = std::ranges::find(k_methods, name, &MethodEntry::name);
   return found != k_methods.end() ? &*found : nullptr;
 }
 
+bool Core::has_method(std::string_view name, Era era) {
+  const MethodEntry* method = find_method(name);
+  return method != nullptr && (era == Era::modern ? method->in_modern : method->in_legacy);
+}
+
 void Core::receive(StreamId from, std::string_view text) {
+  if (may_batch() && looks_like_batch(text)) return receive_batch(from, text);
   auto message = parse_message(text, setup_.limits);
   if (!message) return refuse(from, message.error().id, message.error().error);
   receive(from, std::move(*message));
@@ -131,13 +140,13 @@ void Core::on_request(StreamId from, RpcMessage& message, std::string_view heade
   const bool modern = is_modern(message, header_version);
   const auto refused = [&](const RpcError& error) {
     const int status = error.status != 0 ? error.status : status_of(error, modern ? Era::modern : Era::legacy);
-    outlet_.send(from, make_error(message.id, error), Outlet::Then::end, status);
+    send_last(from, in_batch_, make_error(message.id, error), status);
   };
   if (modern) {
     if (auto fault = modern_fault(message.params, header_version)) return refused(*fault);
   }
   const MethodEntry* method = find_method(message.method);
-  if (method == nullptr || !(modern ? method->in_modern : method->in_legacy)) {
+  if (!has_method(message.method, modern ? Era::modern : Era::legacy)) {
     return refused({k_method_not_found, fmt::format("there is no method '{}' here", message.method), nullptr});
   }
   if (exchanges_.size() >= k_requests_max) {
@@ -150,6 +159,7 @@ void Core::on_request(StreamId from, RpcMessage& message, std::string_view heade
   auto& exchange = exchanges_[number];
   exchange.reset(new Exchange(*this, number, from, message.id));  // the constructor is private
   exchange->method_ = std::move(message.method);
+  exchange->batch_ = in_batch_;
   Caller& caller = exchange->caller_;
   const json::object* meta = meta_of(message.params);
   if (modern) {
@@ -177,11 +187,11 @@ void Core::on_notification(StreamId from, const RpcMessage& message) {
     if (found != by_id_.end()) cancel(found->second);
   }
   // Others ask for nothing.
-  outlet_.end(from);
+  if (in_batch_ == 0) outlet_.end(from);
 }
 
 void Core::on_response(StreamId from, const RpcMessage& message) {
-  outlet_.end(from);
+  if (in_batch_ == 0) outlet_.end(from);
   const json::string* id = message.id.if_string();
   const auto found = id != nullptr ? questions_.find(std::string_view(*id)) : questions_.end();
   if (found == questions_.end()) return;
@@ -240,8 +250,9 @@ void Core::closed(StreamId stream) {
 void Core::cancel(std::uint64_t number) {
   Exchange& exchange = *exchanges_.at(number);
   if (exchange.is_over_) return;
-  outlet_.end(exchange.stream_);
+  if (exchange.batch_ == 0) outlet_.end(exchange.stream_);
   end(exchange);
+  if (exchange.batch_ != 0) count_down(exchange.batch_);
 }
 
 void Core::shut_down() {
@@ -286,14 +297,14 @@ void Core::finish(Exchange& exchange, json::object result) {
     }
   }
   end(exchange);
-  outlet_.send(exchange.stream_, make_result(exchange.id_, std::move(result)), Outlet::Then::end, k_http_ok);
+  send_last(exchange.stream_, exchange.batch_, make_result(exchange.id_, std::move(result)), k_http_ok);
 }
 
 void Core::fail(Exchange& exchange, const RpcError& error) {
   if (exchange.is_over_) return;
   end(exchange);
   const int status = error.status != 0 ? error.status : status_of(error, exchange.caller_.era);
-  outlet_.send(exchange.stream_, make_error(exchange.id_, error), Outlet::Then::end, status);
+  send_last(exchange.stream_, exchange.batch_, make_error(exchange.id_, error), status);
 }
 
 }  // namespace skein::inline v0::mcp

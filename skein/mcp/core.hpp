@@ -10,6 +10,7 @@
 // 4. What comes back from a client (request states, answers to our questions) is taken only if it is what went out.
 #pragma once
 
+#include <boost/json/array.hpp>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -68,6 +69,8 @@ class Core {
   void answered(std::uint64_t call, const NodeAnswer& answer);
   void woken(std::uint64_t timer);
   void changed(const Change& change);
+  // There were changes that changed() was not called for.
+  void lost_track();
   // The client has let go of a stream: in the modern era what was asked on it is cancelled.
   void closed(StreamId stream);
   // The server goes down: who listens is told that this is the end.
@@ -78,6 +81,7 @@ class Core {
   void resume(LegacySession session) { session_ = std::move(session); }
   [[nodiscard]] std::size_t under_way() const { return exchanges_.size(); }
   [[nodiscard]] std::size_t listening() const;
+  [[nodiscard]] static bool has_method(std::string_view name, Era era);
 
  private:
   friend class Exchange;
@@ -89,6 +93,15 @@ class Core {
     Method call;
   };
   [[nodiscard]] static const MethodEntry* find_method(std::string_view name);
+
+  // Batches, core_batch.cpp.
+  [[nodiscard]] bool may_batch() const;
+  void receive_batch(StreamId from, std::string_view text);
+  void answer_in_batch(std::uint64_t batch, json::object answer);
+  // One answer less is to come.
+  void count_down(std::uint64_t batch);
+  // The last message to a request; it goes into the batch the request came in.
+  void send_last(StreamId to, std::uint64_t batch, json::object message, int status);
 
   void on_request(StreamId from, RpcMessage& message, std::string_view header_version);
   void on_notification(StreamId from, const RpcMessage& message);
@@ -132,6 +145,23 @@ class Core {
   void ask_client(Exchange& exchange, std::vector<InputRequest> requests);
   void missing_capability(Exchange& exchange, std::string_view capability);
 
+  // The tasks extension, core_tasks.cpp.
+  void get_task(Exchange& exchange, const json::object& params);
+  void update_task(Exchange& exchange, const json::object& params);
+  void cancel_task(Exchange& exchange, const json::object& params);
+  void become_task(Exchange& exchange, std::string id);
+  void missing_tasks(Exchange& exchange);
+  // Null when no tool has such tasks.
+  [[nodiscard]] const TaskSupport* support_of(const TaskHandle& task) const;
+  // The task a request names; nothing: answered.
+  [[nodiscard]] std::optional<TaskHandle> task_named(Exchange& exchange, const json::object& params);
+  void look(Exchange& exchange, const TaskHandle& task, Exchange::OnAnswer then);
+  [[nodiscard]] json::array watch_tasks(Exchange& exchange, const json::array& handles);
+  void tell_tasks(Exchange& exchange);
+  void tell_task(Exchange& exchange, const std::string& id);
+  void told_task(Exchange& exchange, const TaskHandle& task, const NodeAnswer& answer);
+  void task_changed(const std::string& id);
+
   void finish(Exchange& exchange, json::object result);
   void fail(Exchange& exchange, const RpcError& error);
   void end(Exchange& exchange);
@@ -146,6 +176,13 @@ class Core {
   std::unordered_map<std::uint64_t, std::unique_ptr<Exchange>> exchanges_;
   std::map<std::string, std::uint64_t> by_id_;  // an id as JSON text
   std::vector<std::uint64_t> over_;             // answered in this turn
+  struct Batch {
+    StreamId stream = k_own_stream;
+    std::size_t left = 0;  // answers that are still to come
+    std::vector<json::object> answers{};
+  };
+  std::map<std::uint64_t, Batch> batches_;
+  std::uint64_t in_batch_ = 0;  // while the messages of one are taken in; 0: none
   struct Call {
     std::uint64_t exchange = 0;
     Exchange::OnAnswer then;

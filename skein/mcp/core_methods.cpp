@@ -71,6 +71,9 @@ void Core::discover(Exchange& exchange, const json::object&) {
   json::array versions{json::value(k_modern_version)};
   for (const std::string_view each : k_legacy_versions) versions.emplace_back(each);
   json::object result{{"supportedVersions", std::move(versions)}, {"capabilities", capabilities()}};
+  if (setup_.catalog->has_tasks()) {
+    result["capabilities"].as_object()["extensions"] = json::object{{k_tasks_extension, json::object()}};
+  }
   if (!setup_.catalog->instructions.empty()) result["instructions"] = setup_.catalog->instructions;
   exchange.finish(std::move(result));
 }
@@ -130,6 +133,7 @@ void Core::call_tool(Exchange& exchange, const json::object& params) {
   if (arguments != nullptr) exchange.arguments_ = arguments->get_object();
   const std::string& needed = found->tool.needs;
   if (!needed.empty() && !exchange.client_can(needed)) return missing_capability(exchange, needed);
+  if (found->tool.task.mode == TaskSupport::Mode::required && !exchange.can_task()) return missing_tasks(exchange);
   if (const auto fault = found->input.check(exchange.arguments_)) {
     return exchange.finish_error(fault->describe("arguments"));
   }

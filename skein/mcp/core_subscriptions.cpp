@@ -13,6 +13,7 @@ namespace {
 
 // A resource that changes all the time is told of so often.
 constexpr std::chrono::milliseconds k_update_pause{200};
+constexpr const char* k_task_ids = "taskIds";
 
 constexpr std::string_view notification_of(Change::Kind kind) {
   switch (kind) {
@@ -23,6 +24,7 @@ constexpr std::string_view notification_of(Change::Kind kind) {
     case Change::Kind::resources:
       return "notifications/resources/list_changed";
     case Change::Kind::resource:
+    case Change::Kind::task:
       break;
   }
   return "notifications/resources/updated";
@@ -37,6 +39,7 @@ constexpr const char* filter_of(Change::Kind kind) {
     case Change::Kind::resources:
       return "resourcesListChanged";
     case Change::Kind::resource:
+    case Change::Kind::task:
       break;
   }
   return "resourceSubscriptions";
@@ -95,11 +98,21 @@ void Core::listen(Exchange& exchange, const json::object& params) {
     }
     filter[filter_of(Change::Kind::resource)] = *uris;
   }
+  if (const json::value* wanted = asked->if_contains(k_task_ids)) {
+    const json::array* handles = wanted->if_array();
+    if (!exchange.can_task()) return missing_tasks(exchange);
+    if (handles == nullptr || handles->size() > k_subscriptions_max) {
+      return exchange.fail(
+          {k_invalid_params, fmt::format("taskIds is a list of at most {}", k_subscriptions_max), nullptr});
+    }
+    filter[k_task_ids] = watch_tasks(exchange, *handles);
+  }
   exchange.is_listening_ = true;
   exchange.filter_ = std::move(filter);
   send(exchange,
        make_notification("notifications/subscriptions/acknowledged",
                          {{"_meta", {{k_meta_subscription, exchange.id_}}}, {"notifications", exchange.filter_}}));
+  tell_tasks(exchange);  // one of them may have ended meanwhile
 }
 
 std::size_t Core::listening() const {
@@ -109,7 +122,7 @@ std::size_t Core::listening() const {
 
 void Core::watch_if_needed() {
   const auto of_resources = [](const auto& each) {
-    return each.second->filter_.contains(filter_of(Change::Kind::resource));
+    return each.second->filter_.contains(filter_of(Change::Kind::resource)) || !each.second->watched_.empty();
   };
   Outlet::Watch needed = Outlet::Watch::nothing;
   if (session_ || listening() > 0) needed = Outlet::Watch::lists;
@@ -120,6 +133,7 @@ void Core::watch_if_needed() {
 }
 
 void Core::changed(const Change& change) {
+  if (change.kind == Change::Kind::task) return task_changed(change.uri);
   if (change.kind != Change::Kind::resource) return tell(change);
   const auto is_wanted = [&](const auto& each) { return wants(each.second->filter_, change); };
   if (!subscriptions_.contains(change.uri) && std::ranges::none_of(exchanges_, is_wanted)) return;

@@ -40,16 +40,22 @@ class McpCoreTest : public CoreTest {
                            exchange.finish({{"messages", json::array()}});
                          }});
     catalog_->add(Resource{"skein://tree", "tree", "Tree", "The tree", "application/json",
-                           [](Exchange& exchange) { exchange.finish({{"contents", json::array{exchange.name()}}}); }});
-    catalog_->add(Resource{"skein://tasks/{id}", "task", "Task", "A task", "application/json", [](Exchange& exchange) {
-                             exchange.finish({{"contents", json::array{exchange.variable()}}});
-                           }});
+                           [](Exchange& exchange) { exchange.finish(contents(exchange, exchange.name())); }});
+    catalog_->add(Resource{"skein://tasks/{id}", "task", "Task", "A task", "application/json",
+                           [](Exchange& exchange) { exchange.finish(contents(exchange, exchange.variable())); }});
+  }
+  static json::object contents(const Exchange& exchange, std::string_view text) {
+    return {{"contents", json::array{json::object{{"uri", exchange.name()}, {"text", text}}}}};
   }
   // Two questions, one after the other.
   static void ask_user(Exchange& exchange) {
     for (const char* key : {"first", "second"}) {
       if (exchange.input(key) != nullptr) continue;
-      return exchange.need({{key, "elicitation/create", {{"message", key}}}}, json::value(key));
+      return exchange.need(
+          {{key,
+            "elicitation/create",
+            {{"message", key}, {"requestedSchema", {{"type", "object"}, {"properties", json::object()}}}}}},
+          json::value(key));
     }
     exchange.finish(text_result(text_in(*exchange.input("first"), "action") +
                                 text_in(*exchange.input("second"), "action") + " after " +
@@ -229,8 +235,8 @@ TEST_F(McpCoreTest, lists_prompts_and_resources_and_knows_its_cursors) {
 
 TEST_F(McpCoreTest, reads_resources_and_says_in_each_eras_way_that_there_is_none) {
   initialize();
-  EXPECT_EQ(result("resources/read", {{"uri", "skein://tree"}}).at("contents").at(0), "skein://tree");
-  EXPECT_EQ(result("resources/read", {{"uri", "skein://tasks/42"}}).at("contents").at(0), "42");
+  EXPECT_EQ(result("resources/read", {{"uri", "skein://tree"}}).at("contents").at(0).at("text"), "skein://tree");
+  EXPECT_EQ(result("resources/read", {{"uri", "skein://tasks/42"}}).at("contents").at(0).at("text"), "42");
   EXPECT_EQ(error_code("resources/read", {{"uri", "skein://tasks/"}}), k_resource_not_found);
   EXPECT_EQ(error_code("resources/read", {{"uri", "skein://tasks/4/2"}}), k_resource_not_found);
   const json::object modern_error = answer("resources/read", modern({{"uri", "skein://no"}})).at("error").as_object();
@@ -391,7 +397,7 @@ TEST_F(McpCoreTest, logs_what_the_client_wants_to_hear) {
   catalog_->add(Tool{"loud", "", "Logs", json::parse(R"({"type":"object"})"), {}, {}, [](Exchange& exchange) {
                        exchange.log("debug", "t", "d");
                        exchange.log("warning", "t", "w");
-                       exchange.finish({});
+                       exchange.finish(text_result("loud"));
                      }});
   const auto levels = [](const std::vector<Sent>& sent) {
     std::vector<std::string> all;

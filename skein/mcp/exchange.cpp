@@ -16,6 +16,13 @@ void Exchange::finish_error(std::string_view text) {
 // NOLINTNEXTLINE(performance-unnecessary-value-param): handlers make the error where they call this
 void Exchange::fail(RpcError error) { core_.fail(*this, error); }
 
+bool Exchange::can_task() const {
+  const json::object* extensions = object_in(caller_.capabilities, "extensions");
+  return caller_.era == Era::modern && extensions != nullptr && object_in(*extensions, k_tasks_extension) != nullptr;
+}
+
+void Exchange::become_task(std::string id) { core_.become_task(*this, std::move(id)); }
+
 const json::object* Exchange::input(std::string_view key) const { return object_in(inputs_, key); }
 
 void Exchange::need(std::vector<InputRequest> requests, json::value state) {

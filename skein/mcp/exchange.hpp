@@ -66,11 +66,15 @@ class Exchange {
   [[nodiscard]] const Caller& caller() const { return caller_; }
   [[nodiscard]] bool client_can(std::string_view capability) const { return caller_.capabilities.contains(capability); }
   [[nodiscard]] bool wants_progress() const { return !progress_token_.is_null(); }
+  // It may be answered with become_task().
+  [[nodiscard]] bool can_task() const;
 
   void finish(json::object result);
   // The tool did not do what was asked, and says why: the model can do something about it.
   void finish_error(std::string_view text);
   void fail(RpcError error);
+  // What was asked goes on as this task, which is durable; the tool must support it, see task_support.hpp.
+  void become_task(std::string id);
 
   // The client's answer to an InputRequest with this key; null while there is none.
   [[nodiscard]] const json::object* input(std::string_view key) const;
@@ -111,6 +115,15 @@ class Exchange {
   std::string digest_{};           // of what was asked, for the request state
   std::set<std::string> waits_{};  // ids of our requests to a legacy client that are not answered
   json::object filter_{};          // of subscriptions/listen
+  struct WatchedTask {
+    std::string handle;
+    std::string tool;
+    std::string said;       // of it last
+    bool is_asked = false;  // the node is asked how it stands
+    bool is_stale = false;  // it has changed meanwhile
+  };
+  std::map<std::string, WatchedTask> watched_{};  // of subscriptions/listen, by id
+  std::uint64_t batch_ = 0;                       // that it came in; 0: none
   bool is_listening_ = false;
   bool is_over_ = false;
 };

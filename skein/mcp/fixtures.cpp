@@ -196,6 +196,7 @@ void add_conformance_fixtures(Catalog& catalog) {
   catalog.lists_change = true;
   add_content_fixtures(catalog);
   add_input_fixtures(catalog);
+  add_task_fixtures(catalog);
 }
 
 }  // namespace skein::inline v0::mcp

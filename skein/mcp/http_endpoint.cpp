@@ -15,13 +15,10 @@ namespace {
 
 constexpr int k_accepted = 202;
 constexpr int k_bad_request = 400;
-constexpr int k_unauthorized = 401;
-constexpr int k_forbidden = 403;
 constexpr int k_not_found = 404;
 constexpr int k_method_not_allowed = 405;
 constexpr int k_not_acceptable = 406;
 constexpr int k_bad_media_type = 415;
-constexpr int k_too_many = 429;
 constexpr int k_unavailable = 503;
 constexpr int k_come_back_ms = 500;  // for the rest of a stream
 
@@ -54,19 +51,20 @@ std::string event_text(const SessionEvent& event) {
 }  // namespace
 
 HttpEndpoint::HttpEndpoint(Self self, std::shared_ptr<const HttpEndpointSetup> setup, net::HttpAnswers& answers)
-    : setup_(std::move(setup)), answers_(answers), driver_(self, setup_->server, "http", *this) {}
+    : setup_(std::move(setup)), answers_(answers), driver_(self, setup_->server, k_token_principal, *this) {}
 
 Task<void> HttpEndpoint::on_request(Self self, net::HttpRequest request) {
   ++exchange_;
   is_streaming_ = false;
   session_ = {};
   new_session_.clear();
-  if (request.path != k_mcp_path) {
-    answer_text(k_not_found, "nothing is here; MCP is at /mcp\n");
+  if (auto no = refusal(self, request)) {
+    answers_.respond(std::move(*no));
     co_return;
   }
-  if (refuse_stranger(self, request)) co_return;
-  if (request.method == "POST") {
+  if (request.path == k_websocket_path) {
+    begin_websocket(self, request);
+  } else if (request.method == "POST") {
     auto posting = on_post(self, std::move(request));
     co_await posting;
   } else if (request.method == "GET") {
@@ -80,40 +78,29 @@ Task<void> HttpEndpoint::on_request(Self self, net::HttpRequest request) {
   }
 }
 
-bool HttpEndpoint::refuse_stranger(Self self, const net::HttpRequest& request) {
-  if (!is_host_allowed(header_text(request, "host"), setup_->hosts)) {
-    answer_text(k_forbidden, "this host name is not known here; [http] hosts lists those that are\n");
-    return true;
+std::optional<net::HttpResponse> HttpEndpoint::on_head(Self self, const net::HttpRequest& head) {
+  return refusal(self, head);
+}
+
+std::optional<net::HttpResponse> HttpEndpoint::refusal(Self self, const net::HttpRequest& request) const {
+  if (request.path != k_mcp_path && request.path != k_websocket_path) {
+    return plain_response(k_not_found, "nothing is here; MCP is at /mcp and /mcp/ws, REST at /api/v1\n");
   }
-  const std::string* origin = request.header("origin");
-  if (origin != nullptr && !is_origin_allowed(*origin, setup_->hosts)) {
-    answer_text(k_forbidden, "pages from there may not use this node; [http] hosts lists those that may\n");
-    return true;
-  }
-  switch (setup_->login->check(header_text(request, "authorization"), self.now())) {
-    case Login::Verdict::good:
-      return false;
-    case Login::Verdict::too_many:
-      answers_.respond(
-          {k_too_many, {{"Retry-After", "10"}, {"Content-Type", "text/plain"}}, "too many wrong tokens\n"});
-      return true;
-    case Login::Verdict::bad:
-      break;
-  }
-  answers_.respond({k_unauthorized,
-                    {{"WWW-Authenticate", "Bearer"}, {"Content-Type", "text/plain"}},
-                    "show the node's token: Authorization: Bearer ..., from the file 'token' in its data folder\n"});
-  return true;
+  return refuse_stranger(setup_->gate, request, self.now());
 }
 
 Task<void> HttpEndpoint::on_post(Self self, net::HttpRequest request) {
-  const std::string type = header_text(request, "content-type");
-  if (!type.starts_with(k_json_type)) {
+  if (!is_json_type(header_text(request, "content-type"))) {
     answer_text(k_bad_media_type, "Content-Type must be application/json\n");
     co_return;
   }
   if (!accepts(request, k_json_type) && !accepts(request, k_stream_type)) {
     answer_text(k_not_acceptable, "Accept must take application/json and text/event-stream\n");
+    co_return;
+  }
+  if (looks_like_batch(request.body) && request.header("mcp-session-id") != nullptr) {
+    auto posting = on_batch(self, std::move(request));
+    co_await posting;
     co_return;
   }
   auto message = parse_message(request.body);
@@ -128,7 +115,10 @@ Task<void> HttpEndpoint::on_post(Self self, net::HttpRequest request) {
     co_await posting;
     co_return;
   }
-  if (auto fault = header_fault(request, *message, *setup_->server->catalog)) {
+  // A method that is not here is answered as that, whatever the headers say.
+  const bool is_known = message->kind != RpcMessage::Kind::request || Core::has_method(message->method, Era::modern);
+  auto fault = is_known ? header_fault(request, *message, *setup_->server->catalog) : std::nullopt;
+  if (fault) {
     answer_error(k_bad_request, message->id, *fault);
     co_return;
   }
@@ -162,6 +152,14 @@ Task<void> HttpEndpoint::on_legacy_post(Self self, net::HttpRequest request, Rpc
     if (!session_) co_return;
   }
   self.send(session_, SessionPost{self.pid(), exchange_, std::make_unique<RpcMessage>(std::move(message))});
+}
+
+// Its session knows whether it may send one.
+Task<void> HttpEndpoint::on_batch(Self self, net::HttpRequest request) {
+  auto batch = std::make_unique<std::string>(std::move(request.body));
+  auto finding = find_session(self, std::move(request));
+  session_ = co_await finding;
+  if (session_) self.send(session_, SessionPost{self.pid(), exchange_, nullptr, std::move(batch)});
 }
 
 Task<void> HttpEndpoint::on_get(Self self, net::HttpRequest request) {
@@ -234,12 +232,15 @@ void HttpEndpoint::on_message(Self, Message& message) {
 void HttpEndpoint::on_client_gone(Self self) {
   if (session_) {
     self.send(session_, SessionGone{self.pid(), exchange_});
-  } else {
+  } else if (!socket_) {
     driver_.core().closed(exchange_);
   }
 }
 
-void HttpEndpoint::on_shutdown(Self) { driver_.core().shut_down(); }
+void HttpEndpoint::on_shutdown(Self self) {
+  driver_.core().shut_down();
+  if (socket_) end_websocket(self);
+}
 
 void HttpEndpoint::on_event(const SessionEvent& event) {
   using Kind = SessionEvent::Kind;
@@ -269,6 +270,7 @@ void HttpEndpoint::begin_stream() {
 
 // What was answered here, in the modern era.
 void HttpEndpoint::send(StreamId to, json::object message, Outlet::Then then, int status) {
+  if (socket_) return send_in_websocket(message);
   if (to != exchange_) return;
   const bool is_last = then == Outlet::Then::end;
   std::string text = operations::json_text(message);
@@ -281,7 +283,7 @@ void HttpEndpoint::send(StreamId to, json::object message, Outlet::Then then, in
 }
 
 void HttpEndpoint::end(StreamId stream) {
-  if (stream != exchange_) return;
+  if (stream != exchange_ || socket_) return;
   if (is_streaming_) {
     answers_.end_stream();
   } else {
@@ -294,7 +296,7 @@ void HttpEndpoint::answer_error(int status, const json::value& id, const RpcErro
 }
 
 void HttpEndpoint::answer_text(int status, std::string text) {
-  answers_.respond({status, {{"Content-Type", "text/plain"}}, std::move(text)});
+  answers_.respond(plain_response(status, std::move(text)));
 }
 
 void HttpEndpoint::method_not_allowed(std::string_view allowed) {

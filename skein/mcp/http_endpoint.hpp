@@ -1,5 +1,6 @@
 // MCP on HTTP: the service of one connection at /mcp. Modern requests are answered here, each on its own; those of a
-// legacy session go to the process that has it. See HttpSession.
+// legacy session go to the process that has it, see HttpSession. At /mcp/ws a WebSocket begins, which has both eras for
+// itself, as a line does.
 //
 // Asked in this order, and refused by the first that says no: the path, Host and Origin, the token, the method, the
 // body, headers that say what the body says.
@@ -11,36 +12,42 @@
 #include <string>
 #include <vector>
 
+#include "skein/mcp/http_gate.hpp"
 #include "skein/mcp/http_session.hpp"
-#include "skein/mcp/login.hpp"
 #include "skein/mcp/server.hpp"
 #include "skein/net/http_connection.hpp"
+#include "skein/net/websocket.hpp"
 
 namespace skein::inline v0::mcp {
 
 inline constexpr std::string_view k_mcp_path = "/mcp";
+inline constexpr std::string_view k_websocket_path = "/mcp/ws";
 
 struct HttpEndpointSetup {
   ServerPtr server;
   std::shared_ptr<SessionTable> sessions;
-  std::shared_ptr<Login> login;
-  std::vector<std::string> hosts{};  // names besides addresses and localhost
+  HttpGate gate;
+  net::WebSocketLimits websocket{};
 };
 
 class HttpEndpoint final : public net::HttpService, private Driver::Sink {
  public:
   HttpEndpoint(Self self, std::shared_ptr<const HttpEndpointSetup> setup, net::HttpAnswers& answers);
 
+  std::optional<net::HttpResponse> on_head(Self self, const net::HttpRequest& head) override;
   Task<void> on_request(Self self, net::HttpRequest request) override;
   void on_message(Self self, Message& message) override;
   void on_client_gone(Self self) override;
   void on_shutdown(Self self) override;
+  std::size_t on_bytes(Self self, std::string_view in) override;
+  void on_tick(Self self) override;
 
  private:
-  // True: answered.
-  bool refuse_stranger(Self self, const net::HttpRequest& request);
+  // What is said to who may not ask, or not here.
+  [[nodiscard]] std::optional<net::HttpResponse> refusal(Self self, const net::HttpRequest& request) const;
   Task<void> on_post(Self self, net::HttpRequest request);
   Task<void> on_legacy_post(Self self, net::HttpRequest request, RpcMessage message);
+  Task<void> on_batch(Self self, net::HttpRequest request);
   Task<void> on_get(Self self, net::HttpRequest request);
   Task<void> on_delete(Self self, net::HttpRequest request);
   // The process that has the session the request names; it is started if need be. Nobody: answered.
@@ -52,6 +59,11 @@ class HttpEndpoint final : public net::HttpService, private Driver::Sink {
   void let_go(StreamId) override {}
   void on_event(const SessionEvent& event);
 
+  // http_websocket.cpp
+  void begin_websocket(Self self, const net::HttpRequest& request);
+  void send_in_websocket(const json::object& message);
+  void end_websocket(Self self);
+
   void answer_error(int status, const json::value& id, const RpcError& error);
   void answer_text(int status, std::string text);
   void begin_stream();
@@ -62,8 +74,9 @@ class HttpEndpoint final : public net::HttpService, private Driver::Sink {
   Driver driver_;
   std::uint64_t exchange_ = 0;  // the number of the request that is being answered
   bool is_streaming_ = false;
-  Pid session_{};              // that answers it; nobody: answered here
-  std::string new_session_{};  // its id, when this request has begun it
+  std::unique_ptr<net::WebSocket> socket_;  // once it is one
+  Pid session_{};                           // that answers it; nobody: answered here
+  std::string new_session_{};               // its id, when this request has begun it
 };
 
 }  // namespace skein::inline v0::mcp

@@ -44,6 +44,7 @@ class HttpClient {
     ASSERT_EQ(::send(fd_.get(), text.data(), text.size(), MSG_NOSIGNAL), static_cast<ssize_t>(text.size()));
   }
   void close() { fd_.reset(); }
+  void close_output() const { ::shutdown(fd_.get(), SHUT_WR); }
   // Reads until `mark` has come and gives everything up to its end; what came when the other side closed or in 10 s.
   std::string until(std::string_view mark) {
     while (true) {
@@ -118,7 +119,7 @@ class HttpEndpointTest : public testing::Test {
     auto endpoint = std::make_shared<HttpEndpointSetup>();
     endpoint->server = server_;
     endpoint->sessions = table_;
-    endpoint->login = std::make_shared<Login>(token, nullptr, LoginLimits{3, 60s});
+    endpoint->gate.login = std::make_shared<Login>(token, nullptr, LoginLimits{3, 60s});
     auto setup = std::make_shared<net::HttpSetup>();
     setup->poller = poller_;
     setup->limits = limits;
@@ -197,6 +198,33 @@ class HttpEndpointTest : public testing::Test {
   Pid sessions_;
 };
 
+// ---- batches ----
+
+TEST_F(HttpEndpointTest, answers_a_batch_of_2025_03_26_on_one_stream) {
+  serve();
+  HttpClient client(port_);
+  const auto begin = [&](const char* version) {
+    client.send(post(make_request(1, "initialize", {{"protocolVersion", version}, {"capabilities", json::object()}})));
+    return "Mcp-Session-Id: " + client.response().header("Mcp-Session-Id") + "\r\n";
+  };
+  const std::string body = R"([{"jsonrpc":"2.0","id":2,"method":"ping"},{"jsonrpc":"2.0","id":3,"method":"tools/call",
+    "params":{"name":"test_simple_text"}}])";
+  const auto batch = [&](const std::string& session) {
+    return "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" + session +
+           "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
+  };
+  client.send(batch(begin("2025-03-26")));
+  const std::string events = client.until("0\r\n\r\n");
+  EXPECT_THAT(events, HasSubstr("\"id\":2"));
+  EXPECT_THAT(events, HasSubstr("\"id\":3"));
+  client.send(batch(begin("2025-11-25")));
+  const auto refused = client.response();
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_EQ(refused.parsed().at("error").at("code"), k_invalid_request);
+  client.send(batch({}));
+  EXPECT_EQ(client.response().status, 400);
+}
+
 // ---- modern ----
 
 TEST_F(HttpEndpointTest, answers_modern_requests_one_after_the_other_on_one_connection) {
@@ -230,6 +258,10 @@ TEST_F(HttpEndpointTest, gives_each_error_its_status) {
   HttpClient client(port_);
   client.send(modern(1, "no/such", {}));
   EXPECT_EQ(client.response().status, 404);
+  client.send(modern(1, "tasks/result", {{"taskId", "without the header Mcp-Name"}}));
+  EXPECT_EQ(client.response().status, 404);
+  client.send(modern(1, "tasks/get", {{"taskId", "without the header Mcp-Name"}}));
+  EXPECT_EQ(client.response().status, 400);
   client.send(
       post(make_request(1, "tools/list", {}), "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/list\r\n"));
   const auto no_meta = client.response();
@@ -398,6 +430,64 @@ TEST_F(HttpEndpointTest, answers_a_client_that_closed_its_side_and_says_100_cont
   EXPECT_THAT(client.until("\r\n\r\n"), HasSubstr("100 Continue"));
   client.send(text.substr(body));
   EXPECT_EQ(client.response().status, 200);
+}
+
+TEST_F(HttpEndpointTest, answers_all_that_was_asked_before_the_client_closed_its_side) {
+  serve();
+  HttpClient client(port_);
+  constexpr int k_asked = 50;
+  std::string all;
+  for (int i = 1; i <= k_asked; ++i) all += modern(i, "server/discover", {});
+  client.send(all + "POST /mcp HTTP/1.1\r\nHost: loc");
+  client.close_output();
+  for (int i = 1; i <= k_asked; ++i) {
+    const auto response = client.response();
+    ASSERT_EQ(response.status, 200) << i;
+    EXPECT_EQ(response.parsed().at("id"), i);
+  }
+  EXPECT_TRUE(client.is_closed());
+  EXPECT_TRUE(tests::eventually([&] { return open_->load() == 0; }));
+}
+
+TEST_F(HttpEndpointTest, says_what_was_wrong_to_a_client_that_goes_on_sending) {
+  net::HttpConnectionLimits limits;
+  limits.request.body_bytes = 4096;
+  serve({}, limits);
+  HttpClient client(port_);
+  client.send("POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n");
+  client.send(std::string(1'000'000, 'x'));
+  EXPECT_EQ(client.response().status, 413);
+  EXPECT_TRUE(client.is_closed());
+}
+
+TEST_F(HttpEndpointTest, does_not_wait_for_the_body_of_a_stranger) {
+  serve("secret");
+  HttpClient client(port_);
+  client.send("POST /mcp HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 10\r\n\r\n");
+  EXPECT_EQ(client.response().status, 401);
+  EXPECT_TRUE(client.is_closed());
+}
+
+TEST_F(HttpEndpointTest, sends_no_body_to_who_asked_for_the_head) {
+  serve();
+  HttpClient client(port_);
+  client.send("HEAD /mcp HTTP/1.1\r\nHost: localhost\r\n\r\n" + modern(1, "server/discover", {}));
+  EXPECT_THAT(client.until("\r\n\r\n"), HasSubstr("405"));
+  EXPECT_EQ(client.response().status, 200);
+}
+
+TEST_F(HttpEndpointTest, closes_who_is_silent_and_tells_who_is_slow) {
+  net::HttpConnectionLimits limits;
+  limits.idle = 1s;
+  limits.receive = 1s;
+  serve({}, limits);
+  HttpClient silent(port_);
+  HttpClient slow(port_);
+  slow.send("POST /mcp HTTP/1.1\r\nHost");
+  EXPECT_EQ(slow.response().status, 408);
+  EXPECT_TRUE(slow.is_closed());
+  EXPECT_TRUE(silent.is_closed());
+  EXPECT_TRUE(tests::eventually([&] { return open_->load() == 0; }));
 }
 
 TEST_F(HttpEndpointTest, tells_one_connection_too_many_so) {

@@ -101,6 +101,12 @@ std::optional<RpcError> header_fault(const net::HttpRequest& request, const RpcM
   return param_fault(request, tool->tool.input_schema.as_object(), *arguments);
 }
 
+bool is_json_type(std::string_view content_type) {
+  std::string_view type = content_type.substr(0, content_type.find(';'));
+  while (type.ends_with(' ') || type.ends_with('\t')) type.remove_suffix(1);
+  return small_letters(type) == "application/json";
+}
+
 bool accepts(const net::HttpRequest& request, std::string_view type) {
   const std::string* accept = request.header("accept");
   if (accept == nullptr) return true;

@@ -22,6 +22,9 @@ namespace skein::inline v0::mcp {
 [[nodiscard]] std::optional<RpcError> header_fault(const net::HttpRequest& request, const RpcMessage& message,
                                                    const Catalog& catalog);
 
+// Whether a Content-Type is JSON's, whatever its params.
+[[nodiscard]] bool is_json_type(std::string_view content_type);
+
 // Whether an Accept header takes a media type.
 [[nodiscard]] bool accepts(const net::HttpRequest& request, std::string_view type);
 

@@ -84,6 +84,16 @@ TEST(HttpRulesTest, checks_the_parameters_that_a_tool_wants_as_headers) {
             k_header_mismatch);
 }
 
+TEST(HttpRulesTest, knows_the_media_type_of_json_and_none_that_only_begins_like_it) {
+  for (const char* type : {"application/json", "Application/JSON", "application/json; charset=utf-8",
+                           "application/json ;x", "application/json\t;"}) {
+    EXPECT_TRUE(is_json_type(type)) << type;
+  }
+  for (const char* type : {"", "application/jsonp", "application/json-seq", "text/json", "x application/json", ";"}) {
+    EXPECT_FALSE(is_json_type(type)) << type;
+  }
+}
+
 TEST(HttpRulesTest, reads_accept) {
   EXPECT_TRUE(accepts(with({}), "application/json"));
   EXPECT_TRUE(accepts(with({{"accept", "text/event-stream, Application/JSON;q=1"}}), "application/json"));

@@ -142,6 +142,7 @@ void HttpSession::on_post(SessionPost& post) {
   Stream& stream = streams_[id];
   stream.connection = post.connection;
   stream.exchange = post.exchange;
+  if (post.batch) return driver_.core().receive(id, *post.batch);
   driver_.core().receive(id, std::move(*post.message));
 }
 

@@ -55,6 +55,7 @@ struct SessionPost {
   Pid connection;
   std::uint64_t exchange = 0;
   std::unique_ptr<RpcMessage> message;
+  std::unique_ptr<std::string> batch{};  // instead of a message
 };
 struct SessionListen {
   Pid connection;

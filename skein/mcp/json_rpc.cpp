@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <boost/json/array.hpp>
 #include <boost/json/parse.hpp>
+#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -26,8 +28,13 @@ std::size_t members_written(std::string_view text) {
   return colons;
 }
 
-std::size_t members_read(const json::value& root) {
-  std::size_t count = 0;
+struct Contents {
+  std::size_t members = 0;
+  bool has_infinity = false;  // a number such as 1e999, which could be written again and never read
+};
+
+Contents contents_of(const json::value& root) {
+  Contents found;
   std::vector<const json::value*> left{&root};
   while (!left.empty()) {
     const json::value& next = *left.back();
@@ -35,11 +42,13 @@ std::size_t members_read(const json::value& root) {
     if (const json::array* array = next.if_array()) {
       for (const json::value& each : *array) left.push_back(&each);
     } else if (const json::object* object = next.if_object()) {
-      count += object->size();
+      found.members += object->size();
       for (const auto& each : *object) left.push_back(&each.value());
+    } else if (const double* number = next.if_double()) {
+      found.has_infinity = found.has_infinity || !std::isfinite(*number);
     }
   }
-  return count;
+  return found;
 }
 
 bool is_id(const json::value& id) {
@@ -72,17 +81,18 @@ std::expected<json::value, RpcError> parse_json(std::string_view text, const Mes
     return bad(k_invalid_request, fmt::format("the message is nested more than {} deep", limits.depth));
   }
   if (error) return bad(k_parse_error, fmt::format("the message is no JSON: {}", error.message()));
-  if (members_written(text) != members_read(value)) {
+  const Contents contents = contents_of(value);
+  if (contents.has_infinity) return bad(k_invalid_request, "a number in the message is too large");
+  if (members_written(text) != contents.members) {
     return bad(k_invalid_request, "an object in the message names a member twice; name each once");
   }
   return value;
 }
 
-std::expected<RpcMessage, RpcFault> parse_message(std::string_view text, const MessageLimits& limits) {
-  auto parsed = parse_json(text, limits);
-  if (!parsed) return std::unexpected(RpcFault{nullptr, std::move(parsed.error())});
-  if (parsed->is_array()) return no_message(nullptr, "batches are not supported; send one message at a time");
-  json::object* object = parsed->if_object();
+namespace {
+
+std::expected<RpcMessage, RpcFault> message_in(json::value& parsed) {
+  json::object* object = parsed.if_object();
   if (object == nullptr) return no_message(nullptr, "a message is a JSON object");
 
   RpcMessage message;
@@ -119,6 +129,33 @@ std::expected<RpcMessage, RpcFault> parse_message(std::string_view text, const M
   return message;
 }
 
+}  // namespace
+
+std::expected<RpcMessage, RpcFault> parse_message(std::string_view text, const MessageLimits& limits) {
+  auto parsed = parse_json(text, limits);
+  if (!parsed) return std::unexpected(RpcFault{nullptr, std::move(parsed.error())});
+  if (parsed->is_array()) return no_message(nullptr, "only 2025-03-26 has batches; send one message at a time");
+  return message_in(*parsed);
+}
+
+bool looks_like_batch(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  return first != std::string_view::npos && text[first] == '[';
+}
+
+std::expected<ParsedBatch, RpcFault> parse_batch(std::string_view text, const MessageLimits& limits) {
+  auto parsed = parse_json(text, limits);
+  if (!parsed) return std::unexpected(RpcFault{nullptr, std::move(parsed.error())});
+  json::array* all = parsed->if_array();
+  if (all == nullptr || all->empty() || all->size() > k_batch_max) {
+    return no_message(nullptr, fmt::format("a batch has 1 to {} messages", k_batch_max));
+  }
+  ParsedBatch batch;
+  batch.reserve(all->size());
+  for (json::value& each : *all) batch.push_back(message_in(each));
+  return batch;
+}
+
 json::object make_result(const json::value& id, json::object result) {
   return {{"jsonrpc", "2.0"}, {"id", id}, {"result", std::move(result)}};
 }
@@ -126,7 +163,10 @@ json::object make_result(const json::value& id, json::object result) {
 json::object make_error(const json::value& id, const RpcError& error) {
   json::object body{{"code", error.code}, {"message", error.message}};
   if (!error.data.is_null()) body["data"] = error.data;
-  return {{"jsonrpc", "2.0"}, {"id", id}, {"error", std::move(body)}};
+  json::object message{{"jsonrpc", "2.0"}};
+  if (!id.is_null()) message["id"] = id;  // MCP has no null ids
+  message["error"] = std::move(body);
+  return message;
 }
 
 json::object make_request(const json::value& id, std::string_view method, json::object params) {

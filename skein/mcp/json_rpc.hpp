@@ -4,6 +4,7 @@
 // 1. A message is at most MessageLimits::bytes long and nested `depth` deep, is UTF-8, and no object in it names a
 //    member twice: what one reader would see and another not cannot pass.
 // 2. Ids go back as they came: a string, or a whole number.
+// 3. Several messages in an array are taken by parse_batch() alone: only the revision 2025-03-26 has them.
 #pragma once
 
 #include <boost/json/object.hpp>
@@ -13,6 +14,7 @@
 #include <expected>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace skein::inline v0::mcp {
 
@@ -22,6 +24,7 @@ inline constexpr std::size_t k_message_bytes_max = 4ULL << 20U;
 inline constexpr std::size_t k_message_depth_max = 64;
 inline constexpr std::size_t k_id_bytes_max = 256;      // of a string as an id
 inline constexpr std::size_t k_method_bytes_max = 256;  // of a method's name
+inline constexpr std::size_t k_batch_max = 100;         // messages in one
 
 struct MessageLimits {
   std::size_t bytes = k_message_bytes_max;
@@ -65,6 +68,10 @@ struct RpcFault {
 
 [[nodiscard]] std::expected<RpcMessage, RpcFault> parse_message(std::string_view text,
                                                                 const MessageLimits& limits = {});
+// The messages of an array, each as it would have been alone; the fault is of the array itself.
+using ParsedBatch = std::vector<std::expected<RpcMessage, RpcFault>>;
+[[nodiscard]] std::expected<ParsedBatch, RpcFault> parse_batch(std::string_view text, const MessageLimits& limits = {});
+[[nodiscard]] bool looks_like_batch(std::string_view text);
 // Any JSON text within the limits.
 [[nodiscard]] std::expected<json::value, RpcError> parse_json(std::string_view text, const MessageLimits& limits = {});
 

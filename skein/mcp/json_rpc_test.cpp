@@ -73,6 +73,12 @@ TEST(JsonRpcTest, refuses_a_member_that_is_named_twice_wherever_it_stands) {
               HasSubstr("twice"));
 }
 
+TEST(JsonRpcTest, refuses_numbers_that_could_not_be_read_again) {
+  EXPECT_THAT(fault_of(R"({"jsonrpc":"2.0","id":1,"method":"m","params":{"a":[1e999]}})").error.message,
+              HasSubstr("too large"));
+  EXPECT_TRUE(parse_message(R"({"jsonrpc":"2.0","id":1,"method":"m","params":{"a":[1e308]}})"));
+}
+
 TEST(JsonRpcTest, takes_colons_quotes_and_backslashes_in_texts_for_what_they_are) {
   const auto parsed = parse_message(R"({"jsonrpc":"2.0","id":"a:\"b\":\\","method":"m:","params":{":":"\\\":"}})");
   ASSERT_TRUE(parsed) << parsed.error().error.message;
@@ -99,6 +105,25 @@ TEST(JsonRpcTest, makes_what_it_reads) {
   EXPECT_EQ(make_error("x", {k_invalid_params, "no", nullptr}),
             (json::object{{"jsonrpc", "2.0"}, {"id", "x"}, {"error", {{"code", -32602}, {"message", "no"}}}}));
   EXPECT_FALSE(make_notification("n", {}).contains("params"));
+}
+
+TEST(JsonRpc, takes_the_messages_of_a_batch_one_by_one) {
+  EXPECT_TRUE(looks_like_batch(" \n[1]"));
+  EXPECT_FALSE(looks_like_batch("{}"));
+  EXPECT_FALSE(looks_like_batch(""));
+  const auto batch = parse_batch(R"([{"jsonrpc":"2.0","id":1,"method":"a"},7,{"jsonrpc":"2.0","method":"b"}])");
+  ASSERT_TRUE(batch);
+  ASSERT_EQ(batch->size(), 3U);
+  EXPECT_EQ((*batch)[0]->method, "a");
+  EXPECT_FALSE((*batch)[1]);
+  EXPECT_EQ((*batch)[2]->kind, RpcMessage::Kind::notification);
+  EXPECT_FALSE(parse_batch("[]"));
+  EXPECT_FALSE(parse_batch("[1"));
+  std::string many = "[0";
+  for (std::size_t i = 1; i < k_batch_max; ++i) many += ",0";
+  EXPECT_TRUE(parse_batch(many + "]"));
+  EXPECT_FALSE(parse_batch(many + ",0]"));
+  EXPECT_FALSE(parse_message("[]"));
 }
 
 }  // namespace

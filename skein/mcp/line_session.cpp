@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <boost/json/array.hpp>
+#include <utility>
+
 #include "skein/operations/json_forms.hpp"
 
 namespace skein::inline v0::mcp {
@@ -24,6 +27,14 @@ void LineSession::on_long_line() {
 
 void LineSession::send(StreamId, json::object message, Outlet::Then, int) {
   wire_.put(operations::json_text(message));
+  wire_.put("\n");
+}
+
+void LineSession::send_batch(StreamId, std::vector<json::object> answers) {
+  json::array all;
+  all.reserve(answers.size());
+  for (json::object& each : answers) all.push_back(std::move(each));
+  wire_.put(operations::json_text(all));
   wire_.put("\n");
 }
 

@@ -23,9 +23,12 @@ class LineSession final : private Driver::Sink {
   void shut_down() { driver_.core().shut_down(); }
   // Requests that will still be answered when the client has closed its side; listens will not.
   [[nodiscard]] bool is_owed_answers() { return driver_.core().under_way() > driver_.core().listening(); }
+  // Nothing is under way, and nobody listens.
+  [[nodiscard]] bool is_quiet() const { return driver_.core().under_way() == 0; }
 
  private:
   void send(StreamId to, json::object message, Outlet::Then then, int status) override;
+  void send_batch(StreamId to, std::vector<json::object> answers) override;
   void end(StreamId) override {}
   void let_go(StreamId) override {}
 

@@ -14,6 +14,9 @@
 
 namespace skein::inline v0::mcp {
 
+// Who has shown the token, on whatever transport: what one of them was given, another may use.
+inline constexpr const char* k_token_principal = "http";
+
 struct LoginLimits {
   std::uint32_t failures = 10;
   Duration window = std::chrono::seconds(10);
@@ -28,6 +31,8 @@ class Login {
   enum class Verdict : std::uint8_t { good, bad, too_many };
   // `authorization`: the header as it came, empty when there was none.
   [[nodiscard]] Verdict check(std::string_view authorization, Instant now);
+  [[nodiscard]] Verdict check_token(std::string_view token, Instant now);
+  [[nodiscard]] bool wants_token() const { return !token_.empty(); }
 
  private:
   const std::string token_;

@@ -55,7 +55,7 @@ TEST_F(NodeCatalogTest, offers_tools_that_every_client_can_use) {
 
 TEST_F(NodeCatalogTest, gives_results_that_fit_their_schemas) {
   const std::string swarm = R"({"name":"s","state":"active","origin":"api","open_tasks":1,"open_bytes":2,
-                                "definition":{},"breaker":"closed"})";
+                                "definition":{},"breaker":"closed","problems":["agents_min is 'x'"]})";
   const std::string agent = R"({"id":"a","role":"worker","status":"idle","swarm":"default","executor":"function",
                                 "load":0,"completed":1,"failed":0})";
   struct Case {

@@ -81,6 +81,8 @@ std::vector<Change> changes_of(const operations::Event& event) {
   const auto add = [&](std::string uri) { all.push_back({Change::Kind::resource, std::move(uri)}); };
   switch (event.kind) {
     case Kind::swarm_changed:
+    case Kind::swarm_problem:
+    case Kind::swarm_mended:
     case Kind::swarm_removed:
       add("skein://swarms");
       add("skein://swarms/" + event.name);
@@ -94,6 +96,7 @@ std::vector<Change> changes_of(const operations::Event& event) {
       if (!event.task.none()) {
         add("skein://tasks");
         add("skein://tasks/" + event.task.text());
+        all.push_back({Change::Kind::task, event.task.text()});
       }
       break;
   }

@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace skein::inline v0::mcp {
 
@@ -17,14 +19,15 @@ inline constexpr StreamId k_own_stream = 0;  // what belongs to no request
 
 // What all clients of a node may want to know.
 struct Change {
-  enum class Kind : std::uint8_t { tools, prompts, resources, resource };
+  enum class Kind : std::uint8_t { tools, prompts, resources, resource, task };
   Kind kind = Kind::resource;
-  std::string uri{};  // of a resource that has changed
+  std::string uri{};  // of a resource that has changed, or the id of a task
 };
 
 class Outlet {
  public:
   enum class Then : std::uint8_t { more, end };
+  static constexpr int k_batch_status = 200;
 
   Outlet() = default;
   Outlet(const Outlet&) = delete;
@@ -33,6 +36,12 @@ class Outlet {
 
   // `end`: nothing else comes on this stream. `status` is for HTTP, when the first message is also the last.
   virtual void send(StreamId to, boost::json::object message, Then then, int status) = 0;
+  // The answers to a batch, with which the stream ends. As one array where the transport can, else one by one.
+  virtual void send_batch(StreamId to, std::vector<boost::json::object> answers) {
+    for (std::size_t i = 0; i < answers.size(); ++i) {
+      send(to, std::move(answers[i]), i + 1 < answers.size() ? Then::more : Then::end, k_batch_status);
+    }
+  }
   // Nothing comes (any more) on this stream: a notification was taken in, or a request was cancelled.
   virtual void end(StreamId stream) = 0;
   // The client may come back for the rest of this stream later; whoever carries it now need not wait.

@@ -20,6 +20,7 @@ inline constexpr std::string_view k_meta_capabilities = "io.modelcontextprotocol
 inline constexpr std::string_view k_meta_log_level = "io.modelcontextprotocol/logLevel";
 inline constexpr std::string_view k_meta_server = "io.modelcontextprotocol/serverInfo";
 inline constexpr std::string_view k_meta_subscription = "io.modelcontextprotocol/subscriptionId";
+inline constexpr std::string_view k_tasks_extension = "io.modelcontextprotocol/tasks";
 
 // By severity; a client gets what is at least as severe as it asked for.
 inline constexpr std::array<std::string_view, 8> k_log_levels{"debug", "info",     "notice", "warning",

@@ -7,6 +7,7 @@
 #include <boost/json/serialize.hpp>
 #include <cmath>
 #include <functional>
+#include <set>
 #include <utility>
 
 namespace skein::inline v0::mcp {
@@ -61,7 +62,8 @@ std::size_t length_of(const json::string& text) {
 
 // "#/a/b~1c" as the parts of a JSON pointer; nothing when it leads elsewhere.
 const json::value* resolve(const json::value& root, std::string_view ref) {
-  if (ref.empty() || ref.front() != '#') return nullptr;
+  // A fragment of a URI may be written with percent signs; nobody writes them in schemas.
+  if (ref.empty() || ref.front() != '#' || ref.find('%') != std::string_view::npos) return nullptr;
   ref.remove_prefix(1);
   const json::value* at = &root;
   while (!ref.empty()) {
@@ -85,7 +87,7 @@ const json::value* resolve(const json::value& root, std::string_view ref) {
 
 class Compiler {
  public:
-  explicit Compiler(const json::value& root) : root_(root) {}
+  explicit Compiler(const json::value& root) : root_(root), targets_{&root} {}
 
   // Empty when it is good.
   std::string check(const json::value& schema, const std::string& where, std::size_t depth) {
@@ -102,6 +104,8 @@ class Compiler {
 
  private:
   std::string keyword(std::string_view key, const json::value& value, const std::string& where, std::size_t depth) {
+    // Below the root it would say what "#" means.
+    if (key == "$id" && depth > 0) return where + " is not supported";
     if (is_one_of(k_annotations, key)) return {};
     if (is_one_of(k_schema_keywords, key)) return check(value, where, depth + 1);
     if (is_one_of(k_schema_list_keywords, key)) {
@@ -122,7 +126,16 @@ class Compiler {
       const bool is_good = number && (key != "multipleOf" || *number > 0);
       return is_good ? "" : where + " must be a number";
     }
+    if (key == "$ref") return reference(value, where, depth);
     return other(key, value, where);
+  }
+
+  // Where it leads is a schema too, wherever that stands: among annotations, say, which nobody else looks at.
+  std::string reference(const json::value& value, const std::string& where, std::size_t depth) {
+    const json::string* ref = value.if_string();
+    const json::value* target = ref != nullptr ? resolve(root_, *ref) : nullptr;
+    if (target == nullptr) return where + " must lead to a place in this schema";
+    return targets_.insert(target).second ? check(*target, where, depth + 1) : std::string();
   }
 
   std::string other(std::string_view key, const json::value& value, const std::string& where) const {
@@ -136,12 +149,6 @@ class Compiler {
       const bool is_good =
           map != nullptr && std::ranges::all_of(*map, [](const auto& m) { return is_names(m.value()); });
       return is_good ? "" : where + " must be an object of lists of names";
-    }
-    if (key == "$ref") {
-      const json::string* ref = value.if_string();
-      const json::value* target = ref != nullptr ? resolve(root_, *ref) : nullptr;
-      const bool is_schema = target != nullptr && (target->is_object() || target->is_bool());
-      return is_schema ? "" : where + " must lead to a place in this schema";
     }
     return where + " is not supported";
   }
@@ -171,6 +178,7 @@ class Compiler {
   }
 
   const json::value& root_;
+  std::set<const json::value*> targets_;  // of references, checked or being checked
 };
 
 // ---- check ----
@@ -192,8 +200,19 @@ class Checker {
  public:
   explicit Checker(const json::value& root) : root_(root) {}
 
+  Fault check_all(const json::value& value) {
+    const Place top;
+    Fault fault = check(root_, value, top);
+    // Whatever anyOf and not made of it, a check that was cut short holds for nothing.
+    return is_cut_short_ ? costs_too_much(top) : fault;
+  }
+
+ private:
   Fault check(const json::value& schema, const json::value& value, const Place& at) {
-    if (++steps_ > k_schema_steps_max || depth_ >= k_schema_depth_max) return wrong(at, "costs too much to check");
+    if (++steps_ > k_schema_steps_max || depth_ >= k_schema_depth_max) {
+      is_cut_short_ = true;
+      return costs_too_much(at);
+    }
     if (const bool* whether = schema.if_bool()) return *whether ? Fault() : wrong(at, "is not allowed");
     ++depth_;
     Fault fault = check_object(schema.get_object(), value, at);
@@ -201,7 +220,7 @@ class Checker {
     return fault;
   }
 
- private:
+  static Fault costs_too_much(const Place& at) { return wrong(at, "costs too much to check"); }
   static Fault wrong(const Place& at, std::string what) { return SchemaFault{at.path(), std::move(what)}; }
 
   Fault check_object(const json::object& schema, const json::value& value, const Place& at) {
@@ -294,7 +313,10 @@ class Checker {
     if (unique == nullptr || *unique != true) return {};
     for (std::size_t i = 0; i < array.size(); ++i) {
       for (std::size_t j = 0; j < i; ++j) {
-        if (++steps_ > k_schema_steps_max) return wrong(at, "costs too much to check");
+        if (++steps_ > k_schema_steps_max) {
+          is_cut_short_ = true;
+          return costs_too_much(at);
+        }
         if (equal_json(array[i], array[j])) return wrong(at, fmt::format("has item {} twice", j));
       }
     }
@@ -361,15 +383,13 @@ class Checker {
       const json::value* then = schema.if_contains(check(*condition, value, at) ? "else" : "then");
       if (then != nullptr) return check(*then, value, at);
     }
-    return over_budget() ? wrong(at, "costs too much to check") : Fault();
+    return {};
   }
-
-  // Whatever anyOf and not made of the fault, a check that was cut short holds for nothing.
-  [[nodiscard]] bool over_budget() const { return steps_ > k_schema_steps_max; }
 
   const json::value& root_;
   std::size_t steps_ = 0;
   std::size_t depth_ = 0;
+  bool is_cut_short_ = false;
 };
 
 }  // namespace
@@ -400,8 +420,6 @@ std::expected<Schema, std::string> Schema::compile(json::value schema) {
   return made;
 }
 
-std::optional<SchemaFault> Schema::check(const json::value& value) const {
-  return Checker(root_).check(root_, value, Place());
-}
+std::optional<SchemaFault> Schema::check(const json::value& value) const { return Checker(root_).check_all(value); }
 
 }  // namespace skein::inline v0::mcp

@@ -90,13 +90,27 @@ TEST(SchemaTest, is_no_schema_when_it_says_what_is_not_checked) {
   EXPECT_EQ(error(R"({"properties":{"a":{"contains":{}}}})"), "#/properties/a/contains is not supported");
   EXPECT_THAT(error(R"({"$ref":"http://other/schema"})"), HasSubstr("must lead to a place in this schema"));
   EXPECT_THAT(error(R"({"$ref":"#/$defs/none"})"), HasSubstr("must lead to a place"));
+  EXPECT_THAT(error(R"({"$ref":"#/$defs/a%25b","$defs":{"a%25b":true}})"), HasSubstr("must lead to a place"));
   EXPECT_THAT(error(R"({"type":"text"})"), HasSubstr("#/type"));
   EXPECT_THAT(error(R"({"required":null})"), HasSubstr("#/required"));
   EXPECT_THAT(error(R"({"minLength":-1})"), HasSubstr("#/minLength"));
   EXPECT_THAT(error(R"({"multipleOf":0})"), HasSubstr("#/multipleOf"));
   EXPECT_THAT(error(R"({"anyOf":[]})"), HasSubstr("#/anyOf"));
   EXPECT_THAT(error(R"({"items":7})"), HasSubstr("#/items"));
+  EXPECT_EQ(error(R"({"properties":{"a":{"$id":"other"}}})"), "#/properties/a/$id is not supported");
   EXPECT_EQ(error(R"({"title":"t","description":"d","default":1,"format":"uri"})"), "compiled");
+}
+
+TEST(SchemaTest, checks_as_a_schema_whatever_a_reference_leads_to) {
+  const auto error = [](std::string_view text) {
+    const auto made = Schema::compile(json::parse(text));
+    return made ? std::string("compiled") : made.error();
+  };
+  EXPECT_EQ(error(R"({"default":{"pattern":"a"},"$ref":"#/default"})"), "#/$ref/pattern is not supported");
+  EXPECT_EQ(error(R"({"properties":{"type":{"type":"string"}},"$ref":"#/properties"})"),
+            "#/$ref/type must be a type or a list of types");
+  EXPECT_EQ(error(R"({"$id":"https://a/b","properties":{"a":{"$ref":"#"}}})"), "compiled");
+  EXPECT_EQ(error(R"({"$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}},"$ref":"#/$defs/a"})"), "compiled");
 }
 
 TEST(SchemaTest, gives_up_on_what_would_cost_too_much) {
@@ -111,6 +125,7 @@ TEST(SchemaTest, gives_up_on_what_would_cost_too_much) {
   json::parse_options options;
   options.max_depth = 200;
   EXPECT_TRUE(doubling.check(json::parse(deep, {}, options)));
+  EXPECT_THAT(schema(R"({"not":{"$ref":"#"}})").check(1)->what, HasSubstr("too much"));
   // Under "not" a fault would mean yes.
   EXPECT_TRUE(schema(R"({"not":{"uniqueItems":true}})").check(json::array(2000, json::value(nullptr))) == std::nullopt);
   json::array many;

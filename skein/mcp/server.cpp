@@ -66,6 +66,8 @@ bool Driver::take(Message& message) {
     self_.send_after(k_look_again, self_.pid(), LookForEvents{});
   } else if (message.is<LookForEvents>()) {
     follow_events();
+  } else if (message.is<LostTrack>()) {
+    core_.lost_track();
   } else {
     return false;
   }
@@ -75,6 +77,8 @@ bool Driver::take(Message& message) {
 void Driver::send(StreamId to, json::object message, Then then, int status) {
   sink_.send(to, std::move(message), then, status);
 }
+
+void Driver::send_batch(StreamId to, std::vector<json::object> answers) { sink_.send_batch(to, std::move(answers)); }
 
 void Driver::end(StreamId stream) { sink_.end(stream); }
 
@@ -115,6 +119,7 @@ void Driver::follow_events() {
         {}, [runtime = server_->runtime, pid = self_.pid()] { runtime->notify(pid, EventsReady{}); });
     if (made) {
       events_ = std::move(*made);
+      self_.send(self_.pid(), LostTrack{});  // nobody told of what happened before this
       return;
     }
     ops_.reset();
@@ -128,6 +133,7 @@ void Driver::pump_events() {
   for (const operations::Event& each : batch.events) {
     for (const Change& change : changes_of(each)) core_.changed(change);
   }
+  if (batch.missed > 0) core_.lost_track();
   if (batch.more && events_) self_.send(self_.pid(), EventsReady{});
 }
 

@@ -6,6 +6,8 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "skein/mcp/core.hpp"
 #include "skein/operations/methods.hpp"
@@ -48,6 +50,12 @@ class Driver final : private Outlet {
     Sink& operator=(const Sink&) = delete;
     virtual ~Sink() = default;
     virtual void send(StreamId to, json::object message, Then then, int status) = 0;
+    // See Outlet.
+    virtual void send_batch(StreamId to, std::vector<json::object> answers) {
+      for (std::size_t i = 0; i < answers.size(); ++i) {
+        send(to, std::move(answers[i]), i + 1 < answers.size() ? Then::more : Then::end, k_batch_status);
+      }
+    }
     virtual void end(StreamId stream) = 0;
     virtual void let_go(StreamId stream) = 0;
   };
@@ -68,8 +76,10 @@ class Driver final : private Outlet {
   };
   struct EventsReady {};
   struct LookForEvents {};
+  struct LostTrack {};
 
   void send(StreamId to, json::object message, Then then, int status) override;
+  void send_batch(StreamId to, std::vector<json::object> answers) override;
   void end(StreamId stream) override;
   void let_go(StreamId stream) override;
   void ask_node(std::uint64_t call, std::string_view op, json::object params) override;

@@ -11,7 +11,9 @@ namespace {
 constexpr const char* k_swarm_schema = R"({"type":"object","properties":{"name":{"type":"string"},
   "state":{"type":"string"},"origin":{"type":"string"},"open_tasks":{"type":"integer"},
   "open_bytes":{"type":"integer"},"breaker":{"type":"string"},"definition":{"type":"object"},
-  "overrides":{"type":"object"}},"required":["name","state","open_tasks"]})";
+  "overrides":{"type":"object"},"problems":{"type":"array","items":{"type":"string"},
+  "description":"What keeps it from working as it should, and what to do; empty when all is well"}},
+  "required":["name","state","open_tasks"]})";
 constexpr const char* k_done_schema = R"({"type":"object","properties":{"name":{"type":"string"},
   "done":{"type":"string"}},"required":["name","done"]})";
 
@@ -41,6 +43,7 @@ void create(Exchange& exchange) {
   };
   text("executor", "executor");
   text("role", "role");
+  text("fallback", "fallback");
   number("min", "agents_min");
   number("max", "agents_max");
   exchange.ask_node("swarm_create", {{"name", given.at("name")}, {"fields", std::move(fields)}},
@@ -66,7 +69,9 @@ void add_swarm_tools(Catalog& catalog) {
                      "executor":{"type":"string","description":"Of the node's config; 'function' is always there"},
                      "role":{"enum":["worker","specialist","coordinator"]},
                      "min":{"type":"integer","minimum":0,"description":"Agents that always run, default 5"},
-                     "max":{"type":"integer","minimum":0,"description":"Agents at most, default 100"}},
+                     "max":{"type":"integer","minimum":0,"description":"Agents at most, default 100"},
+                     "fallback":{"type":"string","minLength":1,
+                       "description":"The swarm its tasks go to when their attempts are used up; must exist"}},
                      "required":["name"],"additionalProperties":false})"),
                    schema_of(k_done_schema), annotations({}), create});
   catalog.add(Tool{"swarm_list", "List swarms", "All swarms with their state and how many tasks are open in each.",
@@ -75,9 +80,9 @@ void add_swarm_tools(Catalog& catalog) {
                      "required":["swarms"]}})",
                                          k_swarm_schema)),
                    annotations({.is_read_only = true}), one_operation("swarm_list")});
-  catalog.add(Tool{"swarm_status", "Look at a swarm", "One swarm: its definition, state, open tasks and breaker.",
-                   name_schema(), schema_of(k_swarm_schema), annotations({.is_read_only = true}),
-                   one_operation("swarm_status")});
+  catalog.add(Tool{"swarm_status", "Look at a swarm",
+                   "One swarm: its definition, state, open tasks, breaker and problems.", name_schema(),
+                   schema_of(k_swarm_schema), annotations({.is_read_only = true}), one_operation("swarm_status")});
   catalog.add(Tool{"swarm_scale", "Scale a swarm", "Sets how few and how many agents a swarm may have.",
                    schema_of(R"({"type":"object","properties":{
                      "name":{"type":"string","minLength":1},
@@ -89,9 +94,10 @@ void add_swarm_tools(Catalog& catalog) {
           "No further task of the swarm is begun; what runs goes on and new tasks are taken. swarm_resume undoes it.",
           "paused", {.is_idempotent = true});
   by_name("swarm_resume", "Resume a swarm", "A paused swarm begins tasks again.", "resumed", {.is_idempotent = true});
-  by_name("swarm_stop", "Stop a swarm",
-          "Stops a swarm for good: it takes no new tasks, and its open tasks are cancelled. Cannot be undone.",
-          "stopped", {.is_destructive = true, .is_idempotent = true});
+  by_name(
+      "swarm_stop", "Stop a swarm",
+      "Stops a swarm: it takes no new tasks, its agents end, and its open tasks wait. swarm_resume starts it again.",
+      "stopped", {.is_destructive = true, .is_idempotent = true});
 }
 
 }  // namespace skein::inline v0::mcp

@@ -19,7 +19,8 @@ constexpr const char* k_task_line = R"({"type":"object","properties":{
   "id":{"type":"string"},
   "state":{"enum":["queued","assigned","executing","completed","failed","cancelled","blocked","awaiting_approval"]},
   "type":{"type":"string"},"swarm":{"type":"string"},"priority":{"type":"integer"},
-  "attempts":{"type":"integer"},"attempts_max":{"type":"integer"}},
+  "attempts":{"type":"integer"},"attempts_max":{"type":"integer"},
+  "handed_on_from":{"type":"string"}},
   "required":["id","state","type","swarm"]})";
 
 json::value with_task(std::string_view before, std::string_view after) {
@@ -40,6 +41,7 @@ void submit(Exchange& exchange) {
   exchange.ask_node("task_submit", std::move(request), [](Exchange& then, const NodeAnswer& answer) {
     if (answer.kind == NodeAnswer::Kind::error) return then.finish_error(error_text(answer.value));
     json::object shown = answer.value.as_object();
+    if (then.can_task()) return then.become_task(text_in(shown, "id"));
     shown["next"] = "task_wait with this id gives the result";
     then.finish(structured(std::move(shown)));
   });
@@ -106,7 +108,8 @@ void add_task_tools(Catalog& catalog) {
         "required":["type"],"additionalProperties":false})"),
       schema_of(R"({"type":"object","properties":{"id":{"type":"string"},"state":{"type":"string"},
         "existing":{"type":"boolean"},"next":{"type":"string"}},"required":["id","state"]})"),
-      annotations({}), submit});
+      annotations({}), submit, "",
+      TaskSupport{TaskSupport::Mode::offered, [](const json::object& task) { return ended_task(task); }}});
   catalog.add(Tool{
       "task_wait", "Wait for a task",
       "Waits until a task has ended, at most 50 seconds, and gives its result. If finished is false the task still "

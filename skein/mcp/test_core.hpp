@@ -1,4 +1,7 @@
 // For tests: a Core with a small catalog, an Outlet that writes down what was asked, and short ways to talk to it.
+//
+// When SKEIN_MCP_RECORD names a file, every message that is sent is added to it, a line each, with the version it
+// belongs to and the method that it answers: tests/mcp_messages checks them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -6,6 +9,10 @@
 #include <boost/json/array.hpp>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -33,6 +40,7 @@ class RecordingOutlet final : public Outlet {
   };
 
   void send(StreamId to, json::object message, Then then, int status) override {
+    if (on_send) on_send(message);
     sent.push_back({to, std::move(message), then == Then::end, status});
   }
   void end(StreamId stream) override { ended.push_back(stream); }
@@ -51,11 +59,18 @@ class RecordingOutlet final : public Outlet {
   std::vector<Wake> wakes;
   std::vector<Change> announced;
   Watch watched = Watch::nothing;
+  std::function<void(const json::object&)> on_send;
 };
 
 class CoreTest : public testing::Test {
  protected:
   using Sent = RecordingOutlet::Sent;
+
+  CoreTest() {
+    if (const char* file = std::getenv("SKEIN_MCP_RECORD")) {
+      outlet_.on_send = [this, file](const json::object& message) { record(file, message); };
+    }
+  }
 
   // Whatever was added to catalog_ before.
   Core& core() {
@@ -81,6 +96,11 @@ class CoreTest : public testing::Test {
   // What was sent because of a request, the answer last.
   std::vector<Sent> ask(const json::value& id, std::string_view method, json::object params, StreamId stream = 7) {
     const std::size_t before = outlet_.sent.size();
+    const json::object* meta = object_in(params, "_meta");
+    const bool is_modern =
+        method != "initialize" && (!core().session() || (meta != nullptr && meta->contains(k_meta_version)));
+    version_ = is_modern ? k_modern_version : core().session() ? core().session()->version : k_legacy_version;
+    methods_[json::serialize(id)] = method;
     core().receive(stream, json::serialize(make_request(id, method, std::move(params))));
     return {outlet_.sent.begin() + static_cast<std::ptrdiff_t>(before), outlet_.sent.end()};
   }
@@ -115,11 +135,21 @@ class CoreTest : public testing::Test {
     return {{"content", json::array{json::object{{"type", "text"}, {"text", text}}}}};
   }
 
+  void record(const char* file, const json::object& message) {
+    const json::value* id = message.if_contains("id");
+    const auto found = id != nullptr ? methods_.find(json::serialize(*id)) : methods_.end();
+    const json::object line{
+        {"version", version_}, {"method", found != methods_.end() ? found->second : ""}, {"message", message}};
+    std::ofstream(file, std::ios::app) << json::serialize(line) << '\n';
+  }
+
   std::shared_ptr<Catalog> catalog_ = std::make_shared<Catalog>();
   RecordingOutlet outlet_;
   std::int64_t now_s_ = 1'000'000;
   std::unique_ptr<Core> core_;
   int last_id_ = 0;
+  std::string version_{k_modern_version};       // of the last request
+  std::map<std::string, std::string> methods_;  // of requests, by id
 };
 
 }  // namespace skein::inline v0::mcp

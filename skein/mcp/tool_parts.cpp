@@ -52,6 +52,12 @@ Handler one_operation(std::string op, Shape shape) {
   };
 }
 
+json::object ended_task(const json::object& task) {
+  json::object result = structured(shown_task(task));
+  if (text_in(task, "state") == "failed") result["isError"] = true;
+  return result;
+}
+
 json::object shown_task(json::object task) {
   json::array left_out;
   for (const char* key : {"params", "result"}) {

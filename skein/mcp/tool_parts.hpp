@@ -32,6 +32,8 @@ struct Effect {
 using Shape = std::function<json::object(const json::value& answer)>;
 [[nodiscard]] Handler one_operation(std::string op, Shape shape = {});
 
+// What a tool answers whose work was this task, now that it has ended.
+[[nodiscard]] json::object ended_task(const json::object& task);
 // A whole task, without what is too long to be shown: that is left out and the resource named where all of it is.
 [[nodiscard]] json::object shown_task(json::object task);
 

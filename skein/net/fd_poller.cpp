@@ -8,13 +8,23 @@
 #include <system_error>
 
 namespace skein::inline v0::net {
+namespace {
+
+constexpr unsigned k_generation_shift = 32;
+
+// What an event carries: the descriptor, and which of those that had its number.
+std::uint64_t mark_of(int fd, std::uint32_t generation) {
+  return (std::uint64_t{generation} << k_generation_shift) | static_cast<std::uint32_t>(fd);
+}
+
+}  // namespace
 
 FdPoller::FdPoller(Runtime& runtime)
     : runtime_(runtime), epoll_(::epoll_create1(EPOLL_CLOEXEC)), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   if (!epoll_ || !wake_) throw std::system_error(errno, std::generic_category(), "epoll");
   epoll_event event{};
   event.events = EPOLLIN;
-  event.data.fd = wake_.get();
+  event.data.u64 = mark_of(wake_.get(), 0);
   if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, wake_.get(), &event) != 0) {
     throw std::system_error(errno, std::generic_category(), "epoll");
   }
@@ -34,12 +44,14 @@ void FdPoller::arm(int fd, Pid to, bool read, bool write, bool end) {
   if (end) event.events |= EPOLLRDHUP;
   if (read) event.events |= EPOLLIN;
   if (write) event.events |= EPOLLOUT;
-  event.data.fd = fd;
   const std::scoped_lock lock(mutex_);
-  const bool is_new = watchers_.insert_or_assign(fd, to).second;
+  const auto [watcher, is_new] = watchers_.try_emplace(fd);
+  if (is_new) watcher->second.generation = ++last_generation_;
+  watcher->second.to = to;
+  event.data.u64 = mark_of(fd, watcher->second.generation);
   if (::epoll_ctl(epoll_.get(), is_new ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, fd, &event) != 0) {
     watchers_.erase(fd);
-    runtime_.notify(to, FdReady{fd, false, false, true});
+    runtime_.notify(to, FdReady{fd, false, false, true, false});
   }
 }
 
@@ -55,13 +67,14 @@ void FdPoller::run() {
     if (count < 0 && errno != EINTR) return;
     for (int i = 0; i < count; ++i) {
       const epoll_event& event = events[static_cast<std::size_t>(i)];
-      if (event.data.fd == wake_.get()) continue;
+      const auto fd = static_cast<int>(static_cast<std::uint32_t>(event.data.u64));
+      if (fd == wake_.get()) continue;
       const std::scoped_lock lock(mutex_);
-      const auto found = watchers_.find(event.data.fd);
-      if (found == watchers_.end()) continue;
-      const bool is_readable = (event.events & (EPOLLIN | EPOLLRDHUP)) != 0;
-      runtime_.notify(found->second, FdReady{event.data.fd, is_readable, (event.events & EPOLLOUT) != 0,
-                                             (event.events & (EPOLLERR | EPOLLHUP)) != 0});
+      const auto found = watchers_.find(fd);
+      if (found == watchers_.end() || mark_of(fd, found->second.generation) != event.data.u64) continue;
+      const auto has = [&](std::uint32_t any) { return (event.events & any) != 0; };
+      runtime_.notify(found->second.to,
+                      FdReady{fd, has(EPOLLIN | EPOLLRDHUP), has(EPOLLOUT), has(EPOLLERR | EPOLLHUP), has(EPOLLRDHUP)});
     }
   }
 }

@@ -1,10 +1,12 @@
 // Tells processes when their sockets can be read or written: one thread with epoll. A process arms a descriptor for one
 // event at a time and is sent FdReady; reading and writing it does itself, without blocking.
 //
-// Any thread. forget() before the descriptor is closed: afterwards its number may be another's.
+// Any thread. forget() before the descriptor is closed: afterwards its number may be another's. What happened to the
+// one before is then told to nobody, though the thread may have had it in its hands: each has a generation of its own.
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <mutex>
 #include <thread>
 #include <unordered_map>
@@ -19,6 +21,7 @@ struct FdReady {
   bool is_readable = false;
   bool is_writable = false;
   bool is_broken = false;
+  bool has_ended = false;  // the other side will send nothing more; what it sent may still be there to read
 };
 
 class FdPoller {
@@ -35,6 +38,10 @@ class FdPoller {
   void forget(int fd);
 
  private:
+  struct Watcher {
+    Pid to{};
+    std::uint32_t generation = 0;
+  };
   void run();
 
   Runtime& runtime_;
@@ -42,7 +49,8 @@ class FdPoller {
   Fd wake_;
   std::atomic<bool> is_stopping_{false};
   std::mutex mutex_;
-  std::unordered_map<int, Pid> watchers_;
+  std::unordered_map<int, Watcher> watchers_;
+  std::uint32_t last_generation_ = 0;
   std::thread thread_;
 };
 

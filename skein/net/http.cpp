@@ -87,7 +87,8 @@ HttpReader::State HttpReader::read(std::string_view in) {
   if (!has_head_) {
     const std::size_t from = at_ > 3 ? at_ - 3 : 0;
     const std::size_t end = in.find("\r\n\r\n", from);
-    if (end == std::string_view::npos ? in.size() > limits_.head_bytes : end > limits_.head_bytes) {
+    // The last three bytes may be the beginning of its end.
+    if (end == std::string_view::npos ? in.size() > limits_.head_bytes + 3 : end > limits_.head_bytes) {
       return refuse(k_head_too_large, fmt::format("the head has more than {} bytes", limits_.head_bytes));
     }
     if (end == std::string_view::npos) {
@@ -182,7 +183,7 @@ HttpReader::State HttpReader::settle_body() {
     const std::string& text = *request_.header("content-length");
     const auto length = number_in(text, 10);
     const bool is_digits = std::ranges::all_of(text, [](char each) { return each >= '0' && each <= '9'; });
-    if (!is_digits) return refuse(k_bad_request, "Content-Length is no number");
+    if (!is_digits || text.empty()) return refuse(k_bad_request, "Content-Length is no number");
     if (!length || *length > limits_.body_bytes) {
       return refuse(k_too_large, fmt::format("the body has more than {} bytes", limits_.body_bytes));
     }
@@ -204,7 +205,8 @@ HttpReader::State HttpReader::read_chunks(std::string_view in) {
   while (true) {
     const std::size_t end = in.find("\r\n", at_);
     const std::size_t length = (end == std::string_view::npos ? in.size() : end) - at_;
-    if (length > (is_in_trailers_ ? limits_.head_bytes : k_chunk_line_bytes)) {
+    const std::size_t most = is_in_trailers_ ? limits_.head_bytes : k_chunk_line_bytes;
+    if (length > (end == std::string_view::npos ? most + 1 : most)) {
       return refuse(k_bad_request, "a line between chunks is too long");
     }
     if (end == std::string_view::npos) return State::needs_more;
@@ -231,6 +233,9 @@ HttpReader::State HttpReader::read_chunks(std::string_view in) {
     if (in.substr(end + 2 + *size, 2) != "\r\n") return refuse(k_bad_request, "a chunk is longer than it says");
     request_.body += in.substr(end + 2, *size);
     at_ = end + 2 + *size + 2;
+    // What came is kept until the request is whole, and with a byte in each chunk that is many times the body.
+    framing_bytes_ += length + 4;
+    if (framing_bytes_ > limits_.body_bytes) return refuse(k_too_large, "the body comes in too many small chunks");
   }
 }
 
@@ -244,8 +249,12 @@ HttpRequest HttpReader::take(std::size_t& used) {
 
 std::string_view http_reason(int status) {
   switch (status) {
+    case 101:
+      return "Switching Protocols";
     case 200:
       return "OK";
+    case 201:
+      return "Created";
     case 202:
       return "Accepted";
     case 204:
@@ -264,6 +273,8 @@ std::string_view http_reason(int status) {
       return "Not Acceptable";
     case 408:
       return "Request Timeout";
+    case 409:
+      return "Conflict";
     case 413:
       return "Content Too Large";
     case 414:
@@ -272,6 +283,10 @@ std::string_view http_reason(int status) {
       return "Unsupported Media Type";
     case 421:
       return "Misdirected Request";
+    case 422:
+      return "Unprocessable Content";
+    case 426:
+      return "Upgrade Required";
     case 429:
       return "Too Many Requests";
     case 431:
@@ -282,6 +297,8 @@ std::string_view http_reason(int status) {
       return "Not Implemented";
     case 503:
       return "Service Unavailable";
+    case 504:
+      return "Gateway Timeout";
     case 505:
       return "HTTP Version Not Supported";
     default:
@@ -302,7 +319,8 @@ std::string head_of(const HttpResponse& response, bool keeps_alive) {
 
 std::string http_text(const HttpResponse& response, bool keeps_alive) {
   std::string text = head_of(response, keeps_alive);
-  if (response.status != 204) text += fmt::format("Content-Length: {}\r\n", response.body.size());
+  if (response.status != 204 && response.status != 101)
+    text += fmt::format("Content-Length: {}\r\n", response.body.size());
   text += "\r\n";
   text += response.body;
   return text;

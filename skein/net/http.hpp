@@ -42,6 +42,8 @@ class HttpReader {
 
   // Of a whole request: what of `in` was its own. The reader then begins anew.
   [[nodiscard]] HttpRequest take(std::size_t& used);
+  // Of a request whose body has not come whole: its head. Null before the head is there.
+  [[nodiscard]] const HttpRequest* head() const { return has_head_ ? &request_ : nullptr; }
   // The client waits to be told before it sends the body. Says so once.
   [[nodiscard]] bool wants_continue() { return std::exchange(wants_continue_, false); }
   // Of a refused one: the status and why, for people.
@@ -66,6 +68,7 @@ class HttpReader {
   bool wants_continue_ = false;
   std::size_t body_bytes_ = 0;
   std::size_t trailer_bytes_ = 0;
+  std::size_t framing_bytes_ = 0;  // around chunks
   int minor_ = 1;
   int status_ = 0;
   std::string why_;

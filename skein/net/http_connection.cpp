@@ -8,28 +8,40 @@
 namespace skein::inline v0::net {
 namespace {
 
-constexpr std::size_t k_http_reads_at_once = 8;  // then others get their turn
+constexpr std::size_t k_http_reads_at_once = 8;          // then others get their turn
+constexpr std::size_t k_requests_at_once = 16;           // likewise, of those a client sent without waiting
+constexpr std::size_t k_unsent_at_most = 256ULL << 10U;  // past that, the next request waits for the client to read
 constexpr int k_request_timeout = 408;
-constexpr Duration k_check_every = std::chrono::seconds(5);
+constexpr Duration k_check_at_least = std::chrono::milliseconds(250);
+constexpr Duration k_check_at_most = std::chrono::seconds(5);
+constexpr Duration k_linger = std::chrono::seconds(2);
+
+// A limit is noticed at most a quarter of it too late.
+Duration check_every(const HttpConnectionLimits& limits) {
+  const Duration least = std::min({limits.idle, limits.receive, limits.stalled});
+  return std::clamp(least / 4, k_check_at_least, k_check_at_most);
+}
 
 }  // namespace
 
 HttpConnection::HttpConnection(Self self, std::shared_ptr<const HttpSetup> setup, std::shared_ptr<Fd> fd)
-    : setup_(std::move(setup)),
+    : self_(self),
+      setup_(std::move(setup)),
       wire_(setup_->poller, std::move(fd)),
       reader_(setup_->limits.request),
       service_(setup_->make_service(self, *this)),
       since_(self.now()),
       sent_at_(self.now()) {
   self.trap_exit(true);  // to end streams in order, see terminate()
-  self.send_after(k_check_every, self.pid(), Check{});
+  self.send_after(check_every(setup_->limits), self.pid(), Check{});
   wire_.arm(self.pid(), true);
 }
 
 HttpConnection::~HttpConnection() { setup_->open->fetch_sub(1); }
 
 std::string HttpConnection::describe() const {
-  static constexpr const char* k_names[] = {"idle", "receiving", "answering", "streaming", "ending"};
+  static constexpr const char* k_names[] = {"idle",     "receiving", "answering", "streaming",
+                                            "upgraded", "ending",    "lingering"};
   return fmt::format("{}, {} bytes unsent", k_names[static_cast<std::size_t>(phase_)], wire_.unsent());
 }
 
@@ -45,74 +57,128 @@ Task<void> HttpConnection::handle_info(Self self, Message message) {
     on_check(self);
   } else if (message.is<Comment>()) {
     on_comment(self);
+  } else if (message.is<LingeredEnough>()) {
+    self.stop();
+    co_return;
+  } else if (message.is<GoOn>()) {
+    is_going_on_ = false;
   } else {
     service_->on_message(self, message);
   }
   auto reading = read_requests(self);
   co_await reading;
+  feed(self);
   write_some(self);
-  const bool has_nothing_to_do = phase_ == Phase::ending || (is_closed_by_client_ && phase_ == Phase::idle);
-  if (has_nothing_to_do && wire_.unsent() == 0) {
-    self.stop();
-    co_return;
+  if (phase_ == Phase::streaming && wire_.unsent() == 0) service_->on_drained(self);
+  if (has_more_ && !is_going_on_ && !is_full()) {
+    is_going_on_ = true;
+    self.send(self.pid(), GoOn{});
   }
+  const bool has_nothing_to_do = phase_ == Phase::ending || (is_closed_by_client_ && is_reading() && !has_more_);
+  if (has_nothing_to_do && wire_.unsent() == 0) finish(self);
+  if (phase_ == Phase::lingering && is_closed_by_client_) self.stop();
   if (phase_ == Phase::streaming && !is_commenting_) {
     is_commenting_ = true;
     self.send_after(setup_->limits.comment_every, self.pid(), Comment{});
   }
-  const bool may_read = !is_closed_by_client_ && (phase_ == Phase::idle || phase_ == Phase::receiving);
-  wire_.arm(self.pid(), may_read);
+  wire_.arm(self.pid(), may_read());
 }
 
+bool HttpConnection::may_read() const {
+  if (is_closed_by_client_) return false;
+  if (phase_ == Phase::lingering) return true;
+  if (!is_hearing() || is_full() || has_more_) return false;
+  // More than a request may have, with what is around its chunks, is not taken in. Other protocols see to it
+  // themselves.
+  const HttpLimits& most = setup_->limits.request;
+  return phase_ == Phase::upgraded || wire_.in().size() <= 2 * (most.head_bytes + most.body_bytes);
+}
+
+void HttpConnection::finish(Self self) {
+  if (!is_refused_ || is_closed_by_client_) return self.stop();
+  enter(self, Phase::lingering);
+  wire_.end_output();
+  drop_input();
+  self.send_after(k_linger, self.pid(), LingeredEnough{});
+}
+
+void HttpConnection::drop_input() { wire_.consume(wire_.in().size()); }
+
 void HttpConnection::on_ready(Self self, const FdReady& ready) {
-  const bool is_reading = phase_ == Phase::idle || phase_ == Phase::receiving;
   if (ready.is_broken && !ready.is_readable) return lost(self);
-  if (ready.is_readable && !is_reading) {
-    // The client will send nothing more. Whether it still reads is not known: a short answer is given all the same, a
-    // stream is taken as ended.
-    if (phase_ == Phase::streaming || ready.is_broken) return lost(self);
-    is_closed_by_client_ = true;
-    wire_.note_end();
+  if (ready.is_writable) write_some(self);
+  if (ready.has_ended && !may_read()) wire_.note_end();
+  if (!is_hearing() && phase_ != Phase::lingering) {
+    // What can be read has its turn later. When the client will send nothing more, whether it still reads is not known:
+    // a short answer is given all the same, a stream is taken as ended.
+    if (ready.has_ended && (phase_ == Phase::streaming || ready.is_broken)) lost(self);
     return;
   }
   if (!ready.is_readable) return;
-  for (std::size_t i = 0; i < k_http_reads_at_once; ++i) {
+  for (std::size_t i = 0; i < k_http_reads_at_once && may_read(); ++i) {
     const auto got = wire_.read_some();
     if (got == Wire::Got::nothing) break;
     if (got == Wire::Got::end) {
+      if (phase_ == Phase::upgraded) return lost(self);
       is_closed_by_client_ = true;
-      if (phase_ == Phase::receiving) enter(self, Phase::ending);  // half a request
       break;
     }
     if (phase_ == Phase::idle) enter(self, Phase::receiving);
-    // More than a request may have is not taken in.
-    const HttpLimits& most = setup_->limits.request;
-    if (wire_.in().size() > most.head_bytes + most.body_bytes + k_read_bytes) break;
+    if (phase_ == Phase::lingering) drop_input();
   }
 }
 
 Task<void> HttpConnection::read_requests(Self self) {
-  while ((phase_ == Phase::idle || phase_ == Phase::receiving) && !wire_.in().empty()) {
+  std::size_t taken = 0;  // of what came, by requests that were whole
+  has_more_ = false;
+  for (std::size_t count = 0; is_reading() && taken < wire_.in().size(); ++count) {
+    if (count == k_requests_at_once || is_full()) {
+      has_more_ = true;
+      break;
+    }
     if (phase_ == Phase::idle) enter(self, Phase::receiving);
-    const auto state = reader_.read(wire_.in());
-    if (reader_.wants_continue()) wire_.put("HTTP/1.1 100 Continue\r\n\r\n");
-    if (state == HttpReader::State::needs_more) co_return;
+    const auto state = reader_.read(std::string_view(wire_.in()).substr(taken));
+    if (state == HttpReader::State::needs_more) {
+      look_at_head(self);
+      break;
+    }
     if (state == HttpReader::State::refused) {
       refuse(reader_.status(), reader_.why());
-      co_return;
+      break;
     }
     std::size_t used = 0;
     HttpRequest request = reader_.take(used);
-    wire_.consume(used);
+    taken += used;
+    has_seen_head_ = false;
     keeps_alive_ = request.keeps_alive;
+    wants_head_only_ = request.method == "HEAD";
     enter(self, Phase::answering);
     auto answering = service_->on_request(self, std::move(request));
     co_await answering;
   }
+  wire_.consume(taken);
+}
+
+void HttpConnection::feed(Self self) {
+  if (phase_ != Phase::upgraded || wire_.in().empty()) return;
+  wire_.consume(service_->on_bytes(self, wire_.in()));
+  has_more_ = phase_ == Phase::upgraded && is_full() && !wire_.in().empty();
+}
+
+void HttpConnection::look_at_head(Self self) {
+  const HttpRequest* head = reader_.head();
+  if (head == nullptr || std::exchange(has_seen_head_, true)) return;
+  if (const auto refusal = service_->on_head(self, *head)) return refuse(*refusal);
+  if (reader_.wants_continue()) wire_.put("HTTP/1.1 100 Continue\r\n\r\n");
 }
 
 void HttpConnection::refuse(int status, const std::string& why) {
-  wire_.put(http_text({status, {{"Content-Type", "text/plain"}}, why + "\n"}, false));
+  refuse({status, {{"Content-Type", "text/plain"}}, why + "\n"});
+}
+
+void HttpConnection::refuse(const HttpResponse& response) {
+  wire_.put(http_text(response, false));
+  is_refused_ = true;
   phase_ = Phase::ending;
 }
 
@@ -123,7 +189,9 @@ void HttpConnection::enter(Self self, Phase phase) {
 
 void HttpConnection::respond(HttpResponse response) {
   if (phase_ != Phase::answering) return;
-  wire_.put(http_text(response, keeps_alive_));
+  std::string text = http_text(response, keeps_alive_);
+  if (wants_head_only_) text.resize(text.size() - response.body.size());
+  wire_.put(text);
   answered();
 }
 
@@ -145,7 +213,27 @@ void HttpConnection::end_stream() {
   answered();
 }
 
-void HttpConnection::answered() { phase_ = keeps_alive_ ? Phase::idle : Phase::ending; }
+void HttpConnection::upgrade(HttpResponse head) {
+  if (phase_ != Phase::answering) return;
+  wire_.put(http_text(head, true));
+  enter(self_, Phase::upgraded);
+}
+
+void HttpConnection::send_bytes(std::string_view bytes) {
+  if (phase_ == Phase::upgraded) wire_.put(bytes);
+}
+
+void HttpConnection::close() {
+  if (phase_ != Phase::upgraded) return;
+  enter(self_, Phase::ending);
+  is_refused_ = true;
+}
+
+bool HttpConnection::is_full() const {
+  return wire_.unsent() > std::min(k_unsent_at_most, setup_->limits.output_bytes / 2);
+}
+
+void HttpConnection::answered() { enter(self_, keeps_alive_ ? Phase::idle : Phase::ending); }
 
 void HttpConnection::on_comment(Self) {
   is_commenting_ = false;
@@ -155,26 +243,32 @@ void HttpConnection::on_comment(Self) {
 
 void HttpConnection::lost(Self self) {
   is_closed_by_client_ = true;
-  const bool was_waiting = phase_ == Phase::answering || phase_ == Phase::streaming;
+  const bool was_waiting = phase_ == Phase::answering || phase_ == Phase::streaming || phase_ == Phase::upgraded;
   phase_ = Phase::ending;
   wire_.drop_unsent();
+  left_ = 0;
   if (was_waiting) service_->on_client_gone(self);
 }
 
 void HttpConnection::write_some(Self self) {
   const std::size_t before = wire_.unsent();
-  if (before > setup_->limits.output_bytes || !wire_.write_some()) return lost(self);
-  if (wire_.unsent() < before || before == 0) sent_at_ = self.now();
+  // An answer that was asked for may be as long as it is. What goes on growing, a stream say, may not.
+  const bool is_too_much = left_ > setup_->limits.output_bytes && before > left_;
+  if (!wire_.write_some()) return lost(self);
+  left_ = wire_.unsent();
+  if (is_too_much && left_ > setup_->limits.output_bytes) return lost(self);
+  if (left_ < before || before == 0) sent_at_ = self.now();
 }
 
 void HttpConnection::on_check(Self self) {
-  self.send_after(k_check_every, self.pid(), Check{});
+  self.send_after(check_every(setup_->limits), self.pid(), Check{});
   const Duration phase_time = between(since_, self.now());
   if (wire_.unsent() > 0 && between(sent_at_, self.now()) >= setup_->limits.stalled) return lost(self);
   if (phase_ == Phase::idle && phase_time >= setup_->limits.idle) enter(self, Phase::ending);
   if (phase_ == Phase::receiving && phase_time >= setup_->limits.receive) {
     refuse(k_request_timeout, "the request did not come in time");
   }
+  if (phase_ == Phase::upgraded) service_->on_tick(self);
 }
 
 }  // namespace skein::inline v0::net

@@ -2,14 +2,21 @@
 //
 // 1. Nothing blocks, and nothing grows past HttpConnectionLimits: a client that is slow to ask is answered 408 and
 //    closed, one that does not read is closed, one that says nothing is closed after `idle`.
-// 2. The next request is read when the one before is answered. A request that cannot be read ends the connection.
-// 3. A stream that has nothing to say sends a comment every `comment_every`, so that both sides know it is alive; when
+// 2. The next request is read when the one before is answered, and when not too much waits for the client: who asks
+//    without reading is held back, and closed only when it takes nothing for `stalled`. A request that cannot be read
+//    ends the connection; what still comes of it is read and dropped for a moment, since closing with bytes unread
+//    would take the answer back.
+// 3. A request that was whole before the client closed its side is answered.
+// 4. Who asks is looked at before the body is taken in: a stranger cannot make the node hold one.
+// 5. A connection that was upgraded carries bytes of another protocol, and the service that asked for it reads them.
+// 6. A stream that has nothing to say sends a comment every `comment_every`, so that both sides know it is alive; when
 //    the client ends it, the service is told.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -24,7 +31,7 @@ struct HttpConnectionLimits {
   Duration idle = std::chrono::seconds(75);           // between requests
   Duration receive = std::chrono::seconds(30);        // from the first byte of a request to its last
   Duration stalled = std::chrono::seconds(30);        // with bytes to write and none taken
-  std::size_t output_bytes = 16ULL << 20U;            // that the client has not taken; then it is closed
+  std::size_t output_bytes = 16ULL << 20U;            // not taken by a client that is sent more: then it is closed
   Duration comment_every = std::chrono::seconds(15);  // on a stream that is silent
 };
 
@@ -41,6 +48,12 @@ class HttpAnswers {
   virtual void begin_stream(HttpResponse head) = 0;
   virtual void send_event(std::string_view event) = 0;
   virtual void end_stream() = 0;
+  // The answer is 101: from here on bytes go to HttpService::on_bytes, and out by send_bytes until close().
+  virtual void upgrade(HttpResponse head) = 0;
+  virtual void send_bytes(std::string_view bytes) = 0;
+  virtual void close() = 0;
+  // So much waits for the client that nothing more should be made for it.
+  [[nodiscard]] virtual bool is_full() const = 0;
 };
 
 // Answers the requests of one connection, in the process that serves it.
@@ -51,6 +64,8 @@ class HttpService {
   HttpService& operator=(const HttpService&) = delete;
   virtual ~HttpService() = default;
 
+  // The body has not come yet. Something: it is not waited for, this is the answer, and the connection ends.
+  virtual std::optional<HttpResponse> on_head(Self, const HttpRequest&) { return std::nullopt; }
   // Answers now or later, once.
   virtual Task<void> on_request(Self self, HttpRequest request) = 0;
   // A message to the process that is not the connection's own.
@@ -59,6 +74,13 @@ class HttpService {
   virtual void on_client_gone(Self self) = 0;
   // The process is about to end.
   virtual void on_shutdown(Self self) = 0;
+
+  // After an upgrade: what came. Gives how much of it is done with; it should leave the rest when is_full().
+  virtual std::size_t on_bytes(Self, std::string_view in) { return in.size(); }
+  // After an upgrade: now and then.
+  virtual void on_tick(Self) {}
+  // The client has taken all there was of a stream; called often.
+  virtual void on_drained(Self) {}
 };
 
 struct HttpSetup {
@@ -80,18 +102,34 @@ class HttpConnection final : private HttpAnswers {
   [[nodiscard]] std::string describe() const;
 
  private:
-  enum class Phase : std::uint8_t { idle, receiving, answering, streaming, ending };
+  enum class Phase : std::uint8_t { idle, receiving, answering, streaming, upgraded, ending, lingering };
   struct Check {};
+  struct GoOn {};
+  struct LingeredEnough {};
   struct Comment {};
 
   void respond(HttpResponse response) override;
   void begin_stream(HttpResponse head) override;
   void send_event(std::string_view event) override;
   void end_stream() override;
+  void upgrade(HttpResponse head) override;
+  void send_bytes(std::string_view bytes) override;
+  void close() override;
+  [[nodiscard]] bool is_full() const override;
 
   void on_ready(Self self, const FdReady& ready);
   Task<void> read_requests(Self self);
+  void feed(Self self);
+  // The state of the reader is that of a request which is not whole.
+  void look_at_head(Self self);
   void refuse(int status, const std::string& why);
+  void refuse(const HttpResponse& response);
+  void drop_input();
+  void finish(Self self);
+  [[nodiscard]] bool is_reading() const { return phase_ == Phase::idle || phase_ == Phase::receiving; }
+  // Of bytes of whatever protocol.
+  [[nodiscard]] bool is_hearing() const { return is_reading() || phase_ == Phase::upgraded; }
+  [[nodiscard]] bool may_read() const;
   void answered();
   void enter(Self self, Phase phase);
   void on_check(Self self);
@@ -99,16 +137,23 @@ class HttpConnection final : private HttpAnswers {
   void lost(Self self);
   void write_some(Self self);
 
+  Self self_;
   std::shared_ptr<const HttpSetup> setup_;
   Wire wire_;
   HttpReader reader_;
   std::unique_ptr<HttpService> service_;
   Phase phase_ = Phase::idle;
   bool keeps_alive_ = true;
+  bool has_seen_head_ = false;    // of the request that is being received
+  bool wants_head_only_ = false;  // the request that is being answered
+  bool has_more_ = false;         // requests that are there, and have their turn after others'
+  bool is_going_on_ = false;      // it will be told so
+  bool is_refused_ = false;       // what the client still sends will be dropped
   bool is_closed_by_client_ = false;
   bool is_commenting_ = false;
   Instant since_{};        // in this phase
   Instant sent_at_{};      // when the client last took something, or had taken everything
+  std::size_t left_ = 0;   // of what was to be written, when it was last tried
   bool has_said_ = false;  // on the stream, since the last comment
 };
 

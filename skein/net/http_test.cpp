@@ -72,7 +72,7 @@ TEST(HttpTest, refuses_what_two_readers_could_understand_differently) {
   EXPECT_EQ(status_of(with_headers("Transfer-Encoding: gzip, chunked\r\n")), 501);
   EXPECT_EQ(status_of(with_headers("Content-Length: +1\r\n")), 400);
   EXPECT_EQ(status_of(with_headers("Content-Length: 1, 1\r\n")), 400);
-  EXPECT_EQ(status_of(with_headers("Content-Length: \r\n")), 413);
+  EXPECT_EQ(status_of(with_headers("Content-Length: \r\n")), 400);
   EXPECT_EQ(status_of(with_headers("X : 1\r\n")), 400);
   EXPECT_EQ(status_of(with_headers("X: 1\r\n folded\r\n")), 400);
   EXPECT_EQ(status_of(with_headers("X: 1\nY: 2\r\n")), 400);
@@ -105,7 +105,7 @@ TEST(HttpTest, holds_to_its_limits) {
   limits.head_bytes = 100;
   limits.headers = 3;
   limits.body_bytes = 10;
-  EXPECT_EQ(status_of(std::string(101, 'x'), limits), 431);
+  EXPECT_EQ(status_of(std::string(104, 'x'), limits), 431);
   EXPECT_EQ(status_of(with_headers("X: " + std::string(90, 'x') + "\r\n"), limits), 431);
   EXPECT_EQ(status_of(with_headers("A: 1\r\nB: 1\r\n"), limits), 0);
   EXPECT_EQ(status_of(with_headers("A: 1\r\nB: 1\r\nC: 1\r\n"), limits), 431);
@@ -114,6 +114,30 @@ TEST(HttpTest, holds_to_its_limits) {
   EXPECT_EQ(status_of(with_headers("Content-Length: 99999999999999999999999\r\n"), limits), 413);
   EXPECT_EQ(status_of(with_headers("Transfer-Encoding: chunked\r\n") + "6\r\nabcdef\r\n5\r\n", limits), 413);
   EXPECT_EQ(status_of("GET /" + std::string(3000, 'x') + " HTTP/1.1\r\nHost: a\r\n\r\n"), 414);
+}
+
+TEST(HttpTest, takes_in_no_more_around_chunks_than_a_body_may_have) {
+  HttpLimits limits;
+  limits.body_bytes = 1000;
+  const std::string head = with_headers("Transfer-Encoding: chunked\r\n");
+  const auto chunks = [](int count, const std::string& extension) {
+    std::string text;
+    for (int i = 0; i < count; ++i) text += "1;" + extension + "\r\nx\r\n";
+    return text;
+  };
+  EXPECT_EQ(status_of(head + chunks(100, "a"), limits), 0);
+  EXPECT_EQ(status_of(head + chunks(200, "a"), limits), 413);
+  EXPECT_EQ(status_of(head + chunks(10, std::string(200, 'a')), limits), 413);
+}
+
+TEST(HttpTest, shows_the_head_while_the_body_is_on_its_way) {
+  HttpReader reader({});
+  EXPECT_EQ(reader.head(), nullptr);
+  ASSERT_EQ(reader.read("POST /a HTTP/1.1\r\n"), State::needs_more);
+  EXPECT_EQ(reader.head(), nullptr);
+  ASSERT_EQ(reader.read("POST /a HTTP/1.1\r\nHost: b\r\nContent-Length: 2\r\n\r\n1"), State::needs_more);
+  ASSERT_NE(reader.head(), nullptr);
+  EXPECT_EQ(*reader.head()->header("host"), "b");
 }
 
 TEST(HttpTest, says_once_that_a_client_waits_to_send_its_body) {

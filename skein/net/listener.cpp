@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sys/socket.h>
 
+#include <array>
 #include <cerrno>
 #include <utility>
 
@@ -13,6 +14,7 @@ namespace skein::inline v0::net {
 namespace {
 
 constexpr int k_accepts_at_once = 64;
+constexpr std::size_t k_turned_away_bytes = 16ULL << 10U;
 constexpr Duration k_after_failure = std::chrono::milliseconds(100);  // no descriptor is free, say
 
 }  // namespace
@@ -46,6 +48,10 @@ Task<void> Listener::handle_info(Self self, Message message) {
 void Listener::turn_away(int fd, const std::string& words) {
   ++refused_;
   [[maybe_unused]] const auto sent = ::send(fd, words.data(), words.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  ::shutdown(fd, SHUT_WR);
+  // What it has asked already is read: closing with bytes unread would take the words back.
+  std::array<char, k_turned_away_bytes> unread{};
+  [[maybe_unused]] const auto got = ::recv(fd, unread.data(), unread.size(), MSG_DONTWAIT);
 }
 
 Task<void> Listener::accept_some(Self self) {
@@ -71,7 +77,7 @@ Task<void> Listener::accept_some(Self self) {
     const StartChildResult started = co_await starting;
     if (started) {
       ++accepted_;
-    } else {
+    } else if (started.error().failure != ChildFailure::timeout) {  // one that is late still counts itself out
       setup_->connections->fetch_sub(1);
       turn_away(client->get(), setup_->busy);
     }

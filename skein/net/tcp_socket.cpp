@@ -14,6 +14,10 @@
 namespace skein::inline v0::net {
 namespace {
 
+constexpr int k_keepalive_idle_s = 60;
+constexpr int k_keepalive_every_s = 15;
+constexpr int k_keepalive_tries = 4;
+
 // The host without brackets, localhost as its number.
 std::string plain_host(std::string_view host) {
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
@@ -98,7 +102,12 @@ std::expected<Fd, std::string> listen_on(const HostPort& where, int backlog) {
   };
   if (!fd) return failed("no socket");
   ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-  ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));  // connections have it from here
+  // Connections have these from here. A peer that is gone without a word is noticed after two minutes.
+  ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+  ::setsockopt(fd.get(), SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+  ::setsockopt(fd.get(), IPPROTO_TCP, TCP_KEEPIDLE, &k_keepalive_idle_s, sizeof(k_keepalive_idle_s));
+  ::setsockopt(fd.get(), IPPROTO_TCP, TCP_KEEPINTVL, &k_keepalive_every_s, sizeof(k_keepalive_every_s));
+  ::setsockopt(fd.get(), IPPROTO_TCP, TCP_KEEPCNT, &k_keepalive_tries, sizeof(k_keepalive_tries));
   if (::bind(fd.get(), name, address->size) != 0) return failed("cannot listen there");
   if (::listen(fd.get(), backlog) != 0) return failed("cannot listen there");
   return fd;

@@ -2,6 +2,7 @@
 
 #include <sys/socket.h>
 
+#include <array>
 #include <cerrno>
 
 namespace skein::inline v0::net {
@@ -12,14 +13,15 @@ Wire::~Wire() {
 }
 
 Wire::Got Wire::read_some() {
+  // Each thread's own: what comes is mostly short, and a buffer for each read would be cleared for nothing.
+  static thread_local std::array<char, k_read_bytes> buffer;
   while (true) {
-    const std::size_t before = in_.size();
-    in_.resize(before + k_read_bytes);
-    const auto got = ::recv(fd_->get(), in_.data() + before, k_read_bytes, MSG_DONTWAIT);
-    in_.resize(before + (got > 0 ? static_cast<std::size_t>(got) : 0));
-    if (got > 0) return Got::bytes;
+    const auto got = ::recv(fd_->get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
+    if (got > 0) {
+      in_.append(buffer.data(), static_cast<std::size_t>(got));
+      return Got::bytes;
+    }
     if (got < 0 && errno == EINTR) continue;
-    if (in_.empty()) in_ = {};
     if (got < 0 && errno == EAGAIN) return Got::nothing;
     has_ended_ = true;
     return Got::end;

@@ -28,7 +28,7 @@ class Wire {
   enum class Got { bytes, nothing, end };
   // One read, appended to in(). `end`: the other side has closed, or the connection broke.
   Got read_some();
-  [[nodiscard]] std::string& in() { return in_; }
+  [[nodiscard]] const std::string& in() const { return in_; }
   // Drops the first bytes of in().
   void consume(std::size_t count);
 

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <optional>
 #include <random>
 #include <utility>
 
@@ -24,6 +26,7 @@ using Nothing = operations::Operations::Nothing;
 constexpr Duration k_state_wait = std::chrono::milliseconds(500);
 constexpr std::size_t k_agents_shown = 10'000;
 constexpr std::string_view k_swarm_prefix = "swarm=";
+constexpr std::string_view k_kept_prefix = "kept=";
 
 Error no_agent(const std::string& id) {
   return {Code::agent_not_found, fmt::format("there is no agent '{}'", id), "'skein agents' lists them",
@@ -45,7 +48,7 @@ AgentDetail known_of(NodeContext& context, const std::string& id, Pid pid) {
   for (std::string& each : context.registry->capabilities_of(id).value_or(std::vector<std::string>{})) {
     if (each.starts_with(k_swarm_prefix)) {
       detail.swarm = each.substr(k_swarm_prefix.size());
-    } else {
+    } else if (!each.starts_with(k_kept_prefix)) {
       detail.capabilities.push_back(std::move(each));
     }
   }
@@ -168,11 +171,34 @@ Task<void> end_agent(Self self, ContextPtr context, std::string id, operations::
   reply(Nothing{});
 }
 
+std::optional<Error> bad_request(NodeContext& context, const operations::SpawnAgentRequest& request) {
+  constexpr std::array k_roles{dispatch::Role::worker, dispatch::Role::specialist, dispatch::Role::coordinator};
+  const auto is_meant = [&](dispatch::Role role) { return request.role == dispatch::name_of(role); };
+  if (std::ranges::none_of(k_roles, is_meant)) {
+    return operations::invalid(fmt::format("there is no role '{}'", request.role),
+                               "a role is worker, specialist or coordinator");
+  }
+  if (request.id.empty()) return std::nullopt;
+  if (!operations::is_plain_name(request.id)) {
+    return operations::invalid(fmt::format("'{}' is no name of an agent", request.id),
+                               std::string(operations::k_plain_name_advice));
+  }
+  if (context.registry->find_agent(request.id)) {
+    return operations::invalid(fmt::format("there is an agent '{}' already", request.id),
+                               "choose another name, or none; 'skein agents' lists them");
+  }
+  return std::nullopt;
+}
+
 Task<void> begin_agent(Self self, ContextPtr context, operations::SpawnAgentRequest request,
                        operations::Reply<std::string> reply) {
   if (!context->executors->has(request.executor)) {
     reply.fail(operations::invalid(fmt::format("there is no executor '{}' in the config", request.executor),
                                    "executors are defined in skein.toml only"));
+    co_return;
+  }
+  if (const auto bad = bad_request(*context, request)) {
+    reply.fail(*bad);
     co_return;
   }
   if (request.id.empty()) request.id = fmt::format("agent-{:08x}", std::random_device{}());
@@ -183,9 +209,11 @@ Task<void> begin_agent(Self self, ContextPtr context, operations::SpawnAgentRequ
   auto starting = start_pool_child(self, self.whereis(swarm::k_agent_pool_name), std::move(arguments), k_call_timeout);
   const auto started = co_await starting;
   if (!started) {
-    reply.fail(operations::invalid(
-        fmt::format("agent '{}' could not be started: {}", request.id, started.error().reason.text()),
-        "is the name taken? 'skein agents' lists them"));
+    const ExitReason& reason = started.error().reason;
+    // Of a crash only what it says: the type of an exception helps nobody who types a name.
+    const std::string why = reason.term().empty() ? reason.text() : reason.term();
+    reply.fail(operations::invalid(fmt::format("agent '{}' could not be started: {}", request.id, why),
+                                   "is the name taken? 'skein agents' lists them"));
     co_return;
   }
   reply(request.id);

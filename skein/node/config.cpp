@@ -11,10 +11,9 @@
 #include <sstream>
 #include <utility>
 
-#define TOML_EXCEPTIONS 0
-#include <toml++/toml.h>
-
 #include "skein/agent/function_executor.hpp"
+#include "skein/base/toml.hpp"
+#include "skein/ledger/fallback.hpp"
 #include "skein/net/tcp_socket.hpp"
 #include "skein/node/config_keys.hpp"
 #include "skein/node/config_values.hpp"
@@ -155,7 +154,6 @@ class Reader {
 
   template <class Section>
   void listen(const toml::table& document, std::string_view name, Section& values);
-  void http(const toml::table& document);
   void dispatch(const toml::table& document);
   void retry(const toml::node& node, const std::string& title, RetryOptions& options);
   void executors(const toml::table& document);
@@ -163,6 +161,7 @@ class Reader {
   void needs_command(const toml::table& table, const std::string& title, const ExecutorConfig& made);
   void set_env(const toml::node& node, const std::string& title, ExecutorConfig& made);
   void swarms(const toml::table& document);
+  void fallback(const toml::table& table, const std::string& name);
   void agents(const toml::table& document);
   void known_executor(const toml::table& table, const std::string& title, const std::string& executor);
   void name_fits(const toml::node& at, std::string_view what, std::string_view name);
@@ -172,12 +171,8 @@ class Reader {
 };
 
 void Reader::name_fits(const toml::node& at, std::string_view what, std::string_view name) {
-  const bool plain = std::ranges::all_of(name, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
-           c == '.';
-  });
-  if (name.empty() || name.size() > config_.limits.name_bytes || !plain) {
-    fault(at, fmt::format("{} '{}': a name has letters, digits, '-', '_' and '.', at most {} of them", what, name,
+  if (name.size() > config_.limits.name_bytes || !operations::is_plain_name(name)) {
+    fault(at, fmt::format("{} '{}': {}, at most {} of them", what, name, operations::k_plain_name_advice,
                           config_.limits.name_bytes));
   }
 }
@@ -187,15 +182,9 @@ void Reader::listen(const toml::table& document, std::string_view name, Section&
   section(document, name, values);
   if (const auto at = net::parse_host_port(values.listen); !at) {
     fault(*document.get(name), fmt::format("[{}] listen: {}", name, at.error()));
-  }
-}
-
-void Reader::http(const toml::table& document) {
-  listen(document, "http", config_.http);
-  const auto at = net::parse_host_port(config_.http.listen);
-  if (config_.http.auth == "none" && at && !net::is_loopback(at->host)) {
-    fault(*document.get("http"),
-          fmt::format("[http] auth: 'none' is for loopback only, and {} is not: use auth = \"token\"", at->host));
+  } else if (values.enabled && values.auth == "none" && !net::is_loopback(at->host)) {
+    fault(*document.get(name),
+          fmt::format("[{}] auth: 'none' is for loopback only, and {} is not: use auth = \"token\"", name, at->host));
   }
 }
 
@@ -337,6 +326,13 @@ void Reader::known_executor(const toml::table& table, const std::string& title, 
 }
 
 void Reader::swarms(const toml::table& document) {
+  // What [limits] says of all swarms counts for each that says nothing itself.
+  const auto with_limits = [this](SwarmConfig swarm) {
+    swarm.open_tasks = config_.limits.swarm_tasks;
+    swarm.open_bytes = config_.limits.swarm_bytes;
+    return swarm;
+  };
+  for (auto& [name, swarm] : config_.swarms) swarm = with_limits(swarm);
   const toml::node* node = document.get("swarms");
   if (node == nullptr) return;
   const toml::table* each_swarm = table_of(*node, "[swarms]");
@@ -347,7 +343,7 @@ void Reader::swarms(const toml::table& document) {
     name_fits(each, "swarm", name.str());
     const toml::table* table = table_of(each, title);
     if (table == nullptr) continue;
-    SwarmConfig made;
+    SwarmConfig made = with_limits({});
     keys(*table, title, made);
     known_executor(*table, title, made.executor);
     if (made.min > made.max) {
@@ -355,6 +351,29 @@ void Reader::swarms(const toml::table& document) {
     }
     config_.swarms.insert_or_assign(std::string(name.str()), std::move(made));
   }
+  for (const auto& [name, each] : *each_swarm) {
+    if (const toml::table* table = each.as_table()) fallback(*table, std::string(name.str()));
+  }
+}
+
+// Once all swarms are known. The swarm 'default' is there also when the file says nothing of it.
+void Reader::fallback(const toml::table& table, const std::string& name) {
+  const auto made = config_.swarms.find(name);
+  const toml::node* at = table.get("fallback");
+  if (at == nullptr || made == config_.swarms.end()) return;
+  const std::string& to = made->second.fallback;
+  const auto problem = ledger::fallback_problem(name, to, [this](std::string_view swarm) -> std::optional<std::string> {
+    const auto known = config_.swarms.find(std::string(swarm));
+    if (known != config_.swarms.end()) return known->second.fallback;
+    return swarm == k_default_swarm ? std::optional<std::string>("") : std::nullopt;
+  });
+  if (!problem) return;
+  std::vector<std::string_view> others{k_default_swarm};
+  for (const auto& [other, swarm] : config_.swarms) {
+    if (other != name && other != k_default_swarm) others.push_back(other);
+  }
+  const bool is_known = to == k_default_swarm || config_.swarms.contains(to);
+  fault(*at, fmt::format("[swarms.{}] fallback: {}{}", name, *problem, is_known ? "" : suggestion(to, others)));
 }
 
 void Reader::agents(const toml::table& document) {
@@ -389,7 +408,10 @@ void Reader::document(const toml::table& table) {
   }
   section(table, "limits", config_.limits);
   section(table, "node", config_.node);
-  http(table);
+  listen(table, "http", config_.http);
+  const toml::node* http = table.get("http");
+  const toml::table* said = http != nullptr ? http->as_table() : nullptr;
+  config_.http.is_named = said != nullptr && (said->contains("enabled") || said->contains("listen"));
   listen(table, "tcp", config_.tcp);
   section(table, "socket", config_.socket);
   section(table, "journal", config_.journal);

@@ -36,15 +36,24 @@ struct NodeSection {
   std::uint32_t workers = 0;
   std::uint32_t processes_max = 1'000'000;
   std::uint32_t blocking_threads = 16;
+  bool core_dumps = false;
 };
 
-struct ListenSection {
+struct TcpSection {
   bool enabled = false;
-  std::string listen{};
+  std::string listen = "127.0.0.1:7434";
+  std::string auth = "token";  // or none, on loopback only
+  std::uint32_t connections = 10'000;
+  std::uint64_t output_bytes = 16ULL << 20U;
+  Duration login = std::chrono::seconds(10);
+  Duration receive = std::chrono::seconds(30);
+  Duration stalled = std::chrono::seconds(30);
+  Duration idle = std::chrono::hours(1);
 };
 
 struct HttpSection {
-  bool enabled = false;
+  bool enabled = true;
+  bool is_named = false;  // somebody said where, or that it is on: then it must be had
   std::string listen = "127.0.0.1:7433";
   std::string auth = "token";        // or none, on loopback only
   std::vector<std::string> hosts{};  // names it is known by, besides addresses and localhost
@@ -109,6 +118,7 @@ struct SwarmConfig {
   std::string strategy{};  // empty: the dispatcher's
   std::uint32_t breaker_crashes = 5;
   Duration breaker_open = std::chrono::seconds(60);
+  std::string fallback{};  // the swarm its tasks go to when their attempts are used up; empty: none
 };
 
 struct Config {
@@ -116,7 +126,7 @@ struct Config {
   std::vector<std::string> settings{};  // what was said over it, see parse_config
   NodeSection node;
   HttpSection http;
-  ListenSection tcp{false, "127.0.0.1:7434"};
+  TcpSection tcp;
   control::SocketLimits socket;
   operations::OperationsLimits operations;
   ledger::Limits limits;

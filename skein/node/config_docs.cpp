@@ -22,15 +22,13 @@ struct ValueText {
   }
   std::string operator()(const Duration* value) const { return quoted(time_text(*value)); }
   std::string operator()(const std::chrono::milliseconds* value) const { return quoted(time_text(*value)); }
-  std::string operator()(const std::chrono::hours* value) const { return quoted(time_text(*value)); }
   std::string operator()(const std::vector<std::string>* value) const {
     return value->empty() ? "" : fmt::format("[\"{}\"]", fmt::join(*value, "\", \""));
   }
 };
 
 bool is_time(const Place& place) {
-  return std::holds_alternative<Duration*>(place) || std::holds_alternative<std::chrono::milliseconds*>(place) ||
-         std::holds_alternative<std::chrono::hours*>(place);
+  return std::holds_alternative<Duration*>(place) || std::holds_alternative<std::chrono::milliseconds*>(place);
 }
 
 std::string range_text(const Place& place, const Rule& rule) {
@@ -45,7 +43,8 @@ std::string range_text(const Place& place, const Rule& rule) {
 }
 
 template <class S>
-void add(std::vector<KeyInfo>& all, const std::string& section, S values) {
+void add(std::vector<KeyInfo>& all, const std::string& section, const S& given) {
+  S values = given;  // places are for writing
   for (const Key<S>& key : keys_of<S>()) {
     const Place place = key.place(values);
     all.push_back({section, std::string(key.name), std::visit(ValueText{key.rule}, place), range_text(place, key.rule),

@@ -32,7 +32,7 @@ constexpr Rule words(std::span<const std::string_view> known) { return {0, 0, fa
 template <>
 std::span<const Key<NodeSection>> keys_of<NodeSection>() {
   using S = NodeSection;
-  static constexpr std::array<Key<S>, 9> k_keys{{
+  static constexpr std::array<Key<S>, 10> k_keys{{
       {"name", [](S& s) -> Place { return &s.name; }},
       {"data", [](S& s) -> Place { return &s.data; }},
       {"drain", [](S& s) -> Place { return &s.drain; }, time(0, k_hour),
@@ -46,16 +46,30 @@ std::span<const Key<NodeSection>> keys_of<NodeSection>() {
        "no further process: agents and connections are refused"},
       {"blocking_threads", [](S& s) -> Place { return &s.blocking_threads; }, count(2, 1024),
        "further blocking jobs wait for a thread"},
+      {"core_dumps", [](S& s) -> Place { return &s.core_dumps; }},
   }};
   return k_keys;
 }
 
 template <>
-std::span<const Key<ListenSection>> keys_of<ListenSection>() {
-  using S = ListenSection;
-  static constexpr std::array<Key<S>, 2> k_keys{{
+std::span<const Key<TcpSection>> keys_of<TcpSection>() {
+  using S = TcpSection;
+  static constexpr std::array<Key<S>, 9> k_keys{{
       {"enabled", [](S& s) -> Place { return &s.enabled; }},
       {"listen", [](S& s) -> Place { return &s.listen; }},
+      {"auth", [](S& s) -> Place { return &s.auth; }, words(k_auths)},
+      {"connections", [](S& s) -> Place { return &s.connections; }, count(1, 1'000'000),
+       "a further client is told so and closed"},
+      {"output_bytes", [](S& s) -> Place { return &s.output_bytes; }, bytes(64 * k_kib, k_gib),
+       "a client that does not read its answers is closed"},
+      {"login", [](S& s) -> Place { return &s.login; }, time(k_second, k_hour),
+       "a client that has not shown its token is told so and closed"},
+      {"receive", [](S& s) -> Place { return &s.receive; }, time(k_second, k_hour),
+       "a client that has not ended its line is told so and closed"},
+      {"stalled", [](S& s) -> Place { return &s.stalled; }, time(k_second, k_hour),
+       "a client that has taken nothing of its answers is closed"},
+      {"idle", [](S& s) -> Place { return &s.idle; }, time(k_second, 24 * k_hour),
+       "a connection with nothing under way is closed"},
   }};
   return k_keys;
 }
@@ -145,11 +159,11 @@ std::span<const Key<ledger::Limits>> keys_of<ledger::Limits>() {
        "a submit is refused with archive_behind; completions never are"},
       {"finished_bytes", [](S& s) -> Place { return &s.finished_bytes; }, bytes(k_mib, 1024 * k_gib),
        "a submit is refused with archive_behind; completions never are"},
-      {"params_bytes", [](S& s) -> Place { return &s.params_bytes; }, bytes(k_kib, 512 * k_kib), k_too_large},
-      {"result_bytes", [](S& s) -> Place { return &s.result_bytes; }, bytes(k_kib, 512 * k_kib),
+      {"params_bytes", [](S& s) -> Place { return &s.params_bytes; }, bytes(k_kib, 384 * k_kib), k_too_large},
+      {"result_bytes", [](S& s) -> Place { return &s.result_bytes; }, bytes(k_kib, 384 * k_kib),
        "the attempt fails with a permanent error"},
       {"name_bytes", [](S& s) -> Place { return &s.name_bytes; }, count(16, 256), k_too_large},
-      {"key_bytes", [](S& s) -> Place { return &s.key_bytes; }, count(16, 4'096), k_too_large},
+      {"key_bytes", [](S& s) -> Place { return &s.key_bytes; }, count(64, 4'096), k_too_large},
       {"capabilities", [](S& s) -> Place { return &s.capabilities; }, count(1, 32), k_too_large},
       {"dependencies", [](S& s) -> Place { return &s.dependencies; }, count(0, 10'000), k_too_large},
       {"attempts", [](S& s) -> Place { return &s.attempts; }, count(1, 10'000), k_too_large},
@@ -279,7 +293,7 @@ std::span<const Key<AgentConfig>> keys_of<AgentConfig>() {
 template <>
 std::span<const Key<SwarmConfig>> keys_of<SwarmConfig>() {
   using S = SwarmConfig;
-  static constexpr std::array<Key<S>, 13> k_keys{{
+  static constexpr std::array<Key<S>, 14> k_keys{{
       {"executor", [](S& s) -> Place { return &s.executor; }},
       {"role", [](S& s) -> Place { return &s.role; }, words(k_roles)},
       {"capabilities", [](S& s) -> Place { return &s.capabilities; }},
@@ -298,6 +312,7 @@ std::span<const Key<SwarmConfig>> keys_of<SwarmConfig>() {
        "the swarm's breaker opens: its tasks wait"},
       {"breaker_open", [](S& s) -> Place { return &s.breaker_open; }, time(k_second, 24 * k_hour),
        "the breaker is half open: one task is tried"},
+      {"fallback", [](S& s) -> Place { return &s.fallback; }},
   }};
   return k_keys;
 }

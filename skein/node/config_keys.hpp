@@ -15,7 +15,7 @@ namespace skein::inline v0::node {
 
 // Where a value goes.
 using Place = std::variant<std::string*, bool*, double*, std::uint32_t*, std::uint64_t*, Duration*,
-                           std::chrono::milliseconds*, std::chrono::hours*, std::vector<std::string>*>;
+                           std::chrono::milliseconds*, std::vector<std::string>*>;
 
 struct Rule {
   std::uint64_t min = 0;  // of counts and bytes; of times in milliseconds
@@ -37,7 +37,7 @@ template <class S>
 template <>
 std::span<const Key<NodeSection>> keys_of<NodeSection>();
 template <>
-std::span<const Key<ListenSection>> keys_of<ListenSection>();
+std::span<const Key<TcpSection>> keys_of<TcpSection>();
 template <>
 std::span<const Key<HttpSection>> keys_of<HttpSection>();
 template <>

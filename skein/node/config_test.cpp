@@ -46,7 +46,7 @@ TEST(ConfigTest, an_empty_file_is_a_swarm_of_function_agents) {
   EXPECT_EQ(swarm.idle_shrink, std::chrono::seconds(30));
   EXPECT_EQ(config.node.drain, std::chrono::seconds(30));
   EXPECT_EQ(config.http.listen, "127.0.0.1:7433");
-  EXPECT_FALSE(config.http.enabled);
+  EXPECT_TRUE(config.http.enabled);
   EXPECT_EQ(config.limits, ledger::Limits{});
 }
 
@@ -130,6 +130,19 @@ TEST(ConfigTest, an_executor_that_is_not_there_is_an_error_with_the_nearest_one)
             "skein.toml:5: [swarms.a] executor: there is no executor 'compiel' (did you mean 'compile'?)\n");
 }
 
+TEST(ConfigTest, a_fallback_swarm_must_be_there_and_lead_nowhere_back) {
+  const auto config = parse_config("[swarms.a]\nfallback = \"b\"\n[swarms.b]\nfallback = \"default\"\n", "skein.toml");
+  ASSERT_TRUE(config) << config.error().describe();
+  EXPECT_EQ(config->swarms.at("a").fallback, "b");
+  EXPECT_EQ(faults_of("[swarms.build]\n[swarms.a]\nfallback = \"biuld\"\n"),
+            "skein.toml:3: [swarms.a] fallback: there is no swarm 'biuld' (did you mean 'build'?)\n");
+  EXPECT_EQ(faults_of("[swarms.a]\nfallback = \"a\"\n"),
+            "skein.toml:2: [swarms.a] fallback: a swarm cannot be its own fallback\n");
+  EXPECT_EQ(faults_of("[swarms.a]\nfallback = \"b\"\n[swarms.b]\nfallback = \"a\"\n"),
+            "skein.toml:2: [swarms.a] fallback: 'a' -> 'b' -> 'a' is a circle: its tasks would come back\n"
+            "skein.toml:4: [swarms.b] fallback: 'b' -> 'a' -> 'b' is a circle: its tasks would come back\n");
+}
+
 TEST(ConfigTest, executors_that_come_later_are_known_and_say_so) {
   for (const std::string kind : {"mcp", "http", "llm"}) {
     EXPECT_THAT(faults_of("[executors.x]\nkind = \"" + kind + "\"\n"), HasSubstr("are not there yet"));
@@ -143,8 +156,28 @@ TEST(ConfigTest, a_command_without_a_command_line_is_an_error) {
   EXPECT_THAT(faults_of("[executors.x]\nkind = \"function\"\ncommand = [\"a\"]\n"), HasSubstr("has no command"));
 }
 
+TEST(ConfigTest, tasks_may_be_kept_for_less_than_an_hour) {
+  const auto config = parse_config("[archive]\nkeep = \"90s\"\n", "skein.toml");
+  ASSERT_TRUE(config);
+  EXPECT_EQ(config->archive.limits.retention.age, std::chrono::seconds(90));
+}
+
+TEST(ConfigTest, the_limits_of_all_swarms_count_for_each_that_names_none) {
+  const auto config = parse_config(
+      "[limits]\nswarm_tasks = 7\nswarm_bytes = \"2MiB\"\n"
+      "[swarms.one]\nexecutor = \"function\"\n[swarms.two]\nexecutor = \"function\"\nopen_tasks = 9\n",
+      "skein.toml");
+  ASSERT_TRUE(config);
+  EXPECT_EQ(config->swarms.at("one").open_tasks, 7U);
+  EXPECT_EQ(config->swarms.at("one").open_bytes, 2U << 20U);
+  EXPECT_EQ(config->swarms.at("two").open_tasks, 9U);
+  const auto plain = parse_config("[limits]\nswarm_tasks = 7\n", "skein.toml");
+  ASSERT_TRUE(plain);
+  EXPECT_EQ(plain->swarms.at("default").open_tasks, 7U);
+}
+
 TEST(ConfigTest, ranges_hold) {
-  EXPECT_THAT(faults_of("[limits]\nparams_bytes = \"1GiB\"\n"), HasSubstr("must be from 1KiB to 512KiB"));
+  EXPECT_THAT(faults_of("[limits]\nparams_bytes = \"1GiB\"\n"), HasSubstr("must be from 1KiB to 384KiB"));
   EXPECT_THAT(faults_of("[dispatch]\nlease = \"1ms\"\n"), HasSubstr("must be from 1s to 24h"));
   EXPECT_THAT(faults_of("[swarms.a]\nprefetch = 101\n"), HasSubstr("must be from 0 to 100"));
   EXPECT_THAT(faults_of("[http]\nlisten = \"7433\"\n"), HasSubstr("must be HOST:PORT"));
@@ -187,8 +220,24 @@ TEST(ConfigTest, settings_win_over_the_file) {
   EXPECT_EQ(wrong.error().describe(), "--set: unknown key 'nmae' (did you mean 'name'?)\n");
 }
 
+TEST(ConfigTest, no_token_is_for_loopback_only_and_http_that_was_named_is_known) {
+  const std::string everywhere = "listen = \"0.0.0.0:1\"\nauth = \"none\"\n";
+  EXPECT_THAT(faults_of("[http]\n" + everywhere), HasSubstr("[http] auth: 'none' is for loopback only"));
+  EXPECT_THAT(faults_of("[tcp]\nenabled = true\n" + everywhere), HasSubstr("[tcp] auth: 'none' is for loopback only"));
+  EXPECT_TRUE(parse_config("[tcp]\n" + everywhere, "skein.toml")) << "it is off";
+  EXPECT_FALSE(default_config().http.is_named);
+  EXPECT_FALSE(parse_config("[http]\nidle = \"1s\"\n", "skein.toml")->http.is_named);
+  EXPECT_TRUE(parse_config("[http]\nenabled = true\n", "skein.toml")->http.is_named);
+  EXPECT_TRUE(parse_config("", "skein.toml", {"http.listen=127.0.0.1:1"})->http.is_named);
+}
+
 TEST(ConfigTest, what_is_no_toml_says_where) {
   EXPECT_THAT(faults_of("[node]\nname = \n"), HasSubstr("skein.toml:2: "));
+  for (const std::string text : {"[!]", "[[!]]", "[.node]", "[ = 1]", "[node.!]", "! = 1", "[\x7f]", "x = { ! = 1 }",
+                                 "\u00e9 = 1", "[\u00e9]", "\ufedf", "x = 1\u00e9"}) {
+    EXPECT_THAT(faults_of("\n" + text + "\n"), HasSubstr("skein.toml:2: ")) << text;
+  }
+  EXPECT_THAT(faults_of(std::string("[\0node]\n", 8)), HasSubstr("skein.toml:1: "));
 }
 
 TEST(ConfigTest, capabilities_come_from_role_and_functions_when_none_are_given) {

@@ -30,6 +30,8 @@ class Executors {
   // What an agent is started with, with a new executor. Throws std::invalid_argument with what is wrong.
   [[nodiscard]] std::unique_ptr<agent::AgentSetup> make(const swarm::AgentSeed& seed) const;
   [[nodiscard]] bool has(const std::string& executor) const { return configs_.contains(executor); }
+  // Why no OS process can be started, and what to do; empty: all is well, or none is ever started.
+  [[nodiscard]] std::string launcher_problem() const { return os_ ? os_->problem() : std::string(); }
   // Those with a limit on attempts at once, and that limit; for the dispatcher.
   [[nodiscard]] std::vector<std::pair<std::string, std::uint32_t>> shared() const;
 

@@ -194,6 +194,7 @@ class Hooks final : public operations::NodeHooks {
     info.processes = context_->runtime.process_count();
     info.memory_bytes = resident_bytes();
     info.cpu_ms = cpu_ms();
+    info.launcher_problem = context_->executors->launcher_problem();
     return info;
   }
   Result<TreeEntry> tree() override {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -22,6 +23,12 @@ namespace {
 constexpr Duration k_drain_look = std::chrono::milliseconds(20);
 constexpr std::chrono::seconds k_agents_wait{2};
 
+// What MCP promises of a task: as long as the archive has it.
+std::chrono::milliseconds kept_for(const ArchiveSection& archive) {
+  const std::chrono::milliseconds age = archive.limits.retention.age;
+  return archive.enabled && age.count() > 0 ? std::min(age, mcp::k_task_ttl) : mcp::k_task_ttl;
+}
+
 Task<ChildStart> start_and_tell(Self self, std::shared_ptr<Node> node) {
   SpawnOptions options;
   options.link = true;
@@ -30,6 +37,28 @@ Task<ChildStart> start_and_tell(Self self, std::shared_ptr<Node> node) {
   StartResult started = co_await starting;
   if (started) node->is_up(started->pid);
   co_return detail::child_start_of(std::move(started));
+}
+
+// What is wrong, complete, for people.
+std::optional<std::string> open_network(NodeContext& context) {
+  const auto config = context.config();
+  if (config->http.enabled) {
+    const auto opened = context.http.open(config->http.listen);
+    const auto advice = "give another address with --http HOST:PORT, or --http off";
+    if (!opened && config->http.is_named) return fmt::format("HTTP: {}; {}", opened.error(), advice);
+    if (!opened) context.log.warning(fmt::format("no HTTP: {}; {}", opened.error(), advice));
+  }
+  if (config->tcp.enabled) {
+    const auto opened = context.tcp.open(config->tcp.listen);
+    if (!opened) return fmt::format("TCP: {}; give another address with --tcp HOST:PORT, or --tcp off", opened.error());
+  }
+  const bool wants_token = (context.http.is_open() && config->http.auth == "token") ||
+                           (context.tcp.is_open() && config->tcp.auth == "token");
+  if (!wants_token) return std::nullopt;
+  auto token = secret_in(config->node.data + "/" + k_token_file);
+  if (!token) return std::move(token.error());
+  context.token = std::move(*token);
+  return std::nullopt;
 }
 
 }  // namespace
@@ -72,13 +101,10 @@ std::expected<std::shared_ptr<Node>, DataLockError> Node::prepare(Runtime& runti
     if (!key) return std::unexpected(DataLockError{std::move(key.error()), false});
     const auto catalog = mcp::make_node_catalog();
     if (context->config()->conformance_fixtures) mcp::add_conformance_fixtures(*catalog);
+    catalog->task_ttl = kept_for(context->config()->archive);
     context->mcp_catalog = catalog;
     context->mcp_sealer = std::make_shared<const mcp::Sealer>(std::move(*key));
-    if (context->config()->http.enabled && context->config()->http.auth == "token") {
-      auto token = secret_in(context->config()->node.data + "/" + k_token_file);
-      if (!token) return std::unexpected(DataLockError{std::move(token.error()), false});
-      context->token = std::move(*token);
-    }
+    if (auto fault = open_network(*context)) return std::unexpected(DataLockError{std::move(*fault), false});
     return std::shared_ptr<Node>(new Node(std::move(context), std::move(hooks)));  // the constructor is private
   } catch (const std::exception& error) {
     return std::unexpected(DataLockError{error.what(), false});

@@ -17,6 +17,7 @@
 #include "skein/node/data_lock.hpp"
 #include "skein/node/engine.hpp"
 #include "skein/node/executors.hpp"
+#include "skein/node/listen_place.hpp"
 #include "skein/node/log.hpp"
 #include "skein/node/shared_slot.hpp"
 #include "skein/node/work.hpp"
@@ -49,8 +50,9 @@ struct NodeContext {
   // What MCP offers, and its key. The server itself belongs to the tree: it refers to what refers to this.
   std::shared_ptr<const mcp::Catalog> mcp_catalog;
   std::shared_ptr<const mcp::Sealer> mcp_sealer;
-  std::string token{};                      // that clients on the network must show; empty: none
-  std::atomic<std::uint16_t> http_port{0};  // it listens at; 0: not yet, or not at all
+  std::string token{};  // that clients on the network must show; empty: no transport wants one
+  ListenPlace http;     // not open: it is off
+  ListenPlace tcp;      // likewise
   SharedSlot<Engine> engine;
   std::weak_ptr<Engine> last_engine;  // for the journal engine alone
   // The last fence in the log when this program first opened it: whoever was given a task before has ended.

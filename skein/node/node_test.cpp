@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "skein/control/client.hpp"
+#include "skein/net/tcp_socket.hpp"
 #include "skein/runtime/testing.hpp"
 #include "skein/supervision/stop_tree.hpp"
 #include "skein/supervision/supervisor_api.hpp"
@@ -38,7 +39,9 @@ class NodeTest : public testing::Test {
   }
 
   void start(const std::string& text = "[swarms.default]\nmin = 2\nmax = 4\n") {
-    auto config = parse_config(text, (folder_ / "skein.toml").string());
+    std::vector<std::string> settings;
+    if (text.find("[http]") == std::string::npos) settings.emplace_back("http.enabled=false");  // no port is shared
+    auto config = parse_config(text, (folder_ / "skein.toml").string(), settings);
     ASSERT_TRUE(config) << config.error().describe();
     config->node.data = folder_.string();
     runtime_ = std::make_unique<Runtime>();
@@ -79,6 +82,15 @@ class NodeTest : public testing::Test {
     auto entry = read_tree(*runtime_, root_);
     EXPECT_TRUE(entry);
     return entry ? std::move(*entry) : TreeEntry{};
+  }
+  TreeEntry child_of(std::string_view supervisor, std::string_view id) {
+    for (const TreeEntry& above : tree().children) {
+      if (above.id != supervisor) continue;
+      for (const TreeEntry& each : above.children) {
+        if (each.id == id) return each;
+      }
+    }
+    return {};
   }
   std::filesystem::path folder_;
   std::unique_ptr<Runtime> runtime_;
@@ -149,6 +161,55 @@ TEST_F(NodeTest, live_tree_is_the_picture_of_the_specification) {
             "cluster_sup one_for_one 5/60: permanent, infinity, isolated\n"
             "observer_sup one_for_one 10/60: permanent, infinity, isolated\n"
             "  health: permanent, 5000 ms\n");
+}
+
+TEST_F(NodeTest, network_transports_are_in_the_tree_and_a_listener_that_is_killed_has_its_port_again) {
+  start("[http]\nlisten = \"127.0.0.1:0\"\n[tcp]\nenabled = true\nlisten = \"127.0.0.1:0\"\nauth = \"none\"\n");
+  const TreeEntry root = tree();
+  std::string picture;
+  for (const TreeEntry& each : root.children) {
+    if (each.id == "transports_sup") draw(*runtime_, root_, each, 0, picture);
+  }
+  EXPECT_EQ(picture,
+            "transports_sup one_for_one 5/60: permanent, infinity\n"
+            "  connections simple_one_for_one 100/10: permanent, infinity\n"
+            "  listener: permanent, 5000 ms\n"
+            "  mcp_sessions simple_one_for_one 100/10: permanent, infinity\n"
+            "  http_connections simple_one_for_one 100/10: permanent, infinity\n"
+            "  http_listener: permanent, 5000 ms\n"
+            "  tcp_connections simple_one_for_one 100/10: permanent, infinity\n"
+            "  tcp_listener: permanent, 5000 ms\n");
+  const std::uint16_t port = node_->context().tcp.port();
+  ASSERT_NE(port, 0);
+  const auto can_listen = [&] { return net::listen_on({"127.0.0.1", port}, 1).has_value(); };
+  EXPECT_FALSE(can_listen()) << "the node has it";
+  Client to_node = client();
+  asked(to_node, "chaos_kill", {{"target", "transports_sup/tcp_listener"}});
+  // It listens before its start is known. Trying the port before would be in its way.
+  EXPECT_TRUE(eventually([&] { return child_of("transports_sup", "tcp_listener").restarts == 1; }));
+  EXPECT_FALSE(can_listen()) << "and has it again";
+  stop();
+  EXPECT_TRUE(can_listen()) << "it is free when the node has gone";
+}
+
+TEST_F(NodeTest, a_port_that_is_taken_keeps_a_node_from_starting_only_where_it_was_named) {
+  const auto taken = net::listen_on({"127.0.0.1", 0}, 1);
+  ASSERT_TRUE(taken);
+  Config config = default_config();
+  config.node.data = folder_.string();
+  config.http.listen = "127.0.0.1:" + std::to_string(net::port_of(taken->get()));
+  runtime_ = std::make_unique<Runtime>();
+  std::string log;
+  const auto prepared = [&] {
+    return Node::prepare(*runtime_, {.config = config, .log = [&](LogLevel, std::string_view line) { log += line; }});
+  };
+  EXPECT_TRUE(prepared());
+  EXPECT_THAT(log, HasSubstr("no HTTP: " + config.http.listen + ": cannot listen there: Address already in use"));
+  config.http.is_named = true;
+  const auto refused = prepared();
+  ASSERT_FALSE(refused);
+  EXPECT_FALSE(refused.error().is_in_use) << "the data folder is not what is in use";
+  EXPECT_THAT(refused.error().message, HasSubstr("give another address with --http HOST:PORT, or --http off"));
 }
 
 TEST_F(NodeTest, a_task_goes_all_the_way_through_the_socket) {

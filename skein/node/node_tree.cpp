@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <random>
 #include <utility>
@@ -9,10 +10,13 @@
 #include "skein/control/listener.hpp"
 #include "skein/dispatch/dispatcher.hpp"
 #include "skein/node/declared_supervisors.hpp"
+#include "skein/node/dispatch_log.hpp"
 #include "skein/node/engine.hpp"
 #include "skein/node/executors.hpp"
 #include "skein/node/http_transport.hpp"
 #include "skein/node/keepers.hpp"
+#include "skein/node/named_pool.hpp"
+#include "skein/node/tcp_transport.hpp"
 #include "skein/node/work.hpp"
 #include "skein/registry/registry.hpp"
 #include "skein/supervision/trees.hpp"
@@ -25,14 +29,6 @@ using namespace trees;
 using namespace std::chrono_literals;
 
 constexpr Duration k_journal_shutdown = 30s;  // it writes what it accepted
-
-// A supervisor that others find by name.
-ChildSpec registered(SupervisorSpec spec, std::string_view name) {
-  ChildSpec child = supervisor_child(spec.name, spec);
-  child.start = detail::Starter<Supervisor, SupervisorSpec>{std::string(name), k_supervisor_mailbox_limit,
-                                                            std::tuple<SupervisorSpec>(std::move(spec))};
-  return child;
-}
 
 ledger::WallMs wall_now() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
@@ -57,6 +53,12 @@ ChildStarting start_dispatcher(Self self, const ContextPtr& context) {
   setup->options.dead_fence = context->dead_fence.value_or(0);
   setup->wall_clock = [engine = std::move(engine)] { return wall_now(); };
   setup->entropy = entropy;
+  setup->on_event = [weak = std::weak_ptr<NodeContext>(context)](const dispatch::DispatchEvent& event) {
+    const auto node = weak.lock();
+    if (!node) return;
+    const LogLine line = line_of(event);
+    node->log(line.level, line.text);
+  };
   SpawnOptions options;
   options.link = true;
   options.init_here = true;
@@ -78,9 +80,23 @@ ChildSpec swarms(const ContextPtr& context) {
   auto setup = std::make_shared<swarm::CoordinatorSetup>();
   setup->registry = context->registry;
   setup->make_agent = [executors = context->executors](const swarm::AgentSeed& seed) { return executors->make(seed); };
-  setup->on_problem = [weak = std::weak_ptr<NodeContext>(context)](const std::string& swarm,
-                                                                   const std::string& problem) {
-    if (const auto alive = weak.lock()) alive->log.warning(fmt::format("swarm '{}': {}", swarm, problem));
+  setup->is_reserved = [weak = std::weak_ptr<NodeContext>(context)](const std::string& id) {
+    const auto alive = weak.lock();
+    if (!alive) return false;
+    const auto config = alive->config();
+    return std::ranges::find(config->agents, id, &AgentConfig::id) != config->agents.end();
+  };
+  using Problems = swarm::CoordinatorSetup::Problems;
+  setup->on_problems = [weak = std::weak_ptr<NodeContext>(context)](const std::string& swarm, const Problems& now,
+                                                                    const Problems& before) {
+    const auto alive = weak.lock();
+    if (!alive) return;
+    for (const std::string& each : now) {
+      const bool is_new = std::ranges::find(before, each) == before.end();
+      if (is_new) alive->log.warning(fmt::format("swarm '{}': {}", swarm, each));
+    }
+    if (now.empty() && !before.empty()) alive->log.info(fmt::format("swarm '{}': all is well again", swarm));
+    if (const auto work = alive->work.get()) work->operations().set_swarm_problems(swarm, now);
   };
   ChildSpec coordinator =
       pool_child<swarm::Coordinator, std::string>("swarm", std::shared_ptr<const swarm::CoordinatorSetup>(setup));
@@ -147,6 +163,7 @@ ChildSpec transports_sup(const ContextPtr& context, const std::shared_ptr<operat
       registered(pool("connections", {100, 10s}, control::connection_template(shared)), control::k_connections_name),
       child<net::Listener>("listener", control::listener_setup(path, shared)).labelled("service")};
   for (ChildSpec& each : http_children(context, shared->mcp)) children.push_back(std::move(each));
+  for (ChildSpec& each : tcp_children(context, shared->mcp)) children.push_back(std::move(each));
   return supervisor("transports_sup", one_for_one, {5, 60s}, std::move(children));
 }
 

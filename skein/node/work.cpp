@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "skein/dispatch/swarm_load.hpp"
+#include "skein/ledger/fallback.hpp"
 #include "skein/node/node_context.hpp"
 #include "skein/supervision/supervisor_api.hpp"
 #include "skein/swarm/coordinator.hpp"
@@ -53,6 +54,7 @@ ledger::Fields fields_of(const SwarmConfig& swarm) {
   set(dispatch::k_field_breaker_crashes, std::to_string(swarm.breaker_crashes));
   set(dispatch::k_field_breaker_open_ms, std::to_string(breaker_open.count()));
   if (!swarm.strategy.empty()) set("strategy", swarm.strategy);
+  if (!swarm.fallback.empty()) set(ledger::k_field_fallback, swarm.fallback);
   return fields;
 }
 
@@ -62,17 +64,23 @@ Work::Work(std::shared_ptr<Engine> engine, const Config& config, std::uint64_t s
     auto store = archive::SqliteStore::open(file);
     if (!store) throw std::runtime_error(store.error().describe());
     store_ = std::move(*store);
-    archiver_ = std::make_unique<archive::Archiver>(*engine_->journal, engine_->ledger, *store_, archiving_,
-                                                    config.archive.limits);
-    archiver_->start();
   }
-  operations_ = Operations::start({*engine_->journal, engine_->ledger, store_.get(), timers_, reads_, nullptr, seed},
-                                  config.operations);
+  auto limits = config.archive.limits;
+  limits.only_when_half_full = !store_;
+  archive::Store& store = store_ ? static_cast<archive::Store&>(*store_) : nowhere_;
+  archiver_ = std::make_unique<archive::Archiver>(*engine_->journal, engine_->ledger, store, archiving_, limits);
+  archiver_->start();
+  std::vector<std::string> executors;
+  executors.reserve(config.executors.size());
+  for (const auto& [name, each] : config.executors) executors.push_back(name);
+  operations_ = Operations::start(
+      {*engine_->journal, engine_->ledger, store_.get(), timers_, reads_, nullptr, seed, nullptr, std::move(executors)},
+      config.operations);
 }
 
 Work::~Work() {
   operations_->stop();
-  if (archiver_) archiver_->stop();
+  archiver_->stop();
   timers_.stop();
   reads_.stop();
   archiving_.stop();
@@ -86,7 +94,8 @@ std::vector<std::string> Work::declare(const Config& config) {
     must(ask<Nothing>([&](auto reply) { operations_->set_limits(config.limits, std::move(reply)); }), "[limits]");
     changed.emplace_back("limits");
   }
-  const auto swarms = ask<std::vector<ledger::Swarm>>([&](auto reply) { operations_->swarm_list(std::move(reply)); });
+  const auto swarms =
+      ask<std::vector<operations::SwarmView>>([&](auto reply) { operations_->swarm_list(std::move(reply)); });
   if (!swarms) throw std::runtime_error(swarms.error().describe());
   for (const auto& [name, swarm] : config.swarms) {
     const auto fields = fields_of(swarm);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "skein/archive/archiver.hpp"
+#include "skein/archive/no_store.hpp"
 #include "skein/archive/sqlite_store.hpp"
 #include "skein/archive/thread_job_queue.hpp"
 #include "skein/node/config.hpp"
@@ -38,7 +39,8 @@ class Work {
   ThreadJobQueue timers_;
   ThreadJobQueue reads_;
   ThreadJobQueue archiving_;
-  std::unique_ptr<archive::SqliteStore> store_;
+  std::unique_ptr<archive::SqliteStore> store_;  // null: the config wants none
+  archive::NoStore nowhere_;                     // then
   std::unique_ptr<archive::Archiver> archiver_;
   std::shared_ptr<operations::Operations> operations_;
 };

@@ -25,7 +25,8 @@ std::size_t bytes_of(const Change& change) {
 }
 
 std::string_view name_of(TaskQueued::Why why) {
-  static constexpr std::string_view k_names[] = {"submitted", "unblocked", "failed_attempt", "requeued", "retried"};
+  static constexpr std::string_view k_names[] = {"submitted", "unblocked", "failed_attempt",
+                                                 "requeued",  "retried",   "handed_on"};
   return k_names[static_cast<std::size_t>(why)];
 }
 
@@ -44,6 +45,13 @@ class Describe {
   void operator()(const TaskQueued& c) const {
     task(Kind::task_queued, c.task);
     e_.message = name_of(c.why);
+    if (c.why == TaskQueued::Why::handed_on) {
+      const Hop& hop = c.task.more().hops.back();
+      e_.kind = Kind::task_handed_on;
+      e_.message = hop.swarm;
+      e_.at = hop.at;
+      return;
+    }
     // The task only knows when it was submitted; when it came back to the queue the change does not say.
     if (e_.message != "submitted" && e_.message != "retried") e_.at = 0;
   }
@@ -120,10 +128,10 @@ bool is_wanted(const Event& event, const EventFilter& filter) {
 
 std::string_view name_of(Event::Kind kind) {
   static constexpr std::string_view k_names[] = {
-      "task_queued",    "task_blocked",   "task_assigned",  "task_started",    "task_progress",
-      "task_completed", "task_failed",    "task_cancelled", "task_aged",       "task_retried",
-      "swarm_changed",  "swarm_removed",  "agent_changed",  "agent_removed",   "dispatch_taken",
-      "keys_evicted",   "tasks_archived", "limits_changed", "version_changed", "journal"};
+      "task_queued",   "task_blocked",   "task_assigned",  "task_started",    "task_progress",  "task_completed",
+      "task_failed",   "task_cancelled", "task_aged",      "task_retried",    "task_handed_on", "swarm_changed",
+      "swarm_removed", "swarm_problem",  "swarm_mended",   "agent_changed",   "agent_removed",  "dispatch_taken",
+      "keys_evicted",  "tasks_archived", "limits_changed", "version_changed", "journal"};
   static_assert(std::size(k_names) == k_event_kinds);
   return k_names[static_cast<std::size_t>(kind)];
 }
@@ -150,11 +158,17 @@ EventStream::Subscription::~Subscription() {
 void EventStream::publish(const std::shared_ptr<const ChangeBatch>& batch) {
   std::size_t bytes = 0;
   for (const auto& change : batch->changes) bytes += bytes_of(change);
-  push({0, batch->changes.size(), bytes, batch, nullptr});
+  push({0, batch->changes.size(), bytes, batch, nullptr, nullptr});
 }
 
 void EventStream::publish(const journal::JournalEvent& event) {
-  push({0, 1, k_change_bytes + event.detail.size(), nullptr, std::make_shared<const journal::JournalEvent>(event)});
+  push({0, 1, k_change_bytes + event.detail.size(), nullptr, std::make_shared<const journal::JournalEvent>(event),
+        nullptr});
+}
+
+void EventStream::publish(Event event) {
+  const std::size_t bytes = k_change_bytes + event.message.size();
+  push({0, 1, bytes, nullptr, nullptr, std::make_shared<const Event>(std::move(event))});
 }
 
 void EventStream::push(Item item) {
@@ -200,11 +214,12 @@ EventBatch EventStream::take(Subscriber& subscriber, const EventFilter& filter, 
       if (out.events.size() == at_most) break;
       seen = n + 1;
       Event event;
+      if (item.event) event = *item.event;
       event.sequence = n;
       if (item.batch) {
         event.position = item.batch->position;
         std::visit(Describe(event), item.batch->changes[static_cast<std::size_t>(n - item.first)]);
-      } else {
+      } else if (item.journal) {
         event.position = item.journal->position;
         event.name = item.journal->detail;
         event.message = name_of(item.journal->kind);

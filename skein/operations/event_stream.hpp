@@ -1,8 +1,9 @@
 // What happens, as a stream of numbered events for those who subscribe: dashboards, scripts, MCP resources.
 //
 // The stream keeps the last events; a subscriber takes from it at his own speed. Who is too slow is told how many he
-// missed, and nobody ever waits for him. publish() is called on the journal's thread, everything else on any. on_ready
-// is called there too, once after each take() that found nothing more: it must not block, nor call the stream.
+// missed, and nobody ever waits for him. publish() of changes is called on the journal's thread, everything else on
+// any. on_ready is called where something is published, once after each take() that found nothing more: it must not
+// block, nor call the stream.
 //
 // Numbers begin at 1 with each start of the program and have no gaps. An event is made from its change only when
 // somebody takes it.
@@ -37,8 +38,11 @@ struct Event {
     task_cancelled,
     task_aged,
     task_retried,
+    task_handed_on,  // `name`: the swarm that has it now; `message`: the one it came from
     swarm_changed,
     swarm_removed,
+    swarm_problem,  // `message`: what is wrong with it
+    swarm_mended,   // `message`: what was
     agent_changed,
     agent_removed,
     dispatch_taken,
@@ -82,7 +86,8 @@ struct EventBatch {
 
 class EventStream {
  public:
-  explicit EventStream(const EventLimits& limits = {}) : limits_(limits) {}
+  // `stamp`: of this stream and of no other, so that a number can be told from one of a stream before.
+  explicit EventStream(const EventLimits& limits = {}, std::uint64_t stamp = 0) : limits_(limits), stamp_(stamp) {}
   EventStream(const EventStream&) = delete;
   EventStream& operator=(const EventStream&) = delete;
 
@@ -93,6 +98,7 @@ class EventStream {
 
   void publish(const std::shared_ptr<const ledger::ChangeBatch>& batch);
   void publish(const journal::JournalEvent& event);
+  void publish(Event event);  // from any thread; it gets its number here
 
   struct Status {
     std::uint64_t published = 0;
@@ -100,14 +106,16 @@ class EventStream {
     std::size_t subscribers = 0;
   };
   [[nodiscard]] Status status() const;
+  [[nodiscard]] std::uint64_t stamp() const { return stamp_; }
 
  private:
   struct Item {
     std::uint64_t first = 0;  // sequence of its first event
     std::size_t count = 0;
     std::size_t bytes = 0;
-    std::shared_ptr<const ledger::ChangeBatch> batch;      // one of these two
+    std::shared_ptr<const ledger::ChangeBatch> batch;      // one of these three
     std::shared_ptr<const journal::JournalEvent> journal;  //
+    std::shared_ptr<const Event> event;                    //
   };
   struct Subscriber {
     std::uint64_t next = 1;
@@ -118,6 +126,7 @@ class EventStream {
   EventBatch take(Subscriber& subscriber, const EventFilter& filter, std::size_t at_most);
 
   const EventLimits limits_;
+  const std::uint64_t stamp_;
   mutable std::mutex mutex_;
   std::deque<Item> items_;
   std::size_t kept_ = 0;

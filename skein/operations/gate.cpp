@@ -109,14 +109,11 @@ void Gate::answered(const FlightPtr& flight, journal::Answer answer) {
   }
   const auto& applied = answer.results.at(0);
   if (applied.repeated && !applied.result_kept) {
-    // It was applied, and what the ledger said is forgotten: ask again as if it were new, its ids make it harmless.
-    repeated_.fetch_add(1, std::memory_order_relaxed);
-    flight->is_in_doubt = true;
-    {
-      const std::lock_guard lock(mutex_);
-      flight->id = {space_, next_command_++};
-    }
-    return send(flight);
+    // It was applied, and what the ledger said is forgotten. To ask as if it were new could do it a second time: a task
+    // may have ended and gone to the archive since, so that the ledger knows its id no more.
+    fail_all(*flight,
+             error_of(Outcome::unknown, "it was done or refused; what the ledger said was too long to be kept"));
+    return landed();
   }
   deliver(*flight, applied);
   landed();

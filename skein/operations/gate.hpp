@@ -8,7 +8,8 @@
 // 1. Every callback is called exactly once; with an error at the latest when the journal closes and stop() is called.
 // 2. What is queued and under way is bounded in count and bytes; beyond it append() answers `overloaded`.
 // 3. When the journal does not know (`unknown`), the same command is appended again until it does, or until the
-//    deadline. Operations must be such that a repeated one does no harm: theirs are, by their ids.
+//    deadline; by its id it is applied once. If it was, and the answer is too long to be remembered, the callers get
+//    `unknown`: the operations themselves are never sent a second time.
 // 4. Once in doubt, only an answer ends the doubt: when the journal turns the repeated command away, that says nothing
 //    of the one before, and the callers get `unknown`.
 // 5. A command the journal can never take is sent in halves: `too_large` is said only of what is too large alone.

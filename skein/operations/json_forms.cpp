@@ -2,10 +2,16 @@
 
 #include <boost/json/array.hpp>
 
+#include "skein/base/utf8.hpp"
+#include "skein/dispatch/agent_protocol.hpp"
+
 namespace skein::inline v0::operations {
 namespace {
 
 json::value time_or_null(WallMs at) { return at == 0 ? json::value(nullptr) : json::value(at); }
+
+// Journals may hold messages from before they were made fit to be shown.
+std::string people_text(const std::string& message) { return shown_text(message, dispatch::k_message_bytes_max); }
 
 json::array texts(const std::vector<std::string>& all) {
   json::array array;
@@ -22,6 +28,19 @@ json::object fields(const ledger::Fields& all) {
 json::value gate(const GateStatus& status) {
   return {{"ops", status.ops},           {"commands", status.commands},     {"refused", status.refused},
           {"repeated", status.repeated}, {"queued_ops", status.queued_ops}, {"queued_bytes", status.queued_bytes}};
+}
+
+// Each time the task went from one swarm to the next.
+json::array hops_of(const ledger::Task& task) {
+  json::array all;
+  const auto& hops = task.more().hops;
+  for (std::size_t i = 0; i < hops.size(); ++i) {
+    const bool is_last = i + 1 == hops.size();
+    const std::string to = !is_last ? hops[i + 1].swarm : task.shape ? task.shape->swarm : "";
+    all.push_back(
+        {{"from", hops[i].swarm}, {"to", to}, {"attempts", hops[i].attempts}, {"at", time_or_null(hops[i].at)}});
+  }
+  return all;
 }
 
 void add_details(const TaskStatus& status, json::object& out) {
@@ -42,12 +61,13 @@ void add_details(const TaskStatus& status, json::object& out) {
     for (const ledger::Attempt& each : *task.history) {
       history.push_back({{"agent", each.agent},
                          {"error", ledger::name_of(each.error)},
-                         {"message", each.message},
+                         {"message", people_text(each.message)},
                          {"started_at", time_or_null(each.started_at)},
                          {"ended_at", time_or_null(each.ended_at)}});
     }
   }
   out["failed_attempts"] = std::move(history);
+  if (!more.hops.empty()) out["handed_on"] = hops_of(task);
 }
 
 }  // namespace
@@ -59,6 +79,7 @@ json::object to_json(const TaskStatus& status, Detail detail) {
   out["state"] = ledger::name_of(task.state);
   out["type"] = task.shape ? task.shape->type : "";
   out["swarm"] = task.shape ? task.shape->swarm : "";
+  if (const auto& hops = task.more().hops; !hops.empty()) out["handed_on_from"] = hops.back().swarm;
   out["priority"] = task.priority;
   out["attempts"] = task.attempts;
   out["attempts_max"] = task.attempts_max;
@@ -69,7 +90,7 @@ json::object to_json(const TaskStatus& status, Detail detail) {
   if (status.finished) {
     out["finished_at"] = status.finished->finished_at;
     out["ending"] = ledger::name_of(status.finished->ending);
-    if (!status.finished->message.empty()) out["message"] = status.finished->message;
+    if (!status.finished->message.empty()) out["message"] = people_text(status.finished->message);
     if (!status.finished->retried_as.none()) out["retried_as"] = status.finished->retried_as.text();
   }
   if (status.archived) out["archived"] = true;
@@ -108,7 +129,7 @@ json::value to_json(const RetryAnswer& answer) {
   return out;
 }
 
-json::value to_json(const ledger::Swarm& swarm) {
+json::value to_json(const SwarmView& swarm) {
   json::object out{{"name", swarm.name},
                    {"state", ledger::name_of(swarm.state)},
                    {"origin", swarm.origin == ledger::Origin::config ? "config" : "api"},
@@ -118,12 +139,15 @@ json::value to_json(const ledger::Swarm& swarm) {
   const bool open = swarm.breaker == ledger::Breaker::open;
   out["breaker"] = open ? "open" : swarm.breaker == ledger::Breaker::half_open ? "half_open" : "closed";
   if (!swarm.overrides.empty()) out["overrides"] = fields(swarm.overrides);
+  json::array problems;
+  for (const std::string& each : swarm.problems) problems.emplace_back(each);
+  out["problems"] = std::move(problems);
   return out;
 }
 
-json::value to_json(const std::vector<ledger::Swarm>& swarms) {
+json::value to_json(const std::vector<SwarmView>& swarms) {
   json::array all;
-  for (const ledger::Swarm& each : swarms) all.push_back(to_json(each));
+  for (const SwarmView& each : swarms) all.push_back(to_json(each));
   return {{"swarms", std::move(all)}};
 }
 
@@ -141,6 +165,7 @@ json::value to_json(const NodeStatus& status) {
                    {"completed", status.completed},
                    {"failed", status.failed},
                    {"cancelled", status.cancelled},
+                   {"handed_on", status.handed_on},
                    {"waiters", status.waiters},
                    {"events", status.events},
                    {"subscribers", status.subscribers},
@@ -157,10 +182,12 @@ json::value to_json(const NodeStatus& status) {
 }
 
 json::value to_json(const NodeInfo& info) {
-  return {{"name", info.name},           {"version", info.version},     {"data", info.data},
-          {"config", info.config},       {"state", info.state},         {"pid", info.os_pid},
-          {"uptime_ms", info.uptime_ms}, {"processes", info.processes}, {"memory_bytes", info.memory_bytes},
-          {"cpu_ms", info.cpu_ms}};
+  json::object out{{"name", info.name},           {"version", info.version},     {"data", info.data},
+                   {"config", info.config},       {"state", info.state},         {"pid", info.os_pid},
+                   {"uptime_ms", info.uptime_ms}, {"processes", info.processes}, {"memory_bytes", info.memory_bytes},
+                   {"cpu_ms", info.cpu_ms}};
+  if (!info.launcher_problem.empty()) out["launcher_problem"] = info.launcher_problem;
+  return out;
 }
 
 json::value to_json(const Event& event) {
@@ -169,7 +196,7 @@ json::value to_json(const Event& event) {
   if (!event.task.none()) out["task"] = event.task.text();
   if (!event.type.empty()) out["type"] = event.type;
   if (!event.name.empty()) out["name"] = event.name;
-  if (!event.message.empty()) out["message"] = event.message;
+  if (!event.message.empty()) out["message"] = people_text(event.message);
   if (event.number != 0) out["number"] = event.number;
   return out;
 }

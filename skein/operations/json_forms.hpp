@@ -1,7 +1,7 @@
 // Requests and answers as JSON: the same for the CLI's socket, MCP and REST. Pure; any thread.
 //
-// What a task was given and what it answered are JSON texts of their own; they are put in as they are. Numbers keep
-// their value: 1.5 stays 1.5.
+// What a task was given and what it answered are JSON texts of their own; they are put in with every number as it was
+// written (json_exact.hpp).
 #pragma once
 
 #include <boost/json/object.hpp>
@@ -64,8 +64,8 @@ enum class Detail { line, whole };
 [[nodiscard]] json::value to_json(const ListAnswer& answer);
 [[nodiscard]] json::value to_json(const WaitAnswer& answer);
 [[nodiscard]] json::value to_json(const RetryAnswer& answer);
-[[nodiscard]] json::value to_json(const ledger::Swarm& swarm);
-[[nodiscard]] json::value to_json(const std::vector<ledger::Swarm>& swarms);
+[[nodiscard]] json::value to_json(const SwarmView& swarm);
+[[nodiscard]] json::value to_json(const std::vector<SwarmView>& swarms);
 [[nodiscard]] json::value to_json(const NodeStatus& status);
 [[nodiscard]] json::value to_json(const NodeInfo& info);
 [[nodiscard]] json::value to_json(const Event& event);

@@ -5,10 +5,14 @@
 #include <boost/json/serialize.hpp>
 #include <cmath>
 
+#include "skein/base/json_text.hpp"
+#include "skein/operations/json_exact.hpp"
 #include "skein/operations/json_forms.hpp"
 
 namespace skein::inline v0::operations {
 namespace {
+
+constexpr std::size_t k_shown_depth = 512;
 
 void write(const json::value& value, std::string& out) {
   if (const auto* object = value.if_object()) {
@@ -33,6 +37,8 @@ void write(const json::value& value, std::string& out) {
     const std::string text = fmt::format("{}", *number);
     out += text;
     if (text.find_first_of(".e") == std::string::npos) out += ".0";
+  } else if (const auto written = written_number(value)) {
+    out += *written;
   } else {
     out += json::serialize(value);
   }
@@ -48,12 +54,9 @@ std::string json_text(const json::value& value) {
 
 json::value json_or_text(std::string_view text) {
   if (text.empty()) return nullptr;
-  json::error_code error;
-  json::parse_options options;
-  options.max_depth = 512;
-  auto value = json::parse(text, error, {}, options);
-  if (error) return json::string(text);
-  return value;
+  if (auto value = exact_json(text, k_shown_depth)) return std::move(*value);
+  // Some functions answer with text; what is not UTF-8 in it cannot be shown.
+  return json::parse(quoted_json(text));
 }
 
 const json::value* JsonReader::get(std::string_view key) {

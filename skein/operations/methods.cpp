@@ -105,13 +105,13 @@ void swarm_scale(Operations& ops, JsonReader& in, const Responder& respond) {
 
 void swarm_list(Operations& ops, JsonReader& in, const Responder& respond) {
   if (is_bad(in, respond)) return;
-  ops.swarm_list(respond.reply<std::vector<ledger::Swarm>>());
+  ops.swarm_list(respond.reply<std::vector<SwarmView>>());
 }
 
 void swarm_status(Operations& ops, JsonReader& in, const Responder& respond) {
   auto name = in.required_text("name");
   if (is_bad(in, respond)) return;
-  ops.swarm_status(std::move(name), respond.reply<ledger::Swarm>());
+  ops.swarm_status(std::move(name), respond.reply<SwarmView>());
 }
 
 template <void (Operations::*k_call)(std::string, Reply<Nothing>)>

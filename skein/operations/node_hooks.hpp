@@ -90,6 +90,7 @@ struct NodeInfo {
   std::uint32_t processes = 0;
   std::uint64_t memory_bytes = 0;  // resident
   std::uint64_t cpu_ms = 0;        // processor time since the program began
+  std::string launcher_problem{};  // why no OS process can be started, and what to do; empty: all is well
 };
 
 struct ReloadAnswer {

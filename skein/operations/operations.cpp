@@ -1,11 +1,17 @@
 #include "skein/operations/operations.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <future>
 #include <utility>
 
+#include "skein/dispatch/swarm_load.hpp"
+#include "skein/ledger/fallback.hpp"
+#include "skein/ledger/retry_key.hpp"
 #include "skein/operations/operations_calls.hpp"
+#include "skein/swarm/definition.hpp"
 
 namespace skein::inline v0::operations {
 namespace {
@@ -29,7 +35,7 @@ Operations::Operations(const Parts& parts, const OperationsLimits& limits)
                                        space_of(parts.seed, 1), limits.gate)),
       waiters_(limits.waiters),
       notices_(limits.notices),
-      events_(limits.events) {}
+      events_(limits.events, parts.seed) {}
 
 std::shared_ptr<Operations> Operations::start(const Parts& parts, const OperationsLimits& limits) {
   const std::shared_ptr<Operations> ops(new Operations(parts, limits));  // the constructor is private
@@ -58,15 +64,19 @@ void Operations::stop() {
 
 void Operations::take(const std::shared_ptr<const ledger::ChangeBatch>& batch) {
   std::uint64_t ended[3] = {};
+  std::uint64_t handed_on = 0;
   for (const auto& change : batch->changes) {
     if (const auto* finished = std::get_if<ledger::TaskFinished>(&change)) {
       const auto state = finished->finished->task.state;
       ++ended[state == State::completed ? 0 : state == State::failed ? 1 : 2];
+    } else if (const auto* queued = std::get_if<ledger::TaskQueued>(&change)) {
+      if (queued->why == ledger::TaskQueued::Why::handed_on) ++handed_on;
     }
   }
   completed_.fetch_add(ended[0], std::memory_order_relaxed);
   failed_.fetch_add(ended[1], std::memory_order_relaxed);
   cancelled_.fetch_add(ended[2], std::memory_order_relaxed);
+  handed_on_.fetch_add(handed_on, std::memory_order_relaxed);
   events_.publish(batch);
   waiters_.on_changes(*batch);
   notices_.on_changes(*batch);
@@ -82,17 +92,52 @@ void Operations::control(const ledger::Op& op, std::string what, Reply<Nothing> 
 }
 
 void Operations::swarm_create(SwarmRequest request, Reply<Nothing> reply) {
-  if (request.name.empty()) return counted(std::move(reply)).fail(invalid("a swarm needs a name"));
+  if (const auto bad = bad_swarm(request)) return counted(std::move(reply)).fail(*bad);
   on_ledger(std::move(reply), [self = shared_from_this(), request = std::move(request)](Reply<Nothing> answer) mutable {
     if (self->parts_.ledger.find_swarm(request.name)) {
       return self->counted(std::move(answer))
           .fail({Code::swarm_exists, swarm_text(request.name) + " exists", "change it by overrides, or choose a name",
                  0ms});
     }
+    if (const auto bad = self->bad_fallback(request)) return self->counted(std::move(answer)).fail(*bad);
     const auto what = swarm_text(request.name);
     self->control(ledger::SwarmPut{std::move(request.name), ledger::Origin::api, std::move(request.fields)}, what,
                   std::move(answer));
   });
+}
+
+std::optional<Error> Operations::bad_swarm(const SwarmRequest& request) const {
+  if (request.name.empty()) return invalid("a swarm needs a name");
+  if (!is_plain_name(request.name)) {
+    return invalid(fmt::format("'{}' is no name of a swarm", request.name), std::string(k_plain_name_advice));
+  }
+  const auto executor = request.fields.find(dispatch::k_field_executor);
+  if (executor == request.fields.end() || executor->second.empty()) return std::nullopt;
+  const auto& known = parts_.executors;
+  if (!known.empty() && std::ranges::find(known, executor->second) == known.end()) {
+    return invalid(fmt::format("there is no executor '{}' in the config", executor->second),
+                   fmt::format("executors are defined in skein.toml only; there are {}", fmt::join(known, ", ")));
+  }
+  ledger::Swarm swarm;
+  swarm.name = request.name;
+  swarm.definition = request.fields;
+  const auto definition = swarm::definition_of(swarm);
+  if (definition) return std::nullopt;
+  return invalid(fmt::format("{}: {}", swarm_text(request.name), fmt::join(definition.error(), "; ")));
+}
+
+std::optional<Error> Operations::bad_fallback(const SwarmRequest& request) const {
+  const auto field = request.fields.find(ledger::k_field_fallback);
+  if (field == request.fields.end()) return std::nullopt;
+  const auto problem = ledger::fallback_problem(
+      request.name, field->second, [this](std::string_view name) -> std::optional<std::string> {
+        const auto swarm = parts_.ledger.find_swarm(name);
+        if (!swarm) return std::nullopt;
+        return std::string(swarm->field(ledger::k_field_fallback).value_or(""));
+      });
+  if (!problem) return std::nullopt;
+  return invalid(fmt::format("the fallback of {}: {}", swarm_text(request.name), *problem),
+                 "name a swarm that exists and does not lead back; 'skein swarms' lists them");
 }
 
 void Operations::swarm_declare(SwarmRequest request, Reply<Nothing> reply) {
@@ -101,24 +146,55 @@ void Operations::swarm_declare(SwarmRequest request, Reply<Nothing> reply) {
           std::move(reply));
 }
 
-void Operations::swarm_list(Reply<std::vector<ledger::Swarm>> reply) {
-  on_ledger(counted(std::move(reply)), [self = shared_from_this()](Reply<std::vector<ledger::Swarm>> answer) {
-    answer(self->parts_.ledger.swarms());
+SwarmView Operations::view_of(ledger::Swarm swarm) const {
+  SwarmView view{std::move(swarm)};
+  const std::scoped_lock lock(problems_mutex_);
+  if (const auto found = problems_.find(view.name); found != problems_.end()) view.problems = found->second;
+  return view;
+}
+
+void Operations::set_swarm_problems(const std::string& name, std::vector<std::string> problems) {
+  const std::scoped_lock lock(problems_mutex_);  // held while they are told, so that events come in order
+  std::vector<std::string>& known = problems_[name];
+  const auto tell = [&](Event::Kind kind, const std::string& problem) {
+    Event event;
+    event.kind = kind;
+    event.name = name;
+    event.message = problem;
+    events_.publish(std::move(event));
+  };
+  for (const std::string& each : problems) {
+    if (std::ranges::find(known, each) == known.end()) tell(Event::Kind::swarm_problem, each);
+  }
+  for (const std::string& each : known) {
+    if (std::ranges::find(problems, each) == problems.end()) tell(Event::Kind::swarm_mended, each);
+  }
+  known = std::move(problems);
+  if (known.empty()) problems_.erase(name);
+}
+
+void Operations::swarm_list(Reply<std::vector<SwarmView>> reply) {
+  on_ledger(counted(std::move(reply)), [self = shared_from_this()](Reply<std::vector<SwarmView>> answer) {
+    std::vector<SwarmView> all;
+    for (ledger::Swarm& each : self->parts_.ledger.swarms()) all.push_back(self->view_of(std::move(each)));
+    answer(std::move(all));
   });
 }
 
-void Operations::swarm_status(std::string name, Reply<ledger::Swarm> reply) {
-  on_ledger(counted(std::move(reply)),
-            [self = shared_from_this(), name = std::move(name)](Reply<ledger::Swarm> answer) {
-              auto swarm = self->parts_.ledger.find_swarm(name);
-              if (swarm) return answer(std::move(*swarm));
-              answer.fail(error_of({ledger::Verdict::no_such_swarm, std::nullopt, 0, {}}, swarm_text(name)));
-            });
+void Operations::swarm_status(std::string name, Reply<SwarmView> reply) {
+  on_ledger(counted(std::move(reply)), [self = shared_from_this(), name = std::move(name)](Reply<SwarmView> answer) {
+    auto swarm = self->parts_.ledger.find_swarm(name);
+    if (swarm) return answer(self->view_of(std::move(*swarm)));
+    answer.fail(error_of({ledger::Verdict::no_such_swarm, std::nullopt, 0, {}}, swarm_text(name)));
+  });
 }
 
 void Operations::swarm_override(SwarmRequest request, Reply<Nothing> reply) {
-  const auto what = swarm_text(request.name);
-  control(ledger::SwarmOverride{std::move(request.name), std::move(request.fields)}, what, std::move(reply));
+  on_ledger(std::move(reply), [self = shared_from_this(), request = std::move(request)](Reply<Nothing> answer) mutable {
+    if (const auto bad = self->bad_fallback(request)) return self->counted(std::move(answer)).fail(*bad);
+    const auto what = swarm_text(request.name);
+    self->control(ledger::SwarmOverride{std::move(request.name), std::move(request.fields)}, what, std::move(answer));
+  });
 }
 
 void Operations::swarm_scale(const ScaleRequest& request, Reply<Nothing> reply) {
@@ -176,6 +252,11 @@ void Operations::set_limits(const ledger::Limits& limits, Reply<Nothing> reply) 
         .fail(invalid(fmt::format("params and results cannot be larger than {} bytes", largest),
                       "keep large things elsewhere and pass where they are"));
   }
+  if (const auto shortest = ledger::retry_key(TaskId{}).size(); limits.key_bytes < shortest) {
+    return counted(std::move(reply))
+        .fail(invalid(fmt::format("keys of {} bytes are too short", limits.key_bytes),
+                      fmt::format("give at least {}, or no archived task could be retried", shortest)));
+  }
   control(ledger::SetLimits{limits}, "the limits", std::move(reply));
 }
 
@@ -193,6 +274,7 @@ void Operations::status(Reply<NodeStatus> reply) {
     status.completed = self->completed_;
     status.failed = self->failed_;
     status.cancelled = self->cancelled_;
+    status.handed_on = self->handed_on_;
     for (std::size_t i = 0; i < k_code_count; ++i) {
       if (const std::uint64_t count = self->errors_[i]; count != 0) {
         status.errors.emplace_back(static_cast<Code>(i), count);

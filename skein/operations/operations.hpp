@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <functional>
 #include <future>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -56,6 +57,7 @@ struct Parts {
   const AgentDirectory* agents = nullptr;  // null: no agent runs here
   std::uint64_t seed = 0;                  // of task ids; random for a node
   Runtime* runtime = nullptr;              // whose processes may be notified; null: nobody can be
+  std::vector<std::string> executors{};    // of the config, which a new swarm may name; none: it may name any
 };
 
 class Operations final : public ledger::ChangeSink, public std::enable_shared_from_this<Operations> {
@@ -79,8 +81,10 @@ class Operations final : public ledger::ChangeSink, public std::enable_shared_fr
   void swarm_create(SwarmRequest request, Reply<Nothing> reply);
   // Of the config: made or changed, and stays when it is the same.
   void swarm_declare(SwarmRequest request, Reply<Nothing> reply);
-  void swarm_list(Reply<std::vector<ledger::Swarm>> reply);
-  void swarm_status(std::string name, Reply<ledger::Swarm> reply);
+  void swarm_list(Reply<std::vector<SwarmView>> reply);
+  void swarm_status(std::string name, Reply<SwarmView> reply);
+  // What is wrong with a swarm from now on; none: nothing is. Told as events. Any thread.
+  void set_swarm_problems(const std::string& name, std::vector<std::string> problems);
   void swarm_override(SwarmRequest request, Reply<Nothing> reply);
   void swarm_scale(const ScaleRequest& request, Reply<Nothing> reply);
   void swarm_pause(std::string name, Reply<Nothing> reply);
@@ -114,6 +118,11 @@ class Operations final : public ledger::ChangeSink, public std::enable_shared_fr
   void find_archived(TaskId id, Reply<T> reply, Fn fn);
   // Appends something about a swarm, or about the node as a whole.
   void control(const ledger::Op& op, std::string what, Reply<Nothing> reply);
+  // What is wrong with a swarm that somebody would create, its fallback apart.
+  [[nodiscard]] std::optional<Error> bad_swarm(const SwarmRequest& request) const;
+  // What is wrong with the fallback swarm that these fields name. On the journal's thread.
+  [[nodiscard]] std::optional<Error> bad_fallback(const SwarmRequest& request) const;
+  [[nodiscard]] SwarmView view_of(ledger::Swarm swarm) const;
   void set_swarm_state(std::string name, ledger::SwarmState state, Reply<Nothing> reply);
 
   void submit(SubmitRequest request, Reply<SubmitAnswer> reply);
@@ -138,12 +147,15 @@ class Operations final : public ledger::ChangeSink, public std::enable_shared_fr
   std::atomic<std::size_t> promised_{0};  // notices, from the submit on
   EventStream events_;
   std::uint64_t subscription_ = 0;  // to the journal's events
+  mutable std::mutex problems_mutex_;
+  std::map<std::string, std::vector<std::string>> problems_;  // by swarm; of those that have some
   std::mutex timer_mutex_;
   Instant timer_due_ = Instant::max();
   std::atomic<std::uint64_t> submitted_{0};
   std::atomic<std::uint64_t> completed_{0};
   std::atomic<std::uint64_t> failed_{0};
   std::atomic<std::uint64_t> cancelled_{0};
+  std::atomic<std::uint64_t> handed_on_{0};
   std::array<std::atomic<std::uint64_t>, k_code_count> errors_{};
 };
 

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "skein/operations/json_forms.hpp"
 #include "skein/operations/test_operations.hpp"
 
 namespace skein::inline v0::operations {
@@ -20,8 +21,8 @@ class SwarmOperations : public OperationsTest {
   std::string named(void (Operations::*operation)(std::string, Reply<Nothing>), const std::string& name) {
     return call<Nothing>([&](auto reply) { (*ops_.*operation)(name, std::move(reply)); }).code();
   }
-  Answer<ledger::Swarm> swarm(const std::string& name) {
-    return call<ledger::Swarm>([&](auto reply) { ops_->swarm_status(name, std::move(reply)); });
+  Answer<SwarmView> swarm(const std::string& name) {
+    return call<SwarmView>([&](auto reply) { ops_->swarm_status(name, std::move(reply)); });
   }
   std::string submit_to(const std::string& name) {
     SubmitRequest request;
@@ -35,12 +36,90 @@ TEST_F(SwarmOperations, creates_and_lists_swarms) {
   EXPECT_EQ(create("blue"), "swarm_exists");
   EXPECT_EQ(create(""), "invalid");
   EXPECT_EQ(create("a\tb"), "invalid");
-  const auto all = call<std::vector<ledger::Swarm>>([&](auto reply) { ops_->swarm_list(std::move(reply)); }).value();
+  const auto all = call<std::vector<SwarmView>>([&](auto reply) { ops_->swarm_list(std::move(reply)); }).value();
   std::vector<std::string> names;
   for (const auto& each : all) names.push_back(each.name);
   EXPECT_THAT(names, ElementsAre("blue", "default"));
   EXPECT_EQ(swarm("blue").value().field("topology"), "ring");
   EXPECT_EQ(swarm("green").code(), "swarm_not_found");
+}
+
+TEST_F(SwarmOperations, shows_what_is_wrong_with_a_swarm_until_it_is_mended) {
+  EXPECT_EQ(create("blue"), "ok");
+  EXPECT_TRUE(swarm("blue").value().problems.empty());
+  const auto events =
+      std::move(*ops_->events().subscribe({{Event::Kind::swarm_problem, Event::Kind::swarm_mended}, {}}));
+  ops_->set_swarm_problems("blue", {"one", "two"});
+  EXPECT_THAT(swarm("blue").value().problems, ElementsAre("one", "two"));
+  EXPECT_TRUE(swarm("default").value().problems.empty());
+  ops_->set_swarm_problems("blue", {"two"});
+  ops_->set_swarm_problems("blue", {"two"});
+  EXPECT_THAT(swarm("blue").value().problems, ElementsAre("two"));
+  ops_->set_swarm_problems("blue", {});
+  EXPECT_TRUE(swarm("blue").value().problems.empty());
+  std::vector<std::string> told;
+  for (const auto& each : events->take().events) {
+    told.push_back(std::string(name_of(each.kind)) + " " + each.name + " " + each.message);
+  }
+  EXPECT_THAT(told, ElementsAre("swarm_problem blue one", "swarm_problem blue two", "swarm_mended blue one",
+                                "swarm_mended blue two"));
+}
+
+TEST_F(SwarmOperations, refuses_a_definition_that_makes_no_sense_and_says_what_would) {
+  const auto error = [&](const std::string& name, const Fields& fields) {
+    return call<Nothing>([&](auto reply) { ops_->swarm_create({name, fields}, std::move(reply)); }).error().describe();
+  };
+  EXPECT_THAT(error("bad name!", {}), HasSubstr("a name has letters, digits"));
+  EXPECT_THAT(error("blue", {{"executor", "e"}, {"role", "boss"}}),
+              HasSubstr("role is 'boss'; it must be worker, specialist or coordinator"));
+  EXPECT_THAT(error("blue", {{"executor", "e"}, {"agents_min", "9"}, {"agents_max", "3"}}),
+              HasSubstr("agents_min is 9"));
+  EXPECT_EQ(create("blue", {{"executor", "e"}}), "ok") << "whoever starts it knows no executors";
+}
+
+TEST_F(SwarmOperations, refuses_a_fallback_that_is_not_there_or_leads_back) {
+  const auto advice = [&](const std::string& name, const std::string& fallback) {
+    return call<Nothing>([&](auto reply) { ops_->swarm_create({name, {{"fallback", fallback}}}, std::move(reply)); })
+        .error()
+        .describe();
+  };
+  EXPECT_EQ(create("blue", {{"fallback", "default"}}), "ok");
+  EXPECT_EQ(swarm("blue").value().field("fallback"), "default");
+  EXPECT_THAT(advice("red", "red"), HasSubstr("a swarm cannot be its own fallback"));
+  EXPECT_THAT(advice("red", "green"), HasSubstr("there is no swarm 'green'"));
+  const auto override_default = [&](const std::string& fallback) {
+    return call<Nothing>(
+        [&](auto reply) { ops_->swarm_override({"default", {{"fallback", fallback}}}, std::move(reply)); });
+  };
+  EXPECT_THAT(override_default("blue").error().describe(), HasSubstr("'default' -> 'blue' -> 'default' is a circle"));
+  EXPECT_EQ(create("green"), "ok");
+  EXPECT_EQ(override_default("green").code(), "ok");
+  EXPECT_EQ(override_default("").code(), "ok") << "none again";
+}
+
+TEST_F(SwarmOperations, tells_where_a_task_was_handed_on_from_and_to) {
+  ASSERT_EQ(create("blue"), "ok");
+  const auto events = std::move(*ops_->events().subscribe({{Event::Kind::task_handed_on}, {}}));
+  SubmitRequest request;
+  request.attempts = 1;
+  request.type = "work";
+  const auto id = submit(request).value().id;
+  const auto epoch = world_.apply({ledger::TakeDispatch{"node", 1}, ledger::LedgerVersion{2}}).at(0).number;
+  const auto fence = world_.apply_one(ledger::Assign{epoch, id, "agent", 2}).number;
+  const ledger::HandOn hand_on{epoch, id,       fence, 3, ledger::HandOnCause::reported, ledger::ErrorClass::transient,
+                               0,     "broken", "blue"};
+  ASSERT_EQ(world_.apply_one(hand_on).number, 1U);
+  const auto json = to_json(status(id).value(), Detail::whole);
+  EXPECT_EQ(json.at("swarm"), "blue");
+  EXPECT_EQ(json.at("handed_on_from"), "default");
+  EXPECT_EQ(json.at("handed_on"), (json::array{{{"from", "default"}, {"to", "blue"}, {"attempts", 1}, {"at", 3}}}));
+  const auto told = events->take().events;
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_EQ(told[0].task, id);
+  EXPECT_EQ(told[0].name, "blue");
+  EXPECT_EQ(told[0].message, "default");
+  EXPECT_EQ(told[0].at, 3U);
+  EXPECT_EQ(call<NodeStatus>([&](auto reply) { ops_->status(std::move(reply)); }).value().handed_on, 1U);
 }
 
 TEST_F(SwarmOperations, pauses_drains_stops_and_resumes) {
@@ -133,7 +212,7 @@ TEST_F(SwarmOperations, reports_what_it_measured) {
 }
 
 TEST_F(SwarmOperations, can_be_asked_by_threads_that_wait) {
-  const auto answer = ask<std::vector<ledger::Swarm>>([&](auto reply) { ops_->swarm_list(std::move(reply)); });
+  const auto answer = ask<std::vector<SwarmView>>([&](auto reply) { ops_->swarm_list(std::move(reply)); });
   ASSERT_TRUE(answer) << answer.error().describe();
   EXPECT_EQ(answer->size(), 1U);
   const auto late = ask<Nothing>([&](Reply<Nothing> reply) { jobs_.post([held = std::move(reply)] {}); },

@@ -258,7 +258,7 @@ void Operations::retry_archived(const ledger::FinishedTask& old_task, Reply<Retr
   }
   if (!old_task.retried_as.none()) return reply(RetryAnswer{old_task.retried_as, true});
   ledger::TaskSpec spec;
-  spec.swarm = task.shape->swarm;
+  spec.swarm = task.first_swarm();
   spec.type = task.shape->type;
   spec.capabilities = task.shape->capabilities;
   spec.params = task.params;

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "skein/journal/journal.hpp"
@@ -108,6 +109,22 @@ struct RetryAnswer {
   bool existing = false;  // it had been retried before
 };
 
+// What people may call a swarm or an agent: it is typed, printed, and part of paths and capabilities.
+[[nodiscard]] constexpr bool is_plain_name(std::string_view name) {
+  for (const char c : name) {
+    const bool is_plain =
+        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.';
+    if (!is_plain) return false;
+  }
+  return !name.empty();
+}
+inline constexpr std::string_view k_plain_name_advice = "a name has letters, digits, '-', '_' and '.'";
+
+// A swarm as the ledger has it, and what its coordinator finds wrong with it.
+struct SwarmView : ledger::Swarm {
+  std::vector<std::string> problems{};
+};
+
 struct SwarmRequest {
   std::string name{};
   Fields fields{};
@@ -154,6 +171,7 @@ struct NodeStatus {
   std::uint64_t completed = 0;
   std::uint64_t failed = 0;
   std::uint64_t cancelled = 0;
+  std::uint64_t handed_on = 0;                         // to a fallback swarm
   std::vector<std::pair<Code, std::uint64_t>> errors;  // those that occurred
   std::size_t waiters = 0;
   std::size_t notices = 0;  // processes to be told of ends to come

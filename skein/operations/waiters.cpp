@@ -5,6 +5,8 @@ namespace skein::inline v0::operations {
 void Waiters::add(Waiter waiter) {
   {
     const std::lock_guard lock(mutex_);
+    // Dropped like those before it, with `stopped`. Kept, it would hold what holds this, for ever.
+    if (waiters_max_ == 0) return;
     if (waiters_.size() < waiters_max_) {
       const Number number = next_++;
       by_task_[waiter.id].push_back(number);
@@ -55,7 +57,13 @@ std::optional<Instant> Waiters::next_due() const {
   return by_due_.begin()->first;
 }
 
-std::vector<Waiters::Waiter> Waiters::take_all() { return take_due(Instant::max()); }
+std::vector<Waiters::Waiter> Waiters::take_all() {
+  {
+    const std::lock_guard lock(mutex_);
+    waiters_max_ = 0;
+  }
+  return take_due(Instant::max());
+}
 
 Waiters::Waiter Waiters::take(Number number) {
   const auto at = waiters_.find(number);

@@ -35,7 +35,7 @@ class Waiters {
   // Those whose time is up.
   [[nodiscard]] std::vector<Waiter> take_due(Instant now);
   [[nodiscard]] std::optional<Instant> next_due() const;
-  [[nodiscard]] std::vector<Waiter> take_all();
+  [[nodiscard]] std::vector<Waiter> take_all();  // the last: from here on nobody waits
   [[nodiscard]] std::size_t size() const { return count_.load(std::memory_order_relaxed); }
 
  private:

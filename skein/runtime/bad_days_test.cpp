@@ -199,6 +199,47 @@ TEST(Shutdown, ends_on_virtual_time_although_a_process_never_rests) {
   EXPECT_LT(tests::real_time() - before, seconds(30 * tests::k_patience));
 }
 
+std::string why_not(const RuntimeOptions& options) {
+  try {
+    const Runtime runtime(options);
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return "it was made";
+}
+
+TEST(Limits, options_with_which_nothing_could_run_or_all_could_grow_are_refused) {
+  RuntimeOptions options = tests::threaded(1);
+  EXPECT_EQ(why_not(options), "it was made");
+  options.turn_budget = 0;
+  EXPECT_EQ(why_not(options), "RuntimeOptions::turn_budget is 0; it may be 1 to 1000000");
+  options.turn_budget = 1'000'001;
+  EXPECT_EQ(why_not(options), "RuntimeOptions::turn_budget is 1000001; it may be 1 to 1000000");
+  options = tests::threaded(1);
+  options.max_processes = 0;
+  EXPECT_EQ(why_not(options), "RuntimeOptions::max_processes is 0; it may be 1 to 16777215");
+  options = tests::threaded(1);
+  options.mailbox_limit = 0;
+  EXPECT_EQ(why_not(options), "RuntimeOptions::mailbox_limit is 0; it may be 1 to 4294967295");
+}
+
+TEST(Limits, a_start_from_a_thread_without_room_for_anybody_is_an_error_like_any) {
+  RuntimeOptions options = tests::seeded(1);
+  options.max_processes = 1;
+  Runtime runtime(options);
+  const Pid only = runtime.spawn<Puppet>();
+  const StartResult full = runtime.start<Puppet>({});
+  ASSERT_FALSE(full);
+  EXPECT_EQ(full.error().reason.text(),
+            "no process slot is free (max_processes = 1): raise the limit or end some processes");
+  EXPECT_TRUE(runtime.is_alive(only));
+  EXPECT_TRUE(runtime.shutdown().clean);
+  const StartResult late = runtime.start<Puppet>({});
+  ASSERT_FALSE(late);
+  EXPECT_EQ(late.error().reason.text(), "the runtime is shutting down");
+  EXPECT_EQ(runtime.wait_for_end(only), ExitReason::noproc()) << "that it is dead needs nobody to find out";
+}
+
 TEST(Limits, blocking_jobs_on_virtual_time_are_bounded_too) {
   struct Many {
     int handle_call(Self self, int count) {

@@ -74,6 +74,16 @@ struct CallTraits {
   using Answer = typename decltype(answer_of<S>())::type;
 };
 
+// The request stays with the process until the answer is in it: one that throws on its way there is the server's crash,
+// of which the caller is told as of any.
+template <class Answer>
+void answer_current(Self self, Answer&& answer) {
+  MessageNode* back = self.slot()->current;
+  clear_payload(back);
+  set_payload<std::decay_t<Answer>>(back, std::forward<Answer>(answer));
+  send_answer(self.core(), take_current(*self.slot()));
+}
+
 template <class S, class Request>
 Task<void> await_call(S* server, Self self, MessageNode* node) {
   using Answer = typename CallTraits<S, Request>::Answer;
@@ -85,10 +95,7 @@ Task<void> await_call(S* server, Self self, MessageNode* node) {
     send_answer(self.core(), back);
   } else {
     Answer answer = co_await pending;
-    MessageNode* back = take_current(*self.slot());
-    clear_payload(back);
-    set_payload<Answer>(back, std::move(answer));
-    send_answer(self.core(), back);
+    answer_current(self, std::move(answer));
   }
 }
 
@@ -119,10 +126,7 @@ HandlerResult run_call(void* state, Self self, MessageNode* node) {
       send_answer(self.core(), back);
     } else {
       Answer answer = server->handle_call(self, std::move(payload_as<Request>(node)));
-      MessageNode* back = take_current(*self.slot());
-      clear_payload(back);
-      set_payload<Answer>(back, std::move(answer));
-      send_answer(self.core(), back);
+      answer_current(self, std::move(answer));
     }
   }
   return nullptr;

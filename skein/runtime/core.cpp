@@ -80,6 +80,14 @@ void Core::schedule_woken(Slot& slot) {
   }
 }
 
+void Core::schedule_again(Slot& slot, bool waits) {
+  if (workers) {
+    workers->schedule_again(slot, waits);
+  } else {
+    schedule_woken(slot);
+  }
+}
+
 std::optional<TimerRef> Core::add_timer(Instant at, Timer timer) {
   const std::scoped_lock lock(timer_mutex);
   const auto ref = wheel.add(at, std::move(timer));
@@ -101,6 +109,10 @@ Instant Core::fire_timers(Instant now_instant) {
     next = wheel.next();
   }
   for (TimerWheel::Due& fired : due) {
+    if (fired.timer.every > Duration::zero() && !table.is_alive(fired.timer.to)) {
+      cancel_timer(fired.ref);
+      continue;
+    }
     MessageNode* node = nullptr;
     try {
       node = fired.timer.make ? fired.timer.make() : new_node(MessageKind::tick);
@@ -111,8 +123,7 @@ Instant Core::fire_timers(Instant now_instant) {
                  stderr);
       continue;
     }
-    const SendResult sent = deliver(*this, fired.timer.to, node);
-    if (sent == SendResult::noproc && fired.timer.every > Duration::zero()) cancel_timer(fired.ref);
+    deliver(*this, fired.timer.to, node);
   }
   return next;
 }
@@ -198,7 +209,7 @@ Instant wait_deadline(Core& core, Duration timeout) {
 
 Pid find_name(Core& core, std::string_view name) { return core.names.find(name); }
 
-bool budget_left(const Core& core) { return t_turn.core != &core || t_turn.budget-- > 0; }
+bool budget_left(const Core& core) { return t_turn.core != &core || (!is_turn_cut() && t_turn.budget-- > 0); }
 
 void YieldAwaiter::await_suspend(std::coroutine_handle<> waiting) const {
   slot->leaf = waiting;
@@ -259,6 +270,7 @@ Slot& claim_slot(Core& core, const SpawnRequest& request, const SpawnOptions& op
   slot.ignored = false;
   slot.end = ExitKind::normal;
   slot.debt = 0;
+  slot.flooded.store(false, std::memory_order_relaxed);
   slot.boot = request.boot;
   if (request.bytes <= Slot::k_inline_bytes && request.alignment <= 16) {
     slot.state_memory = StateMemory::in_slot;
@@ -306,8 +318,12 @@ SendResult deliver(Core& core, Pid to, MessageNode* node) {
     if (policy == FullMailbox::drop_oldest) limit = limit > UINT32_MAX / 2 ? UINT32_MAX : limit * 2;
     std::uint32_t backlog = 0;
     pushed = slot->mailbox.push(node, slot->queued.load(std::memory_order_relaxed), limit, backlog);
-    if (backlog >= k_priced_backlog && t_turn.worker != nullptr) {
+    if (backlog >= k_priced_backlog && t_turn.worker != nullptr && t_turn.budget > -k_largest_debt) {
       t_turn.budget -= static_cast<std::int32_t>(std::min(backlog, k_highest_price));
+      if (slot != t_turn.running) {
+        t_turn.sink = slot;
+        slot->flooded.store(true, std::memory_order_relaxed);
+      }
     }
     if (pushed == PushResult::full) {
       free_node(node);
@@ -315,9 +331,10 @@ SendResult deliver(Core& core, Pid to, MessageNode* node) {
     }
   }
   if (pushed == PushResult::dead) {
-    // A request is told by the result; links and monitors are answered for the dead.
-    const bool request = node->kind == MessageKind::request || node->kind == MessageKind::look;
-    if (!request) {
+    // Of a request or an unlink the sender learns by the result; links and monitors are answered for the dead.
+    const bool is_told =
+        node->kind == MessageKind::request || node->kind == MessageKind::look || node->kind == MessageKind::unlink;
+    if (!is_told) {
       answer_for_the_dead(core, node, ExitReason::noproc());
     } else {
       free_node(node);

@@ -37,6 +37,7 @@ struct Turn {
   Worker* worker = nullptr;      // nullptr: not a thread of the scheduler
   std::int64_t timed_since = 0;  // steady clock, ns; 0: this turn is not timed
   std::int32_t budget = 0;       // left of this turn; sending to the busy costs more
+  Slot* sink = nullptr;          // whom it floods in this turn, not itself
   SlotTable::Cache* slots = nullptr;
   bool leaves_mail = false;  // first handles what it took before, as if its last turn were still going on
 };
@@ -64,6 +65,8 @@ class Core : public std::enable_shared_from_this<Core> {
   // Makes a process runnable: one that was just made, or one that got mail.
   void schedule_new(Slot& slot);
   void schedule_woken(Slot& slot);
+  // The one that runs, whose budget is spent. `waits`: it only worked off what its flood had cost.
+  void schedule_again(Slot& slot, bool waits);
 
   std::optional<TimerRef> add_timer(Instant at, Timer timer);
   bool cancel_timer(TimerRef ref);
@@ -131,6 +134,7 @@ void add_monitor(Slot& slot, std::uint64_t ref, Pid whom);
 // Whom it monitored, or nobody.
 Pid remove_monitor(Slot& slot, std::uint64_t ref);
 
+inline constexpr std::int32_t k_largest_debt = 60'000;  // of budget; a turn that owes more than this pays no more
 inline constexpr std::uint32_t k_sampled_turns = 64;
 inline constexpr std::uint8_t k_uncounted = 64;  // messages handled before it is written down that they are gone
 inline constexpr std::uint64_t k_yield_ref = UINT64_MAX;

@@ -18,6 +18,14 @@ void send_exit(Core& core, Pid dead, Pid to, const ExitReason& reason) {
   deliver(core, to, node);
 }
 
+// Whoever unlinked remembers it until this comes.
+void acknowledge_unlink(Core& core, Pid dead, const MessageNode* unlink) {
+  MessageNode* node = new_node(MessageKind::unlink_ack);
+  node->from = dead;
+  node->ref = unlink->ref;
+  deliver(core, unlink->from, node);
+}
+
 struct Remains {
   Pid pid;
   ExitReason reason;
@@ -81,6 +89,7 @@ void settle_late_mail(Core& core, Remains& remains) {
       answer_for_the_dead(core, node, ExitReason::noproc());
     } else if (node->kind == MessageKind::unlink) {
       forget_link(remains, node->from);
+      acknowledge_unlink(core, remains.pid, node);
       free_node(node);
     } else if (node->kind == MessageKind::demonitor) {
       forget_watcher(remains, Watcher{node->from, node->ref});
@@ -134,6 +143,9 @@ void answer_for_the_dead(Core& core, MessageNode* node, const ExitReason& reason
       break;
     case MessageKind::link:
       send_exit(core, payload_as<Pid>(node), node->from, ExitReason::noproc());
+      break;
+    case MessageKind::unlink:
+      acknowledge_unlink(core, payload_as<Pid>(node), node);
       break;
     default:
       break;

@@ -18,7 +18,7 @@ class Core;
 
 class Deterministic {
  public:
-  Deterministic(Core& core, std::uint64_t seed) : core_(core), random_(seed) {}
+  Deterministic(Core& core, std::uint64_t seed) : core_(core), random_(seed), slots_(core.table) {}
 
   void schedule(Slot& slot) { runnable_.push_back(&slot); }
   // Throws BlockingQueueFull when as many wait as the pool would run and queue.

@@ -88,8 +88,8 @@ class Mailbox {
   [[nodiscard]] bool has_new() const { return word_.load(std::memory_order_relaxed) > k_idle; }
 
  private:
-  static constexpr std::uintptr_t k_empty = 0;
-  static constexpr std::uintptr_t k_dead = 1;
+  static constexpr std::uintptr_t k_dead = 0;  // as fresh memory is
+  static constexpr std::uintptr_t k_empty = 1;
   static constexpr std::uintptr_t k_idle = 2;
 
   static std::atomic_ref<std::uint32_t> depth_of(MessageNode* node) {

@@ -52,7 +52,7 @@ enum class MessageKind : std::uint8_t {
   tick,         // its wheel entry fired: look at the deadline
   notice,       // for handle_info like info, but it always gets in: who sends it sees to it that it is not flooded
   exit_signal,  // from here on: signals, which always get in
-  link,         // payload: the Pid it is meant for; monitor likewise
+  link,         // payload: the Pid it is meant for; unlink and monitor likewise
   unlink,
   unlink_ack,
   monitor,

@@ -35,6 +35,7 @@ enum class SendResult : std::uint8_t { ok, noproc, full, dropped };
 
 inline constexpr std::uint32_t k_mailbox_limit = 1'000'000;
 inline constexpr Duration k_call_timeout = std::chrono::seconds(5);
+inline constexpr std::uint32_t k_turn_budget_max = 1'000'000;
 
 struct SpawnOptions {
   std::string_view name;            // registered before init runs; must be free
@@ -84,11 +85,12 @@ struct StuckReport {
 
 enum class OnStuck : std::uint8_t { wait, abort };
 
+// max_processes, mailbox_limit and turn_budget may not be 0.
 struct RuntimeOptions {
   unsigned workers = 0;                     // 0: one per core
   std::uint32_t max_processes = 4'000'000;  // at most Pid::k_slot_max
   std::uint32_t mailbox_limit = k_mailbox_limit;
-  std::uint32_t turn_budget = 256;      // messages a process may handle before another gets its turn
+  std::uint32_t turn_budget = 256;      // messages a process may handle before another gets its turn; fewer if slow
   unsigned blocking_threads = 16;       // at most this many blocking jobs run at once
   std::size_t blocking_queue = 10'000;  // jobs that may wait for a thread
   std::size_t max_timers = 10'000'000;

@@ -40,6 +40,8 @@ class Pid {
     return static_cast<std::uint32_t>(bits_) & k_generation_max;
   }
   [[nodiscard]] constexpr std::uint64_t bits() const { return bits_; }
+  // Node and slot in one: the slot for the node 0, which every runtime is to itself, and beyond any for another.
+  [[nodiscard]] constexpr std::uint64_t place() const { return bits_ >> k_generation_bits; }
 
   // False for nobody.
   constexpr explicit operator bool() const { return bits_ != 0; }

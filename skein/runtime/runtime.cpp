@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <boost/unordered/unordered_flat_set.hpp>
+#include <limits>
+#include <stdexcept>
 #include <thread>
 
 #include "skein/runtime/core.hpp"
@@ -22,6 +24,20 @@ Task<std::optional<ExitReason>> watch_end(Self self, Pid pid, Duration timeout) 
   co_return reason;
 }
 
+// A runtime that could run nothing, or would grow without a limit, is not made.
+RuntimeOptions checked(RuntimeOptions options) {
+  const auto refuse = [](std::string_view name, std::uint32_t value, std::uint32_t most) {
+    throw std::invalid_argument(fmt::format("RuntimeOptions::{} is {}; it may be 1 to {}", name, value, most));
+  };
+  constexpr auto k_most = std::numeric_limits<std::uint32_t>::max();
+  if (options.max_processes == 0) refuse("max_processes", 0, Pid::k_slot_max);
+  if (options.mailbox_limit == 0) refuse("mailbox_limit", 0, k_most);
+  if (options.turn_budget == 0 || options.turn_budget > k_turn_budget_max) {
+    refuse("turn_budget", options.turn_budget, k_turn_budget_max);
+  }
+  return options;
+}
+
 }  // namespace
 
 std::string ShutdownReport::text() const {
@@ -34,7 +50,7 @@ std::string ShutdownReport::text() const {
   return text;
 }
 
-Runtime::Runtime(RuntimeOptions options) : core_(std::make_shared<detail::Core>(std::move(options))) {
+Runtime::Runtime(RuntimeOptions options) : core_(std::make_shared<detail::Core>(checked(std::move(options)))) {
   if (!core_->options.dump_file.empty()) detail::install_fatal_dump(*core_, core_->options.dump_file);
   if (core_->workers) core_->workers->start(core_);
 }
@@ -58,6 +74,7 @@ bool Runtime::is_alive(Pid pid) const { return core_->table.is_alive(pid); }
 
 std::optional<ExitReason> Runtime::wait_for_end(Pid pid, Duration timeout) {
   using Reason = std::optional<ExitReason>;
+  if (!is_alive(pid)) return ExitReason::noproc();
   constexpr Duration k_margin = std::chrono::milliseconds(100);
   const Pid watcher = spawn<detail::Runner<Reason>>();
   detail::RunRequest<Reason> request{[pid, timeout](Self self) { return watch_end(self, pid, timeout); }};

@@ -62,7 +62,8 @@ struct Runner {
 
 class Runtime {
  public:
-  // Throws std::system_error when the operating system gives no address space or threads.
+  // Throws std::invalid_argument for an option out of its range, std::system_error when the operating system gives no
+  // address space or threads.
   explicit Runtime(RuntimeOptions options = {});
   // shutdown() with its default deadline, if that was not done yet.
   ~Runtime();
@@ -116,14 +117,16 @@ class Runtime {
     if (!answer) return std::unexpected(std::move(answer.error()));
     return detail::take_answer<Answer>(*answer);
   }
-  // Runs a coroutine function in a process of its own and waits for what it returns; an error is how it died.
+  // Runs a coroutine function in a process of its own and waits for what it returns; an error is how it died. Throws
+  // SpawnError when there can be no such process.
   template <class R, class... Params, class... Args>
   std::expected<R, CallError> run(Task<R> (*body)(Self, Params...), Args&&... args);
 
   void exit(Pid pid, ExitReason reason);
   [[nodiscard]] Pid whereis(std::string_view name);
   [[nodiscard]] bool is_alive(Pid pid) const;
-  // Blocks until the process is dead; its reason (noproc if it was already), or nothing when the time was up.
+  // Blocks until the process is dead; its reason (noproc if it was already), or nothing when the time was up. Takes a
+  // process of its own while `pid` lives: throws SpawnError when there can be none.
   std::optional<ExitReason> wait_for_end(Pid pid, Duration timeout = k_forever);
   [[nodiscard]] Instant now() const;
 
@@ -195,11 +198,16 @@ std::expected<R, CallError> Runtime::run(Task<R> (*body)(Self, Params...), Args&
 
 template <class T, class... Args>
 StartResult Runtime::start(const SpawnOptions& options, Args&&... args) {
-  // Only what start_outside takes by value travels: the options' name is a view.
-  auto result = run(&detail::start_outside<T, std::decay_t<Args>...>, options, std::string(options.name),
-                    std::forward<Args>(args)...);
-  if (!result) return std::unexpected(StartError{ExitReason::custom(result.error().text()), {}});
-  return std::move(*result);
+  try {
+    // Only what start_outside takes by value travels: the options' name is a view.
+    auto result = run(&detail::start_outside<T, std::decay_t<Args>...>, options, std::string(options.name),
+                      std::forward<Args>(args)...);
+    if (!result) return std::unexpected(StartError{ExitReason::custom(result.error().text()), {}});
+    return std::move(*result);
+  } catch (const SpawnError& error) {
+    // There is no room, or no time, even for the process that would start it.
+    return std::unexpected(StartError{ExitReason::custom(error.what()), error.holder()});
+  }
 }
 
 }  // namespace skein::inline v0

@@ -21,7 +21,7 @@ void Self::link(Pid other) const {
 void Self::unlink(Pid other) const {
   if (!remove_link(*slot_, other)) return;
   const std::uint64_t id = ++slot_->next_ref;
-  MessageNode* node = detail::new_node(MessageKind::unlink);
+  MessageNode* node = detail::make_node(MessageKind::unlink, Pid(other));
   node->from = pid();
   node->ref = id;
   extend(*slot_).unlinks[other.bits()] = id;

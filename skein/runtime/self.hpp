@@ -259,9 +259,12 @@ class Self {
   template <class S, class Step>
   void continue_with(Step step) const;
 
-  // co_await it: std::optional<ExitReason> of the process behind the monitor; nothing when the time was up.
+  // co_await it: std::optional<ExitReason> of the process behind the monitor; nothing when the time was up, which alone
+  // ends a wait for a monitor that is none, was taken back or has given its Down.
   [[nodiscard]] detail::DownAwaiter down(MonitorRef ref, Duration timeout = k_forever) const {
-    return detail::DownAwaiter{{core_, slot_, ref.id, detail::wait_deadline(*core_, timeout)}, {}};
+    // A wait for 0 would be none at all, and not even its time-out would end it.
+    const std::uint64_t awaited = ref ? ref.id : ++slot_->next_ref;
+    return detail::DownAwaiter{{core_, slot_, awaited, detail::wait_deadline(*core_, timeout)}, {}};
   }
   [[nodiscard]] detail::SleepAwaiter sleep(Duration time) const {
     return detail::SleepAwaiter{{core_, slot_, ++slot_->next_ref, later(now(), time)}};
@@ -281,8 +284,10 @@ class Self {
   [[nodiscard]] detail::StartAwaiter start_process(bool orphan, const SpawnOptions& options, Args&&... args) const;
   template <class T>
   TimerRef send_interval_from(Duration after, Duration every, Pid to, T value) const {
-    return detail::add_timer(*core_, to, after, every, [held = std::move(value)]() -> detail::MessageNode* {
-      return detail::make_node(detail::MessageKind::info, T(held));
+    // Shared: the wheel copies the function of an interval, and must not run T's copy constructor for that.
+    auto held = std::make_shared<const T>(std::move(value));
+    return detail::add_timer(*core_, to, after, every, [held]() -> detail::MessageNode* {
+      return detail::make_node(detail::MessageKind::info, T(*held));
     });
   }
 

@@ -73,8 +73,20 @@ TEST(Signals, a_monitor_of_the_dead_gives_noproc) {
     EXPECT_TRUE(self.monitor(pair.other));
     EXPECT_TRUE(self.monitor(Pid{}));
     EXPECT_TRUE(self.monitor(Pid(0, 77'777, 5)));
+    EXPECT_TRUE(self.monitor(Pid(0, 77'777, 0)));
   });
-  EXPECT_EQ(pair.seen.lines(), (Lines{"down noproc", "down noproc", "down noproc"}));
+  EXPECT_EQ(pair.seen.lines(), Lines(4, "down noproc"));
+}
+
+TEST(Signals, a_pid_of_another_node_is_nobody_here) {
+  Pair pair(1, false);
+  const Pid far(7, pair.other.slot(), pair.other.generation());
+  EXPECT_EQ(pair.runtime.send(far, 1), SendResult::noproc);
+  EXPECT_FALSE(pair.runtime.is_alive(far));
+  pair.runtime.exit(far, ExitReason::kill());
+  pair.order(pair.watcher, [far](Self self) { EXPECT_TRUE(self.monitor(far)); });
+  EXPECT_TRUE(pair.runtime.is_alive(pair.other)) << "it has the same slot and generation, and is another";
+  EXPECT_EQ(pair.seen.lines(), Lines{"down noproc"});
 }
 
 TEST(Signals, monitoring_twice_gives_two_downs) {
@@ -147,6 +159,19 @@ TEST(Signals, demonitor_also_flushes_a_down_that_waits_in_the_queue) {
     runtime.run_for(milliseconds(20));
     ASSERT_EQ(seen.lines(), Lines{"woke"});
   }
+}
+
+Task<bool> await_none(Self self) {
+  auto waiting = self.down(MonitorRef{}, milliseconds(10));
+  const auto reason = co_await waiting;
+  co_return reason.has_value();
+}
+
+TEST(Signals, a_wait_for_no_monitor_ends_with_its_time) {
+  Runtime runtime(tests::seeded(1));
+  const auto found = runtime.run(&await_none);
+  ASSERT_TRUE(found) << "it waits for ever";
+  EXPECT_FALSE(*found);
 }
 
 TEST(Signals, kill_can_not_be_trapped_and_those_linked_see_killed) {

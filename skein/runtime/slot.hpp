@@ -82,8 +82,9 @@ struct alignas(64) Slot {
   std::atomic<std::uint32_t> queued{0};  // messages the owner has taken; those of `popped` are handled already
   std::atomic<std::uint32_t> mailbox_limit{0};
   std::atomic<std::uint8_t> full_policy{0};
+  std::atomic<std::uint8_t> worker{k_no_worker};  // where it was flooded last
+  std::atomic<bool> flooded{false};               // by another, since its last turn
   StateMemory state_memory = StateMemory::in_slot;
-  ExitKind end = ExitKind::normal;  // why it ends; with a term the whole reason is in the extension
   std::uint64_t next_ref = 0;
   std::uint64_t start_ref = 0;  // who started it synchronously (its parent) waits for this
   Pid first_link;
@@ -100,8 +101,9 @@ struct alignas(64) Slot {
   std::atomic<std::uint32_t> handled{0};
   std::atomic<Phase> phase{Phase::free};
   std::atomic<bool> traced{false};
-  bool trap_exit = false;
-  bool exact_count = false;  // few fit into the mailbox: `queued` is written for every message
+  bool trap_exit : 1 = false;
+  bool exact_count : 1 = false;     // few fit into the mailbox: `queued` is written for every message
+  ExitKind end = ExitKind::normal;  // why it ends; with a term the whole reason is in the extension
 
   // What it waits for and whom it watches.
   std::uint64_t wait_ref = 0;      // the reply, DOWN or timer its coroutine awaits; 0 for none
@@ -112,6 +114,7 @@ struct alignas(64) Slot {
   std::atomic<std::uint64_t> handler_ns{0};
   Watcher first_monitor;  // whom it monitors
 
+  static constexpr std::uint8_t k_no_worker = UINT8_MAX;
   static constexpr std::size_t k_inline_bytes = 48;
   bool stop_requested : 1 = false;  // stop(reason) was called, or an exit signal took effect
   bool run_terminate : 1 = false;

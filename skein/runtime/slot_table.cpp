@@ -17,10 +17,19 @@ void* reserve(std::size_t bytes) {
   throw std::system_error(errno, std::generic_category(), "reserving address space for processes (max_processes)");
 }
 
+// One more: a thread's own count needs no atomic addition.
+void count(std::atomic<std::uint64_t>* own, std::atomic<std::uint64_t>& shared) {
+  if (own != nullptr) {
+    own->store(own->load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  } else {
+    shared.fetch_add(1, std::memory_order_release);
+  }
+}
+
 }  // namespace
 
-// Fresh pages are zero, and a slot that was never used must read as dead with generation 1; so it is constructed when
-// it is claimed first, and until then a sender is stopped by the generation, which is 0 in no Pid.
+// Fresh pages are zero, and a slot is constructed when it is claimed first. Until then a sender is stopped by the
+// generation, and one with a made-up Pid of generation 0 by the mailbox, which is dead when it is zero.
 SlotTable::SlotTable(std::uint32_t capacity) : capacity_(std::min(capacity, Pid::k_slot_max)) {
   slots_ = static_cast<Slot*>(reserve(std::size_t{capacity_} * sizeof(Slot)));
   try {
@@ -36,8 +45,31 @@ SlotTable::~SlotTable() {
   ::munmap(living_, std::size_t{capacity_} * sizeof(*living_));
 }
 
-Slot* SlotTable::claim(Cache* cache) {
-  if (capacity_ < k_shared_below) cache = nullptr;
+SlotTable::Cache::Cache(SlotTable& table) : table_(table) {
+  const std::scoped_lock lock(table_.mutex_);
+  table_.caches_.push_back(this);
+}
+
+SlotTable::Cache::~Cache() {
+  table_.drain(*this);
+  const std::scoped_lock lock(table_.mutex_);
+  std::erase(table_.caches_, this);
+  table_.claimed_.fetch_add(claimed_.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  table_.released_.fetch_add(released_.load(std::memory_order_relaxed), std::memory_order_relaxed);
+}
+
+// Who was released had been claimed: with the releases read first, nobody who lives is missed.
+std::uint32_t SlotTable::alive() const {
+  const std::scoped_lock lock(mutex_);
+  std::uint64_t released = released_.load(std::memory_order_acquire);
+  for (const Cache* each : caches_) released += each->released_.load(std::memory_order_acquire);
+  std::uint64_t claimed = claimed_.load(std::memory_order_relaxed);
+  for (const Cache* each : caches_) claimed += each->claimed_.load(std::memory_order_relaxed);
+  return static_cast<std::uint32_t>(claimed - released);
+}
+
+Slot* SlotTable::claim(Cache* its) {
+  auto* cache = its == nullptr || capacity_ < k_shared_below ? nullptr : &its->free_;
   std::uint32_t index = 0;
   if (cache != nullptr && !cache->empty()) {
     index = cache->back();
@@ -61,13 +93,13 @@ Slot* SlotTable::claim(Cache* cache) {
       for (std::uint32_t i = end; i > begin + 1; --i) cache->push_back(i - 1);
     }
   }
-  alive_.fetch_add(1, std::memory_order_relaxed);
+  count(its == nullptr ? nullptr : &its->claimed_, claimed_);
   living_[index].store(slots_[index].generation.load(std::memory_order_relaxed), std::memory_order_release);
   return slots_ + index;
 }
 
-void SlotTable::release(Slot& slot, Cache* cache) {
-  if (capacity_ < k_shared_below) cache = nullptr;
+void SlotTable::release(Slot& slot, Cache* its) {
+  auto* cache = its == nullptr || capacity_ < k_shared_below ? nullptr : &its->free_;
   const std::uint32_t index = index_of(slot);
   mark_dead(slot);
   const bool exhausted = slot.generation.load(std::memory_order_relaxed) > Pid::k_generation_max;
@@ -85,13 +117,13 @@ void SlotTable::release(Slot& slot, Cache* cache) {
       free_.push_back(index);
     }
   }
-  alive_.fetch_sub(1, std::memory_order_release);
+  count(its == nullptr ? nullptr : &its->released_, released_);
 }
 
 void SlotTable::drain(Cache& cache) {
   const std::scoped_lock lock(mutex_);
-  free_.insert(free_.end(), cache.begin(), cache.end());
-  cache.clear();
+  free_.insert(free_.end(), cache.free_.begin(), cache.free_.end());
+  cache.free_.clear();
 }
 
 }  // namespace skein::inline v0::detail

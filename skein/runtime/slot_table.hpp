@@ -21,8 +21,24 @@ class SlotTable {
   SlotTable(const SlotTable&) = delete;
   SlotTable& operator=(const SlotTable&) = delete;
 
-  // Indexes of free slots a thread keeps for itself.
-  using Cache = std::vector<std::uint32_t>;
+  // Free slots a thread keeps for itself, and its count of those it took and gave: a count that all share would go to
+  // and fro between the cores with every process. One thread at a time; the table outlives it.
+  class alignas(64) Cache {
+   public:
+    explicit Cache(SlotTable& table);
+    // Gives the free slots back.
+    ~Cache();
+    Cache(const Cache&) = delete;
+    Cache& operator=(const Cache&) = delete;
+    [[nodiscard]] std::size_t size() const { return free_.size(); }
+
+   private:
+    friend SlotTable;
+    SlotTable& table_;
+    std::vector<std::uint32_t> free_;
+    std::atomic<std::uint64_t> claimed_{0};
+    std::atomic<std::uint64_t> released_{0};
+  };
 
   // A free slot, or nullptr when all are taken. `cache` may be nullptr.
   [[nodiscard]] Slot* claim(Cache* cache);
@@ -33,17 +49,18 @@ class SlotTable {
   void drain(Cache& cache);
 
   [[nodiscard]] std::uint32_t index_of(const Slot& slot) const { return static_cast<std::uint32_t>(&slot - slots_); }
-  // The slot a Pid names, whoever lives there now, or nullptr if it never existed.
-  [[nodiscard]] Slot* find(Pid pid) const { return pid.slot() < capacity_ ? slots_ + pid.slot() : nullptr; }
+  // The slot a Pid names, whoever lives there now, or nullptr if there is none or it is another node's.
+  [[nodiscard]] Slot* find(Pid pid) const { return pid.place() < capacity_ ? slots_ + pid.place() : nullptr; }
   [[nodiscard]] bool is_alive(Pid pid) const {
     const std::uint32_t generation = pid.generation();  // 0 in nobody
-    return generation != 0 && pid.slot() < capacity_ &&
-           living_[pid.slot()].load(std::memory_order_acquire) == generation;
+    return generation != 0 && pid.place() < capacity_ &&
+           living_[pid.place()].load(std::memory_order_acquire) == generation;
   }
   // Slots below this have been used at some time.
   [[nodiscard]] std::uint32_t used() const { return std::min(fresh_.load(std::memory_order_acquire), capacity_); }
   [[nodiscard]] Slot& at(std::uint32_t index) const { return slots_[index]; }
-  [[nodiscard]] std::uint32_t alive() const { return alive_.load(std::memory_order_acquire); }
+  // At least those that live throughout the call, and exact when none starts or ends meanwhile.
+  [[nodiscard]] std::uint32_t alive() const;
   [[nodiscard]] std::uint32_t capacity() const { return capacity_; }
 
  private:
@@ -55,9 +72,11 @@ class SlotTable {
   Slot* slots_ = nullptr;
   std::atomic<std::uint32_t>* living_ = nullptr;  // per slot: the generation that lives there, or 0
   alignas(64) std::atomic<std::uint32_t> fresh_{0};
-  alignas(64) std::atomic<std::uint32_t> alive_{0};
-  std::mutex mutex_;
+  alignas(64) std::atomic<std::uint64_t> claimed_{0};  // of threads without a cache, and of caches that are gone
+  std::atomic<std::uint64_t> released_{0};
+  mutable std::mutex mutex_;
   std::vector<std::uint32_t> free_;
+  std::vector<const Cache*> caches_;
 };
 
 }  // namespace skein::inline v0::detail

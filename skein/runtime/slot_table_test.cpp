@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <atomic>
 #include <set>
 #include <system_error>
 #include <thread>
@@ -56,11 +58,11 @@ TEST(SlotTable, still_reuses_a_slot_with_one_generation_left) {
 TEST(SlotTable, a_threads_spare_slots_go_back_when_drained) {
   constexpr std::uint32_t k_capacity = 20'000;
   SlotTable table(k_capacity);
-  SlotTable::Cache cache;
+  SlotTable::Cache cache(table);
   std::vector<Slot*> taken;
   for (int i = 0; i < 10; ++i) taken.push_back(table.claim(&cache));
   for (Slot* slot : taken) table.release(*slot, &cache);
-  EXPECT_FALSE(cache.empty());
+  EXPECT_NE(cache.size(), 0U);
   table.drain(cache);
   for (std::uint32_t i = 0; i < k_capacity; ++i) ASSERT_NE(table.claim(nullptr), nullptr) << i;
   EXPECT_EQ(table.claim(nullptr), nullptr);
@@ -69,8 +71,8 @@ TEST(SlotTable, a_threads_spare_slots_go_back_when_drained) {
 // With a small limit there is nothing to spare: a slot that lies with one thread must not be missing to another.
 TEST(SlotTable, a_free_slot_is_found_whoever_released_it) {
   SlotTable table(10);
-  SlotTable::Cache one;
-  SlotTable::Cache other;
+  SlotTable::Cache one(table);
+  SlotTable::Cache other(table);
   std::vector<Slot*> taken;
   for (int i = 0; i < 10; ++i) {
     Slot* slot = table.claim(i % 2 == 0 ? &one : nullptr);
@@ -79,6 +81,62 @@ TEST(SlotTable, a_free_slot_is_found_whoever_released_it) {
   }
   for (Slot* slot : taken) table.release(*slot, &other);
   for (int i = 0; i < 10; ++i) EXPECT_NE(table.claim(nullptr), nullptr) << i;
+}
+
+TEST(SlotTable, counts_the_living_whoever_took_and_gave_their_slots) {
+  SlotTable table(20'000);
+  Slot* kept = table.claim(nullptr);
+  {
+    SlotTable::Cache one(table);
+    SlotTable::Cache other(table);
+    Slot* passed_on = table.claim(&one);
+    table.release(*passed_on, &other);
+    Slot* left = table.claim(&other);
+    EXPECT_EQ(table.alive(), 2U);
+    table.release(*left, nullptr);
+    EXPECT_NE(table.claim(&one), nullptr);
+  }
+  EXPECT_EQ(table.alive(), 2U) << "also when the caches are gone";
+  table.release(*kept, nullptr);
+  EXPECT_EQ(table.alive(), 1U);
+}
+
+// One lives throughout; others are taken by one thread and given back by another all the time.
+TEST(SlotTable, never_misses_one_that_lives_while_others_come_and_go) {
+  constexpr int k_batches = 300;
+  using Batch = std::array<Slot*, 512>;
+  SlotTable table(20'000);
+  Slot* throughout = table.claim(nullptr);
+  Batch batch{};
+  std::atomic<bool> is_full{false};
+  std::atomic<bool> done{false};
+  const auto wait_for = [&is_full](bool full) {
+    while (is_full.load(std::memory_order_acquire) != full) std::this_thread::yield();
+  };
+  std::thread taker([&] {
+    SlotTable::Cache cache(table);
+    for (int i = 0; i < k_batches; ++i) {
+      wait_for(false);
+      for (Slot*& each : batch) each = table.claim(&cache);
+      is_full.store(true, std::memory_order_release);
+    }
+  });
+  std::thread giver([&] {
+    SlotTable::Cache cache(table);
+    for (int i = 0; i < k_batches; ++i) {
+      wait_for(true);
+      for (Slot* each : batch) table.release(*each, &cache);
+      is_full.store(false, std::memory_order_release);
+    }
+    done = true;
+  });
+  std::uint32_t least = UINT32_MAX;
+  while (!done) least = std::min(least, table.alive());
+  taker.join();
+  giver.join();
+  EXPECT_GE(least, 1U);
+  EXPECT_EQ(table.alive(), 1U);
+  table.release(*throughout, nullptr);
 }
 
 TEST(SlotTable, finds_a_slot_from_its_pid_and_nothing_beyond_the_table) {
@@ -101,7 +159,7 @@ TEST(SlotTable, threads_claim_and_release_without_sharing_a_slot) {
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&table, t] {
-      SlotTable::Cache cache;
+      SlotTable::Cache cache(table);
       std::vector<Slot*> mine;
       for (int round = 0; round < 200; ++round) {
         for (int i = 0; i < 50; ++i) {

@@ -34,8 +34,12 @@ inline constexpr bool k_sanitized = false;
 inline constexpr bool k_sanitized = false;
 #endif
 
-// What a machine under a sanitizer may take longer.
+// How much longer things may take under a sanitizer, and while lines are counted (make coverage).
+#ifdef SKEIN_COVERAGE
+inline constexpr int k_patience = 10;
+#else
 inline constexpr int k_patience = k_sanitized ? 10 : 1;
+#endif
 
 [[nodiscard]] inline RuntimeOptions seeded(std::uint64_t seed) {
   RuntimeOptions options;

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace skein {
@@ -103,6 +104,54 @@ TEST(Ties, unlinking_somebody_who_just_died_leaves_nothing_behind) {
     ASSERT_FALSE(linked(runtime, one, other));
     ASSERT_EQ(unacknowledged(runtime, one), 0U) << "seed " << seed;
   }
+}
+
+// Is long in its terminate, which takes no mail.
+class LongGoodbye {
+ public:
+  LongGoodbye(std::atomic<bool>* begun, std::atomic<bool>* may_end) : begun_(begun), may_end_(may_end) {}
+  void handle_info(Self self, Message /*message*/) { self.stop(); }
+  void terminate(Self /*self*/, const ExitReason& /*reason*/) {
+    *begun_ = true;
+    while (!*may_end_) std::this_thread::yield();
+  }
+
+ private:
+  std::atomic<bool>* begun_;
+  std::atomic<bool>* may_end_;
+};
+
+TEST(Ties, unlinking_somebody_at_the_very_end_leaves_nothing_behind) {
+  std::atomic<bool> begun{false};
+  std::atomic<bool> may_end{false};
+  std::atomic<int> steps{0};
+  std::atomic<std::size_t> left{1};
+  Notebook seen;
+  Runtime runtime(tests::threaded(2));
+  const Pid one = runtime.spawn<Puppet>(&seen, true);
+  const Pid other = runtime.spawn<LongGoodbye>(&begun, &may_end);
+  runtime.send(one, Do{[&, other](Self self) {
+                 self.link(other);
+                 ++steps;
+               }});
+  ASSERT_TRUE(tests::eventually([&] { return steps == 1; }));
+  runtime.send(other, 1);
+  ASSERT_TRUE(tests::eventually([&] { return begun.load(); }));
+  runtime.send(one, Do{[&, other](Self self) {
+                 self.unlink(other);
+                 ++steps;
+               }});
+  ASSERT_TRUE(tests::eventually([&] { return steps == 2; }));
+  may_end = true;
+  ASSERT_TRUE(tests::eventually([&] { return !runtime.is_alive(other); }));
+  EXPECT_TRUE(tests::eventually(
+      [&] {
+        runtime.send(one, Do{[&left](Self self) { left = self.slot()->extension->unlinks.size(); }});
+        return left == 0;
+      },
+      std::chrono::seconds(5)))
+      << "nobody acknowledged it";
+  EXPECT_EQ(seen.size(), 0U) << "no Exit came over the link";
 }
 
 TEST(Ties, many_links_and_monitors_of_one_process_all_fire) {

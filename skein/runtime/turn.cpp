@@ -5,8 +5,7 @@
 namespace skein::inline v0::detail {
 namespace {
 
-constexpr std::int32_t k_largest_debt = 60'000;
-constexpr std::uint64_t k_long_turn_ns = 100'000'000;  // the watch looks this often; no sample stands for these
+constexpr std::uint64_t k_long_turn_ns = 100'000'000;  // the watch has seen these; no sample stands for them
 
 using RootHandle = std::coroutine_handle<TaskPromise<void>>;
 
@@ -222,6 +221,7 @@ bool go_down(Core& core, Slot& slot) {
 void resume_waiting(Core& core, Slot& slot) {
   slot.timed_out = false;
   if (slot.wait_ref == k_yield_ref) slot.wait_ref = 0;
+  publish_handling(slot.current == nullptr ? nullptr : slot.current->type);
   resume(core, slot);
 }
 
@@ -289,7 +289,7 @@ bool launch_here(Core& core, Slot& slot) {
     // Whoever takes too long is the new one.
     handling = worker->handling.load(std::memory_order_relaxed);
     worker->handling.store(nullptr, std::memory_order_relaxed);
-    worker->running.store(&slot, std::memory_order_relaxed);
+    worker->running.store(&slot, std::memory_order_release);
   }
   const ProcessType* type = slot.type.load(std::memory_order_relaxed);
   try {
@@ -300,7 +300,7 @@ bool launch_here(Core& core, Slot& slot) {
   t_turn.running = starter;
   --t_turn.budget;
   if (worker != nullptr) {
-    worker->running.store(starter, std::memory_order_relaxed);
+    worker->running.store(starter, std::memory_order_release);
     worker->handling.store(handling, std::memory_order_relaxed);
   }
   if (slot.stop_requested) {
@@ -318,6 +318,7 @@ bool launch_here(Core& core, Slot& slot) {
 
 void run_turn(Core& core, Slot& slot) {
   t_turn.budget -= std::exchange(slot.debt, std::uint16_t{0});
+  const bool waits = t_turn.budget <= 0;
   if (slot.boot != nullptr && !slot.mailbox.has_new()) boot(core, slot);
   bool leave_mail = t_turn.leaves_mail && slot.queue_head != nullptr;
   for (;;) {
@@ -337,6 +338,9 @@ void run_turn(Core& core, Slot& slot) {
     while (t_turn.budget > 0 && !slot.stop_requested && step(core, slot)) {
       worked = true;
       --t_turn.budget;
+      // Nobody waits for a turn when the runtime stops, and there would be no next one to end in.
+      if (is_turn_cut() && !core.stopping.load(std::memory_order_relaxed)) [[unlikely]]
+        t_turn.budget = std::min(t_turn.budget, 0);
     }
     if (slot.stop_requested || terminate_finished(slot)) continue;
     if (t_turn.budget <= 0) {
@@ -344,7 +348,7 @@ void run_turn(Core& core, Slot& slot) {
       stop_timing(slot);
       count_popped(slot);
       slot.debt = static_cast<std::uint16_t>(std::min(-t_turn.budget, k_largest_debt));
-      core.schedule_woken(slot);
+      core.schedule_again(slot, waits);
       return;
     }
     if (worked && slot.mailbox.has_new()) continue;

@@ -13,27 +13,54 @@ namespace {
 constexpr std::uint64_t k_timed_turns = 2 * k_sampled_turns - 2;  // a turn's number grows by two
 constexpr std::uint32_t k_long_backlog = 256;
 constexpr std::int64_t k_sustained_ns = 20'000;
+constexpr std::uint64_t k_small_ns = 1'000;  // a message that is handled in less
+constexpr std::int64_t k_worth_stealing_ns = 2'000;
+constexpr std::int64_t k_first_pause_ns = 20'000;
+constexpr std::int64_t k_longest_pause_ns = 1'280'000;
 constexpr std::int64_t k_spin_ns = 50'000;
 constexpr Duration k_poll = std::chrono::milliseconds(2);
 constexpr std::uint32_t k_polls_per_step = 8;  // then they come half as often,
 constexpr std::uint32_t k_poll_steps = 4;      // down to every 32 ms
 constexpr std::int64_t k_long_busy_ns = 1'000'000;
 constexpr std::int64_t k_active_ns = 500'000'000;
-constexpr Duration k_watch_every = std::chrono::milliseconds(100);
+constexpr Duration k_watch_turns = std::chrono::milliseconds(10);   // while somebody works: turns are cut by it
+constexpr Duration k_watch_every = std::chrono::milliseconds(100);  // while somebody did, or waits to end
 constexpr Duration k_watch_idle = std::chrono::seconds(10);
 
 std::int64_t steady_ns() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
+
+// What a turn is at that handles no message, or no longer knows which.
+std::string_view doing(const Slot& slot) {
+  switch (slot.phase.load(std::memory_order_relaxed)) {
+    case Phase::starting:
+      return "init";
+    case Phase::terminating:
+      return "terminate";
+    case Phase::ending:
+    case Phase::free:
+      return "its end";
+    case Phase::running:
+      break;
+  }
+  return "a handler that has waited";
+}
 
 // Begins to time the next turn if it is one of k_sampled_turns.
 void time_turn(std::uint64_t turn) {
   if ((turn & k_timed_turns) == 0) t_turn.timed_since = steady_ns();
 }
 
+// By what was measured of its turns; one of which nothing is known does.
+bool handles_small_messages(const Slot& slot) {
+  const std::uint64_t handled = slot.handled.load(std::memory_order_relaxed);
+  return slot.handler_ns.load(std::memory_order_relaxed) < (handled + 1) * k_small_ns;
+}
+
 }  // namespace
 
 Workers::Workers(Core& core, unsigned count) : core_(core) {
   for (unsigned i = 0; i < count; ++i) {
-    all_.push_back(std::make_unique<Worker>());
+    all_.push_back(std::make_unique<Worker>(core.table));
     all_.back()->index = i;
     all_.back()->seen_turns.resize(count);
   }
@@ -107,6 +134,36 @@ void Workers::schedule_woken(Slot& slot) {
   if (waiting >= k_long_backlog && sleepers_.load(std::memory_order_relaxed) != 0) wake_one();
 }
 
+// Whoever floods a sink of small messages goes to where the sink runs, and both are kept there.
+void Workers::schedule_again(Slot& slot, bool waits) {
+  Worker& here = *t_turn.worker;
+  const Slot* sink = t_turn.sink;
+  if (sink != nullptr && handles_small_messages(*sink)) {
+    Worker& home = home_of(*sink, here);
+    home.queue.push_kept(&slot, false, steady_ns());
+    if (&home == &here) return;
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    wake(home);
+    return;
+  }
+  const bool is_sink = slot.flooded.load(std::memory_order_relaxed);
+  if (is_sink) {
+    slot.flooded.store(false, std::memory_order_relaxed);
+    slot.worker.store(static_cast<std::uint8_t>(std::min<unsigned>(here.index, Slot::k_no_worker)),
+                      std::memory_order_relaxed);
+  }
+  if (waits || (is_sink && handles_small_messages(slot))) {
+    here.queue.push_kept(&slot, !waits, steady_ns());
+    return;
+  }
+  schedule_woken(slot);
+}
+
+Worker& Workers::home_of(const Slot& sink, Worker& here) {
+  const std::size_t index = sink.worker.load(std::memory_order_relaxed);
+  return index < all_.size() ? *all_[index] : here;
+}
+
 // From an ordinary thread: whoever is free takes it.
 void Workers::inject(Slot& slot) {
   injected_.push_woken(&slot);
@@ -117,14 +174,20 @@ void Workers::inject(Slot& slot) {
 void Workers::wake_one() {
   if (sleepers_.load(std::memory_order_seq_cst) == 0) return;
   for (auto& worker : all_) {
-    std::uint32_t asleep = 1;
-    if (worker->sleep_word.load(std::memory_order_relaxed) == 1 &&
-        worker->sleep_word.compare_exchange_strong(asleep, 0, std::memory_order_seq_cst)) {
-      sleepers_.fetch_sub(1, std::memory_order_seq_cst);
-      futex_wake(worker->sleep_word);
-      return;
-    }
+    if (wake(*worker)) return;
   }
+}
+
+// False: it was not asleep.
+bool Workers::wake(Worker& worker) {
+  std::uint32_t asleep = 1;
+  if (worker.sleep_word.load(std::memory_order_relaxed) != 1 ||
+      !worker.sleep_word.compare_exchange_strong(asleep, 0, std::memory_order_seq_cst)) {
+    return false;
+  }
+  sleepers_.fetch_sub(1, std::memory_order_seq_cst);
+  futex_wake(worker.sleep_word);
+  return true;
 }
 
 // The clock thread sleeps while nobody works; it must watch whoever begins.
@@ -141,7 +204,9 @@ void Workers::consider_waking(Worker& worker) {
   }
   if (sleepers_.load(std::memory_order_relaxed) == 0) return;
   const auto now = static_cast<std::uint64_t>(steady_ns());
-  if (worker.backlog_since == 0) {
+  if (!worker.queue.has_for_thieves(static_cast<std::int64_t>(now))) {
+    worker.backlog_since = 0;
+  } else if (worker.backlog_since == 0) {
     worker.backlog_since = now;
   } else if (now - worker.backlog_since > static_cast<std::uint64_t>(k_sustained_ns)) {
     worker.backlog_since = 0;
@@ -151,10 +216,17 @@ void Workers::consider_waking(Worker& worker) {
 
 Slot* Workers::next(Worker& worker) {
   const std::uint64_t turn = worker.turn.load(std::memory_order_relaxed);
-  if ((turn & 0x1eU) == 0) {
+  // Sixteen long turns are too long to wait for.
+  const bool was_cut = worker.cut_turn.load(std::memory_order_relaxed) + 1 == turn;
+  const bool from_outside = was_cut && !worker.took_injected;
+  worker.took_injected = false;
+  if ((turn & 0x1eU) == 0 || from_outside) [[unlikely]] {
     time_turn(turn);  // what is found here is run at once
     if (injected_.size() != 0) {
-      if (Slot* slot = injected_.pop(); slot != nullptr) return slot;
+      if (Slot* slot = injected_.pop(); slot != nullptr) {
+        worker.took_injected = true;
+        return slot;
+      }
     }
     consider_waking(worker);
   }
@@ -163,7 +235,23 @@ Slot* Workers::next(Worker& worker) {
   return steal(worker);
 }
 
+// What is stolen must keep the thief busy for a while: fetching one small process after the other from another core
+// costs both more than it saves. A thief that finds no more than that steals ever more seldom.
 Slot* Workers::steal(Worker& thief) {
+  const std::int64_t now = steady_ns();
+  if (const std::int64_t stolen = std::exchange(thief.stolen_at, 0); stolen != 0) {
+    thief.theft_pause = now - stolen >= k_worth_stealing_ns ? 0
+                        : thief.theft_pause == 0            ? k_first_pause_ns
+                                                            : std::min(2 * thief.theft_pause, k_longest_pause_ns);
+    thief.no_theft_until = now + thief.theft_pause;
+  }
+  if (now < thief.no_theft_until) return nullptr;
+  Slot* slot = steal_now(thief, now);
+  if (slot != nullptr) thief.stolen_at = now;
+  return slot;
+}
+
+Slot* Workers::steal_now(Worker& thief, std::int64_t now) {
   const std::size_t count = all_.size();
   for (std::size_t i = 1; i < count; ++i) {
     const std::size_t index = (thief.index + i) % count;
@@ -173,7 +261,7 @@ Slot* Workers::steal(Worker& thief) {
     const std::uint64_t turn = victim.turn.load(std::memory_order_relaxed);
     const bool stalled = thief.seen_turns[index] == turn && (turn & 1U) != 0;
     thief.seen_turns[index] = turn;
-    if (Slot* slot = victim.queue.steal(stalled ? 1 : 2, thief.queue); slot != nullptr) return slot;
+    if (Slot* slot = victim.queue.steal(stalled ? 1 : 2, thief.queue, now); slot != nullptr) return slot;
   }
   return nullptr;
 }
@@ -205,11 +293,17 @@ Slot* Workers::idle(Worker& worker) {
     }
     spinners_.store(0, std::memory_order_seq_cst);
   }
+  if (const std::int64_t rest = worker.no_theft_until - steady_ns(); rest > 0) {
+    // Not among the sleepers: whoever has a backlog would wake it for what it must not take.
+    futex_wait(worker.nap_word, 0, Duration(rest));
+    return nullptr;
+  }
   worker.sleep_word.store(1, std::memory_order_seq_cst);
   sleepers_.fetch_add(1, std::memory_order_seq_cst);
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  // Whoever injected before seeing this sleeper is seen here.
-  const bool nothing = injected_.size() == 0 && !core_.stopping.load(std::memory_order_seq_cst);
+  // Whoever injected, or sent a process here, before seeing this sleeper is seen here.
+  const bool nothing =
+      injected_.size() == 0 && worker.queue.size() == 0 && !core_.stopping.load(std::memory_order_seq_cst);
   if (nothing) {
     const bool active = steady_ns() - last_activity_.load(std::memory_order_relaxed) < k_active_ns;
     const Duration poll = k_poll * (1U << std::min(worker.fruitless / k_polls_per_step, k_poll_steps));
@@ -256,9 +350,11 @@ void Workers::run(Worker& worker) {
       last_activity_.store(steady_ns(), std::memory_order_relaxed);
     }
     const std::uint64_t turn = worker.turn.load(std::memory_order_relaxed) + 1;
-    worker.running.store(slot, std::memory_order_relaxed);
+    worker.running.store(slot, std::memory_order_release);
+    worker.handling.store(nullptr, std::memory_order_relaxed);
     worker.turn.store(turn, std::memory_order_release);
     t_turn.running = slot;
+    t_turn.sink = nullptr;
     t_turn.budget = budget;
     run_turn(core_, *slot);
     t_turn.running = nullptr;
@@ -283,13 +379,14 @@ void Workers::watch(Instant now, Duration limit) {
       worker.stuck.store(false, std::memory_order_relaxed);
       continue;
     }
+    worker.cut_turn.store(turn, std::memory_order_relaxed);
     // Whatever waits behind a long turn is for another worker.
     if (worker.queue.size() != 0) {
       last_activity_.store(steady_ns(), std::memory_order_relaxed);
       wake_one();
     }
     const Duration lasted = now - watched.since;
-    const Slot* running = worker.running.load(std::memory_order_relaxed);
+    const Slot* running = worker.running.load(std::memory_order_acquire);
     if (worker.turn.load(std::memory_order_acquire) == turn) {
       // The time since the last look; a sample that is written at the same moment may be lost.
       worker.counted_turn.store(turn, std::memory_order_relaxed);
@@ -304,11 +401,9 @@ void Workers::watch(Instant now, Duration limit) {
     worker.stuck.store(stuck, std::memory_order_relaxed);
     const Pid pid = pid_of(core_, *running);
     const PayloadType* handling = worker.handling.load(std::memory_order_relaxed);
-    const Slot* slot = core_.table.find(pid);
-    const ProcessType* type = slot == nullptr ? nullptr : slot->type.load(std::memory_order_relaxed);
+    const ProcessType* type = running->type.load(std::memory_order_relaxed);
     core_.report_stuck(StuckReport{pid, core_.name_of(pid), type == nullptr ? "" : std::string(type->name),
-                                   handling == nullptr ? "init or terminate" : std::string(handling->name), lasted,
-                                   stuck});
+                                   std::string(handling == nullptr ? doing(*running) : handling->name), lasted, stuck});
   }
 }
 
@@ -321,11 +416,15 @@ void Workers::clock_thread() {
     Instant next = core_.fire_timers(now);
     watch(now, core_.options.handler_warning);
     core_.watch_ending(now);
-    const bool busy = !activity().empty() || core_.ending.load(std::memory_order_relaxed) != 0;
+    const bool busy = !activity().empty();
+    const bool ending = core_.ending.load(std::memory_order_relaxed) != 0;
     lock.lock();
     // Read with the lock held: whoever begins to work after this wakes us after we began to wait.
-    const bool active = steady_ns() - last_activity_.load(std::memory_order_relaxed) < 4 * k_active_ns;
-    next = std::min(next, later(now, active || busy ? k_watch_every : k_watch_idle));
+    const std::int64_t quiet_ns = steady_ns() - last_activity_.load(std::memory_order_relaxed);
+    Duration look = k_watch_idle;
+    if (quiet_ns < 4 * k_active_ns || ending) look = k_watch_every;
+    if (quiet_ns < k_active_ns || busy) look = k_watch_turns;
+    next = std::min(next, later(now, look));
     // A timer added meanwhile with an earlier time is seen by its place in the wheel.
     next = std::min(next, std::max(core_.wheel.next(), now));
     core_.timer_wakes_at = next;

@@ -4,10 +4,15 @@
 // 1. A woken process runs on the worker that woke it; new processes run newest first, woken ones oldest first, and a
 //    woken one gets at least every third pop, the oldest new one every 64th, so nothing waits for ever.
 // 2. Waking a sleeping thread costs more than hundreds of messages, so a sleeper is woken only for a backlog that
-//    lasts or is long; a lone runnable process is stolen only from a worker whose turn lasts.
-// 3. A worker that has worked and finds nothing spins for a moment, then sleeps. While the runtime is active it looks
+//    lasts or is long; a lone runnable process is stolen only from a worker whose turn lasts. A thief whom the spoils
+//    do not keep busy steals ever more seldom.
+// 3. A process that floods another with small messages is kept on the worker of that one: across cores each message
+//    costs several times what sending and handling it do.
+// 4. A worker that has worked and finds nothing spins for a moment, then sleeps. While the runtime is active it looks
 //    around: every 2 ms after much work, down to every 32 ms when it finds nothing time and again. Once all have been
 //    idle for half a second it sleeps without end.
+// 4. A turn is over after turn_budget messages, or when the clock's thread has seen it at two looks, 10 ms apart: slow
+//    handlers must not make a turn of seconds. After such a turn whoever was woken from outside is next.
 #pragma once
 
 #include <atomic>
@@ -24,27 +29,43 @@
 namespace skein::inline v0::detail {
 
 struct alignas(128) Worker {
+  explicit Worker(SlotTable& table) : slots(table) {}
+
   RunQueue queue;
-  // For the watch and for introspection: what runs here now. Odd turn numbers mean a turn is under way.
+  // For the watch and for introspection: what runs here now. Odd turn numbers mean a turn is under way. `running` is
+  // released and acquired: within a turn it may come to name a slot that was never used before.
   alignas(64) std::atomic<std::uint64_t> turn{0};
   std::atomic<const Slot*> running{nullptr};
   std::atomic<const PayloadType*> handling{nullptr};
   std::atomic<std::uint64_t> counted_turn{0};            // the last whose time the watch has counted
+  std::atomic<std::uint64_t> cut_turn{0};                // the last that took too long: it ends after this message
   std::atomic<bool> stuck{false};                        // its turn has lasted longer than stuck_limit
   alignas(64) std::atomic<std::uint32_t> sleep_word{0};  // 1: asleep
+  std::atomic<std::uint32_t> nap_word{0};
   SlotTable::Cache slots;
   unsigned index = 0;
   std::uint64_t backlog_since = 0;        // when its queue began to be longer than one; 0: it is not
   std::vector<std::uint64_t> seen_turns;  // of the others, at the last attempt to steal
+  std::int64_t stolen_at = 0;             // when it stole what it now lives on; 0: what that was worth is known
+  std::int64_t no_theft_until = 0;        // what it stole was not worth it
+  std::int64_t theft_pause = 0;           // how long that lasts
   std::int64_t busy_since = 0;            // when it last came out of idleness; 0 while idle
   std::uint32_t fruitless = 0;            // looks around in vain since it was last busy for long, or was recruited
   bool is_woken = false;                  // its last sleep was ended by another
+  bool took_injected = false;             // what it runs now was woken from outside
   std::thread thread;
   std::atomic<bool> exited{false};
 };
 
 inline void publish_handling(const PayloadType* type) {
   if (t_turn.worker != nullptr) t_turn.worker->handling.store(type, std::memory_order_relaxed);
+}
+
+// True once this turn has had its time: others shall run.
+[[nodiscard]] inline bool is_turn_cut() {
+  const Worker* worker = t_turn.worker;
+  return worker != nullptr &&
+         worker->cut_turn.load(std::memory_order_relaxed) == worker->turn.load(std::memory_order_relaxed);
 }
 
 class Workers {
@@ -61,6 +82,7 @@ class Workers {
 
   void schedule_new(Slot& slot);
   void schedule_woken(Slot& slot);
+  void schedule_again(Slot& slot, bool waits);
 
   // What each worker has been doing for at least `limit`, by their turn numbers.
   void watch(Instant now, Duration limit);
@@ -76,7 +98,7 @@ class Workers {
   void each_activity(F&& call) const {
     for (const auto& worker : all_) {
       if ((worker->turn.load(std::memory_order_acquire) & 1U) == 0) continue;
-      call(Activity{pid_of(core_, *worker->running.load(std::memory_order_relaxed)),
+      call(Activity{pid_of(core_, *worker->running.load(std::memory_order_acquire)),
                     worker->handling.load(std::memory_order_relaxed), worker->stuck.load(std::memory_order_relaxed)});
     }
   }
@@ -94,10 +116,13 @@ class Workers {
   void run(Worker& worker);
   Slot* next(Worker& worker);
   Slot* steal(Worker& thief);
+  Slot* steal_now(Worker& thief, std::int64_t now);
   Slot* idle(Worker& worker);
   void inject(Slot& slot);
   void consider_waking(Worker& worker);
   void wake_one();
+  bool wake(Worker& worker);
+  [[nodiscard]] Worker& home_of(const Slot& sink, Worker& here);
   void wake_clock();
   void clock_thread();
 

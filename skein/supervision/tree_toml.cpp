@@ -9,9 +9,7 @@
 #include <stdexcept>
 #include <vector>
 
-#define TOML_EXCEPTIONS 0
-#include <toml++/toml.h>
-
+#include "skein/base/toml.hpp"
 #include "skein/supervision/supervisor.hpp"
 
 namespace skein::inline v0 {

@@ -5,19 +5,24 @@
 #include <algorithm>
 #include <charconv>
 #include <stdexcept>
+#include <utility>
 
 #include "skein/supervision/supervisor_api.hpp"
 
 namespace skein::inline v0::swarm {
 namespace {
 
-// The number at the end of an agent's name, as next_seed() makes them; 0 for any other.
+// The number at the end of an agent's name, as next_id() makes them; 0 for any other.
 std::uint64_t number_of(std::string_view id, std::string_view swarm) {
   if (id.size() <= swarm.size() + 1 || !id.starts_with(swarm) || id[swarm.size()] != '-') return 0;
   const std::string_view digits = id.substr(swarm.size() + 1);
   std::uint64_t number = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
   return error == std::errc() && end == digits.data() + digits.size() ? number : 0;
+}
+
+std::string why_not_started(const StartChildResult& result) {
+  return fmt::format("an agent could not be started: {}", result ? "its start said ignore" : result.error().text());
 }
 
 }  // namespace
@@ -44,7 +49,18 @@ Task<void> Coordinator::handle_info(Self self, Message message) {
     watched_.erase(down->ref.id);
     const bool in_order = down->reason.is_normal() || down->reason.is_shutdown();
     // The next look would do as well; a crash is made good at once.
-    if (core_.on_down(down->pid, in_order, self.now())) co_await follow(self);
+    if (!core_.on_down(down->pid, in_order, self.now())) co_return;
+    if (!in_order && core_.is_failing()) note_death(down->reason);
+    co_await follow(self);
+  }
+}
+
+void Coordinator::note_death(const ExitReason& reason) {
+  constexpr std::string_view k_what = "its agents end within a second of their start";
+  if (reason.kind() != ExitKind::noproc) {
+    failing_ = fmt::format("{}: {}", k_what, reason.text());
+  } else if (!failing_) {
+    failing_ = fmt::format("{}; the log says why", k_what);  // gone before it could be watched
   }
 }
 
@@ -67,7 +83,7 @@ Task<void> Coordinator::look(Self self) {
   if (!answer->load) {
     // Removed. It had no tasks, so its agents have nothing to hand back.
     for (const Pid agent : core_.pids()) self.exit(agent, ExitReason::shutdown());
-    self.stop(ExitReason::normal());
+    end(self);
     co_return;
   }
   take(self, *answer->load);
@@ -76,18 +92,16 @@ Task<void> Coordinator::look(Self self) {
 
 void Coordinator::take(Self self, const dispatch::SwarmLoad& load) {
   load_ = load;
-  problems_.clear();
+  faults_.clear();
   auto definition = definition_of(load.swarm);
   if (definition) {
     if (definition_ != *definition) core_.on_definition(*definition);
     definition_ = std::move(*definition);
   } else {
-    problems_ = std::move(definition.error());  // the last good one stays in force
+    faults_ = std::move(definition.error());  // the last good one stays in force
   }
-  // Agents with names of their own are somebody else's: they work for the swarm, and whoever started them ends them.
-  std::erase_if(load_->agents, [this](const auto& agent) { return number_of(agent.id, swarm_) == 0; });
   for (const auto& agent : load_->agents) {
-    if (!core_.has(agent.pid)) watch(self, agent.pid);
+    if (agent.is_kept && !core_.has(agent.pid)) watch(self, agent.pid);
     last_number_ = std::max(last_number_, number_of(agent.id, swarm_));
   }
   core_.on_load(*load_, self.now());
@@ -96,10 +110,9 @@ void Coordinator::take(Self self, const dispatch::SwarmLoad& load) {
 // Those a coordinator before this one has started.
 void Coordinator::find_agents(Self self) {
   if (!setup_->registry) return;
-  const auto names = setup_->registry->query_agents({dispatch::swarm_capability(swarm_)});
+  const auto names = setup_->registry->query_agents({dispatch::kept_capability(swarm_)});
   if (!names) return;
   for (const std::string& name : *names) {
-    if (number_of(name, swarm_) == 0) continue;
     last_number_ = std::max(last_number_, number_of(name, swarm_));
     const auto pid = setup_->registry->find_agent(name);
     if (!pid || core_.has(*pid)) continue;
@@ -110,9 +123,19 @@ void Coordinator::find_agents(Self self) {
 
 void Coordinator::watch(Self self, Pid agent) { watched_.emplace(self.monitor(agent).id, agent); }
 
+// One that nobody has and nobody is to have.
+std::string Coordinator::next_id() {
+  for (;;) {
+    std::string id = fmt::format("{}-{}", swarm_, ++last_number_);
+    if (setup_->is_reserved && setup_->is_reserved(id)) continue;
+    if (setup_->registry && setup_->registry->find_agent(id)) continue;
+    return id;
+  }
+}
+
 AgentSeed Coordinator::next_seed() {
   AgentSeed seed;
-  seed.id = fmt::format("{}-{}", swarm_, ++last_number_);
+  seed.id = next_id();
   seed.swarm = swarm_;
   seed.executor = definition_->executor;
   seed.role = definition_->role;
@@ -127,23 +150,29 @@ Task<void> Coordinator::follow(Self self) {
   for (const Pid agent : plan.end) self.exit(agent, ExitReason::shutdown());
   const Pid pool = self.whereis(setup_->agent_pool);
   for (std::uint32_t i = 0; i < plan.start; ++i) {
-    agent::AgentMaker maker = [setup = setup_, seed = next_seed()] { return setup->make_agent(seed); };
+    agent::AgentMaker maker = [setup = setup_, seed = next_seed()] {
+      auto made = setup->make_agent(seed);
+      if (made) made->is_kept = true;
+      return made;
+    };
     std::any arguments = pool_arguments(std::move(maker));
     auto starting = start_pool_child(self, pool, std::move(arguments), setup_->answer_limit);
     const StartChildResult started = co_await starting;
     if (!started || !started->pid) {
-      problems_ = {
-          fmt::format("an agent could not be started: {}", started ? "its start said ignore" : started.error().text())};
+      // A pool that has gone is restarted, or goes down with the node: nothing is wrong with the swarm.
+      const bool has_gone = !pool || self.whereis(setup_->agent_pool) != pool;
+      if (!has_gone) failing_ = why_not_started(started);
       core_.on_start_failed(self.now());
       break;
     }
-    told_.clear();
     watch(self, started->pid);
     core_.on_started(started->pid, self.now());
   }
+  if (plan.is_whole) failing_.reset();
+  gather_problems();
   tell_problems();
   if (load_ && load_->swarm.state == ledger::SwarmState::stopped && core_.agents() == 0) {
-    self.stop(ExitReason::normal());
+    end(self);
     co_return;
   }
   const bool is_quiet = plan.start == 0 && plan.end.empty() && load_ && load_->tasks == 0;
@@ -152,12 +181,30 @@ Task<void> Coordinator::follow(Self self) {
   look_after(self, wait);
 }
 
-void Coordinator::tell_problems() {
-  for (const std::string& each : problems_) {
-    if (std::ranges::find(told_, each) != told_.end()) continue;
-    told_.push_back(each);
-    if (setup_->on_problem) setup_->on_problem(swarm_, each);
+void Coordinator::gather_problems() {
+  problems_ = faults_;
+  if (failing_) problems_.push_back(*failing_);
+  for (std::vector<std::string> need : core_.unmet()) {
+    if (problems_.size() >= k_problems_told) break;
+    std::erase(need, dispatch::swarm_capability(swarm_));
+    problems_.push_back(
+        fmt::format("tasks wait that need {}, and none of its agents can do that: give it agents that can, or cancel "
+                    "the tasks",
+                    fmt::join(need, " and ")));
   }
+}
+
+void Coordinator::tell_problems() {
+  if (told_ == problems_) return;
+  const auto before = std::exchange(told_, problems_).value_or(std::vector<std::string>{});
+  if (setup_->on_problems) setup_->on_problems(swarm_, problems_, before);
+}
+
+// Of a swarm that is not there, or is stopped, nothing is wrong.
+void Coordinator::end(Self self) {
+  problems_.clear();
+  tell_problems();
+  self.stop(ExitReason::normal());
 }
 
 SwarmStatus Coordinator::handle_call(Self, GetSwarmState) {

@@ -2,8 +2,9 @@
 // about tasks: the dispatcher routes them, the ledger holds them. What it does is in swarm_core.hpp.
 //
 // It keeps nothing that matters. Every `look_every` it asks the dispatcher how the swarm stands, and a new one finds
-// the agents of the one before through the registry: agents outlive it, and so does what they run. Agents live in the
-// node's agent pool (a supervisor, found by name; its template is pool_child<Agent, AgentMaker>).
+// the agents of the one before through the registry: agents outlive it, and so does what they run. Its own are marked
+// as kept when they are started, whatever they are called; others that belong to the swarm are let be. Agents live in
+// the node's agent pool (a supervisor, found by name; its template is pool_child<Agent, AgentMaker>).
 //
 // Start it as a transient child: it ends normally when the swarm is removed, or was stopped and its agents are gone.
 // Its registered name is coordinator_name(swarm).
@@ -28,6 +29,7 @@
 namespace skein::inline v0::swarm {
 
 inline constexpr std::string_view k_agent_pool_name = "agent_pool";
+inline constexpr std::size_t k_problems_told = 16;  // of one swarm
 
 // What an agent of a swarm is made from.
 struct AgentSeed {
@@ -44,8 +46,12 @@ struct CoordinatorSetup {
   // Makes the executor by its name and what belongs to it; called in the pool's process. What it throws, for an
   // executor that is not there, is why the agent could not be started.
   std::function<std::unique_ptr<agent::AgentSetup>(const AgentSeed&)> make_agent;
-  // Told of each problem once, until an agent could be started again; in the coordinator's process, may be empty.
-  std::function<void(const std::string& swarm, const std::string& problem)> on_problem{};
+  // Names that its agents must not have, since somebody else will be called so; may be empty.
+  std::function<bool(const std::string& id)> is_reserved{};
+  // Told what is wrong with the swarm at the first look and whenever that changes, together with what was before; in
+  // the coordinator's process, may be empty.
+  using Problems = std::vector<std::string>;
+  std::function<void(const std::string& swarm, const Problems& now, const Problems& before)> on_problems{};
   std::string agent_pool = std::string(k_agent_pool_name);
   std::string dispatcher = std::string(dispatch::k_dispatcher_name);
   Duration look_every = std::chrono::milliseconds(100);
@@ -70,7 +76,7 @@ struct SwarmStatus {
   std::uint64_t agents_started = 0;  // by this coordinator
   std::uint64_t agents_crashed = 0;  // seen by it
   std::optional<Definition> definition;
-  std::vector<std::string> problems;  // of the definition, or why agents cannot be started
+  std::vector<std::string> problems;  // of the definition, why agents cannot be started, what none of them can do
 };
 
 class Coordinator {
@@ -93,7 +99,11 @@ class Coordinator {
   void watch(Self self, Pid agent);
   void take(Self self, const dispatch::SwarmLoad& load);
   void look_after(Self self, Duration wait);
+  void note_death(const ExitReason& reason);
+  void gather_problems();
   void tell_problems();
+  void end(Self self);
+  [[nodiscard]] std::string next_id();
   [[nodiscard]] AgentSeed next_seed();
 
   std::shared_ptr<const CoordinatorSetup> setup_;
@@ -102,8 +112,10 @@ class Coordinator {
   std::optional<Definition> definition_;
   std::optional<dispatch::SwarmLoad> load_;
   boost::unordered_flat_map<std::uint64_t, Pid> watched_;  // by the id of the monitor
-  std::vector<std::string> problems_;
-  std::vector<std::string> told_;  // of them
+  std::vector<std::string> faults_;                        // of the definition
+  std::optional<std::string> failing_;                     // why agents could not be started, or died at once
+  std::vector<std::string> problems_;                      // all there are
+  std::optional<std::vector<std::string>> told_;
   std::uint64_t last_number_ = 0;  // of an agent's name
   std::uint64_t looks_ = 0;
   bool is_begun_ = false;

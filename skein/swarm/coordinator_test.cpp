@@ -84,6 +84,15 @@ struct SwarmWorld : TestWorld {
   }
 };
 
+// One whose program is not there.
+class BrokenExecutor final : public agent::Executor {
+ public:
+  void start(agent::ExecutorHost& host) override { host.broken("no such program"); }
+  void run(const dispatch::Order&) override {}
+  void stop(dispatch::TaskRef, dispatch::StopReason) override {}
+  [[nodiscard]] std::string describe() const override { return "broken"; }
+};
+
 const ledger::Fields k_three{{"executor", "function"}, {"agents_min", "3"}, {"agents_max", "6"}};
 
 TEST(Coordinator, starts_the_minimum_of_agents_and_they_run_the_swarms_tasks) {
@@ -107,6 +116,75 @@ TEST(Coordinator, grows_with_the_work_and_shrinks_when_it_is_done) {
   EXPECT_EQ(world.agents_of("s").size(), 6U) << "idle for a moment only";
   world.runtime.run_for(seconds(40));
   EXPECT_EQ(world.agents_of("s").size(), 3U);
+}
+
+TEST(Coordinator, what_waits_behind_a_long_task_goes_to_an_agent_that_became_idle) {
+  SwarmWorld world;
+  world.begin("s", {{"executor", "function"}, {"agents_min", "2"}, {"agents_max", "2"}});
+  world.submit_to("s", 1, "sleep", "4500");
+  world.submit_to("s", 2, "sleep", "500");
+  world.runtime.run_for(milliseconds(50));
+  world.submit_to("s", 3, "sleep", "500");
+  world.runtime.run_for(milliseconds(50));
+  EXPECT_EQ(world.state(3), ledger::State::assigned) << "ahead at the agent with the long one";
+  world.runtime.run_for(milliseconds(3900));
+  EXPECT_EQ(world.state(1), ledger::State::executing);
+  EXPECT_EQ(world.state(3), ledger::State::completed);
+  EXPECT_EQ(world.view(3).task.attempts, 0U);
+}
+
+TEST(Coordinator, a_paused_swarm_begins_nothing_that_was_handed_out_ahead) {
+  SwarmWorld world;
+  world.begin("s", {{"executor", "function"}, {"agents_min", "1"}, {"agents_max", "1"}});
+  world.submit_to("s", 1, "sleep", "1000");
+  world.submit_to("s", 2, "sleep", "1000");
+  world.runtime.run_for(milliseconds(300));
+  EXPECT_EQ(world.state(2), ledger::State::assigned);
+  world.append(ledger::SwarmSetState{"s", ledger::SwarmState::paused});
+  world.runtime.run_for(seconds(5));
+  EXPECT_EQ(world.state(1), ledger::State::completed) << "what runs ends";
+  EXPECT_EQ(world.state(2), ledger::State::queued);
+  world.append(ledger::SwarmSetState{"s", ledger::SwarmState::active});
+  world.runtime.run_for(seconds(2));
+  EXPECT_EQ(world.state(2), ledger::State::completed);
+  EXPECT_EQ(world.view(2).task.attempts, 0U);
+}
+
+TEST(Coordinator, grows_although_its_agents_hold_all_tasks_ahead) {
+  SwarmWorld world;
+  world.begin("s", {{"executor", "function"}, {"agents_min", "1"}, {"agents_max", "4"}, {"prefetch", "10"}});
+  for (std::uint64_t n = 1; n <= 4; ++n) world.submit_to("s", n, "sleep", "4000");
+  world.runtime.run_for(seconds(1));
+  EXPECT_EQ(world.agents_of("s").size(), 4U);
+  world.runtime.run_for(seconds(7));
+  for (std::uint64_t n = 1; n <= 4; ++n) EXPECT_EQ(world.state(n), ledger::State::completed) << n;
+}
+
+TEST(Coordinator, does_not_grow_for_tasks_that_none_of_its_agents_can_do) {
+  SwarmWorld world;
+  world.begin("s", k_three);
+  for (std::uint64_t n = 1; n <= 40; ++n) world.submit_to("s", n, "paint", "1000");
+  world.runtime.run_for(seconds(5));
+  EXPECT_EQ(world.agents_of("s").size(), 3U);
+}
+
+TEST(Coordinator, lets_be_whom_others_have_started_whatever_they_are_called) {
+  SwarmWorld world;
+  world.setup->is_reserved = [](const std::string& id) { return id == "s-2"; };
+  const AgentSeed seed{"s-1", "s", "function", dispatch::Role::worker, {}, 2};
+  const auto theirs =
+      start_pool_child(world.runtime, world.runtime.whereis(k_agent_pool_name),
+                       pool_arguments(agent::AgentMaker([&] { return world.setup->make_agent(seed); })));
+  ASSERT_TRUE(theirs);
+  world.begin("s", {{"executor", "function"}, {"agents_min", "1"}, {"agents_max", "1"}});
+  EXPECT_THAT(world.agents_of("s"), UnorderedElementsAre("s-1", "s-3"));
+  world.runtime.exit(world.runtime.whereis(coordinator_name("s")), ExitReason::kill());
+  world.runtime.run_for(seconds(40));
+  EXPECT_THAT(world.agents_of("s"), UnorderedElementsAre("s-1", "s-3")) << "the new one knows its own as well";
+  EXPECT_EQ(world.status_of_swarm("s").agents, 1U);
+  world.append(ledger::SwarmSetState{"s", ledger::SwarmState::stopped});
+  world.runtime.run_for(seconds(2));
+  EXPECT_THAT(world.agents_of("s"), ElementsAre("s-1"));
 }
 
 TEST(Coordinator, replaces_an_agent_that_was_killed_and_its_task_finishes) {
@@ -161,6 +239,78 @@ TEST(Coordinator, says_why_agents_cannot_be_started_and_goes_on_trying) {
   world.runtime.run_for(seconds(31));
   EXPECT_EQ(world.agents_of("s").size(), 1U);
   EXPECT_THAT(world.status_of_swarm("s").problems, ::testing::IsEmpty());
+}
+
+// What a coordinator tells of problems: "+" what came up, "-" what is mended.
+std::shared_ptr<std::vector<std::string>> told_of(SwarmWorld& world) {
+  auto told = std::make_shared<std::vector<std::string>>();
+  using Problems = CoordinatorSetup::Problems;
+  world.setup->on_problems = [told](const std::string&, const Problems& now, const Problems& before) {
+    for (const auto& each : now) {
+      if (std::ranges::find(before, each) == before.end()) told->push_back("+" + each);
+    }
+    for (const auto& each : before) {
+      if (std::ranges::find(now, each) == now.end()) told->push_back("-" + each);
+    }
+  };
+  return told;
+}
+
+TEST(Coordinator, problems_stay_while_starts_are_held_back_and_vanish_when_mended) {
+  SwarmWorld world;
+  const auto told = told_of(world);
+  world.begin("s", {{"executor", "nonesuch"}, {"agents_min", "1"}});
+  for (int look = 0; look < 50; ++look) {
+    world.runtime.run_for(milliseconds(200));
+    ASSERT_THAT(world.status_of_swarm("s").problems, ElementsAre(HasSubstr("there is no executor"))) << look;
+  }
+  world.append(ledger::SwarmOverride{"s", {{"executor", "function"}}});
+  world.runtime.run_for(seconds(31));
+  EXPECT_THAT(*told, ElementsAre(HasSubstr("+an agent could not be started"), HasSubstr("-an agent could not be")));
+}
+
+// As when a node stops: the agents go first, and their pool with them.
+TEST(Coordinator, finds_nothing_wrong_with_its_swarm_when_the_pool_of_agents_is_gone) {
+  SwarmWorld world;
+  const auto told = told_of(world);
+  world.begin("s", k_three);
+  world.runtime.run_for(seconds(2));
+  world.runtime.exit(world.runtime.whereis(k_agent_pool_name), ExitReason::kill());
+  world.runtime.run_for(seconds(5));
+  EXPECT_TRUE(world.agents_of("s").empty());
+  EXPECT_THAT(*told, ::testing::IsEmpty());
+}
+
+TEST(Coordinator, tells_of_agents_that_die_at_once) {
+  SwarmWorld world;
+  const auto told = told_of(world);
+  world.setup->make_agent = [make = world.setup->make_agent](const AgentSeed& seed) {
+    auto made = make(seed);
+    if (seed.role == dispatch::Role::specialist) made->executor = std::make_unique<BrokenExecutor>();
+    return made;
+  };
+  world.begin("s", {{"executor", "function"}, {"agents_min", "1"}, {"role", "specialist"}});
+  world.runtime.run_for(seconds(5));
+  EXPECT_THAT(world.status_of_swarm("s").problems, ElementsAre(HasSubstr("within a second of their start: ")));
+  EXPECT_THAT(world.status_of_swarm("s").problems, ElementsAre(HasSubstr("no such program")));
+  world.append(ledger::SwarmOverride{"s", {{"role", "worker"}}});
+  world.runtime.run_for(seconds(40));
+  EXPECT_THAT(world.status_of_swarm("s").problems, ::testing::IsEmpty());
+  EXPECT_THAT(told->back(), ::testing::StartsWith("-"));
+  EXPECT_LE(told->size(), 4U) << ::testing::PrintToString(*told);
+}
+
+TEST(Coordinator, tells_of_tasks_that_none_of_its_agents_can_do) {
+  SwarmWorld world;
+  const auto told = told_of(world);
+  world.begin("s", k_three);
+  world.submit_to("s", 1, "paint");
+  world.runtime.run_for(seconds(1));
+  EXPECT_THAT(world.status_of_swarm("s").problems, ElementsAre(HasSubstr("tasks wait that need paint, and none")));
+  world.append(ledger::Cancel{world.view(1).task.id, world.wall(), "nobody can"});
+  world.runtime.run_for(seconds(1));
+  EXPECT_THAT(world.status_of_swarm("s").problems, ::testing::IsEmpty());
+  EXPECT_EQ(told->size(), 2U);
 }
 
 TEST(Coordinator, pausing_keeps_the_agents_and_stopping_ends_them_and_it) {

@@ -7,6 +7,7 @@ namespace skein::inline v0::swarm {
 void SwarmCore::on_definition(const Definition& definition) {
   if (definition_ && needs_other_agents(*definition_, definition)) {
     for (auto& [pid, agent] : agents_) agent.is_old = true;
+    abilities_.clear();
   }
   definition_ = definition;
 }
@@ -14,9 +15,9 @@ void SwarmCore::on_definition(const Definition& definition) {
 void SwarmCore::on_load(const dispatch::SwarmLoad& load, Instant now) {
   has_load_ = true;
   state_ = load.swarm.state;
-  ready_ = load.swarm.gives_out_tasks() ? load.ready : 0;
   tasks_ = load.tasks;
   for (const auto& each : load.agents) {
+    if (!each.is_kept) continue;  // it works for the swarm, and whoever started it ends it
     auto [at, is_new] = agents_.try_emplace(each.pid, Agent{.since = now, .idle_since = std::nullopt});
     Agent& agent = at->second;
     agent.is_announced = true;
@@ -27,6 +28,37 @@ void SwarmCore::on_load(const dispatch::SwarmLoad& load, Instant now) {
       agent.idle_since = now;
     }
   }
+  learn_abilities(load);
+  count_demand(load);
+}
+
+void SwarmCore::learn_abilities(const dispatch::SwarmLoad& load) {
+  std::vector<std::shared_ptr<const std::vector<std::string>>> now;
+  for (const auto& each : load.agents) {
+    if (!each.is_kept || !each.capabilities || agents_.at(each.pid).is_old) continue;
+    if (std::ranges::find(now, each.capabilities) == now.end()) now.push_back(each.capabilities);
+  }
+  if (!now.empty()) abilities_ = std::move(now);
+}
+
+void SwarmCore::count_demand(const dispatch::SwarmLoad& load) {
+  const auto has_all = [](const auto& able, const auto& need) {
+    return able && std::ranges::includes(*able, need.capabilities);
+  };
+  demand_ = 0;
+  unmet_.clear();
+  for (const auto& need : load.needs) {
+    const bool is_met =
+        abilities_.empty() || std::ranges::any_of(abilities_, [&](const auto& able) { return has_all(able, need); });
+    const auto can = [&](const auto& agent) { return !agent.is_kept && has_all(agent.capabilities, need); };
+    if (is_met) {
+      demand_ += need.ready;
+    } else if (std::ranges::none_of(load.agents, can)) {
+      unmet_.push_back(need.capabilities);
+    }
+  }
+  for (const auto& each : load.agents) demand_ += each.ahead;
+  if (!load.swarm.gives_out_tasks()) demand_ = 0;
 }
 
 void SwarmCore::on_started(Pid pid, Instant now) { agents_.try_emplace(pid, Agent{.since = now, .idle_since = now}); }
@@ -57,6 +89,7 @@ void SwarmCore::die_young(Instant now) {
 
 std::vector<Pid> SwarmCore::pids() const {
   std::vector<Pid> result;
+  result.reserve(agents_.size());
   for (const auto& [pid, agent] : agents_) result.push_back(pid);
   return result;
 }
@@ -75,7 +108,8 @@ std::uint32_t SwarmCore::wanted(Instant now) const {
       ++lately;
     }
   }
-  const std::uint64_t useful = std::max(busy + lately, busy + ready_);
+  std::uint64_t useful = std::max(busy + lately, busy + demand_);
+  if (abilities_.empty()) useful = std::min<std::uint64_t>(useful, std::max(definition_->agents_min, 1U));
   return static_cast<std::uint32_t>(
       std::clamp<std::uint64_t>(useful, definition_->agents_min, definition_->agents_max));
 }
@@ -86,6 +120,7 @@ Plan SwarmCore::plan(Instant now) {
   const std::uint32_t goal = wanted(now);
   std::vector<std::pair<Instant, Pid>> idle;  // may go, the longest idle first
   std::uint32_t there = 0;
+  bool has_young = false;
   const bool all_go = goal == 0;
   for (auto& [pid, agent] : agents_) {
     if (agent.is_ending) continue;
@@ -95,8 +130,10 @@ Plan SwarmCore::plan(Instant now) {
       continue;
     }
     ++there;
+    has_young |= now - agent.since < k_young;
     if (agent.runs == 0 && agent.is_announced && agent.idle_since) idle.emplace_back(*agent.idle_since, pid);
   }
+  plan.is_whole = there >= goal && !has_young;
   if (there > goal) {
     std::sort(idle.begin(), idle.end());
     const std::size_t surplus = std::min<std::size_t>(idle.size(), there - goal);

@@ -4,7 +4,9 @@
 // What holds after each plan():
 // 1. The agents there and those being started are at least agents_min, unless the swarm is stopped, drained empty, or
 //    starts are being held back, and never more than agents_max are started.
-// 2. More than the minimum are there only as long as there was work for them within `idle_after`.
+// 2. More than the minimum are there only as long as there was work for them within `idle_after`. Work is what runs,
+//    what waits behind it at an agent, and what waits in the queue and the agents could do. As long as nobody knows
+//    what they can do, since none has announced itself yet, there are no more than the minimum, or one.
 // 3. An agent with a task is ended only when the swarm is stopped or its agents are to be replaced, and then it is
 //    asked, not killed: it hands back or finishes what it holds.
 // 4. Agents that die young are replaced ever more slowly (k_hold_back to k_hold_back_max); one that lives resets that.
@@ -12,6 +14,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -33,6 +36,7 @@ struct Plan {
   std::uint32_t start = 0;           // so many agents
   std::vector<Pid> end;              // ask these to go
   Instant look_at = Instant::max();  // a start is held back until then
+  bool is_whole = false;             // all that should be there are, and have lived for a while
 };
 
 class SwarmCore {
@@ -46,10 +50,14 @@ class SwarmCore {
   bool on_down(Pid agent, bool in_order, Instant now);
 
   [[nodiscard]] Plan plan(Instant now);
+  // What tasks need that none of the swarm's agents can do.
+  [[nodiscard]] const std::vector<std::vector<std::string>>& unmet() const { return unmet_; }
 
   [[nodiscard]] std::size_t agents() const { return agents_.size(); }
   [[nodiscard]] std::vector<Pid> pids() const;
   [[nodiscard]] bool has(Pid agent) const { return agents_.contains(agent); }
+  // Its agents die young, so that starts are held back.
+  [[nodiscard]] bool is_failing() const { return young_deaths_ > k_young_deaths; }
   [[nodiscard]] std::uint64_t refilled() const { return refilled_; }
   [[nodiscard]] std::uint64_t crashed() const { return crashed_; }
 
@@ -63,13 +71,18 @@ class SwarmCore {
     bool is_old = false;  // made for an earlier definition
   };
   [[nodiscard]] std::uint32_t wanted(Instant now) const;
+  void learn_abilities(const dispatch::SwarmLoad& load);
+  void count_demand(const dispatch::SwarmLoad& load);
   void die_young(Instant now);
 
   std::optional<Definition> definition_;
   ledger::SwarmState state_ = ledger::SwarmState::active;
   bool has_load_ = false;
-  std::uint64_t ready_ = 0;
+  std::uint64_t demand_ = 0;  // tasks that more agents could begin at once
   std::uint64_t tasks_ = 0;
+  // Sets of capabilities that agents of this definition have, or had when there last were some.
+  std::vector<std::shared_ptr<const std::vector<std::string>>> abilities_;
+  std::vector<std::vector<std::string>> unmet_;
   std::map<Pid, Agent> agents_;
   std::uint32_t young_deaths_ = 0;
   Instant held_until_ = Instant::min();

@@ -19,6 +19,8 @@ struct World {
   dispatch::SwarmLoad load;
   Instant now = Instant(seconds(1000));
   std::uint32_t last_pid = 0;
+  std::shared_ptr<const std::vector<std::string>> abilities =
+      std::make_shared<const std::vector<std::string>>(std::vector<std::string>{"swarm=s", "work"});
 
   explicit World(std::uint32_t least = 2, std::uint32_t most = 5) {
     definition.swarm = "s";
@@ -27,6 +29,12 @@ struct World {
     definition.agents_max = most;
     load.swarm.name = "s";
     core.on_definition(definition);
+    core.on_load(load, now);
+  }
+  // So many tasks wait that need nothing special.
+  void queue(std::uint64_t ready) {
+    load.ready = load.tasks = ready;
+    load.needs = {{{"swarm=s", "work"}, ready}};
     core.on_load(load, now);
   }
   // Does what the plan says; those started announce themselves at once.
@@ -39,7 +47,7 @@ struct World {
     for (std::uint32_t i = 0; i < plan.start; ++i) {
       const Pid pid = Pid(0, ++last_pid, 1);
       core.on_started(pid, now);
-      load.agents.push_back({"s-" + std::to_string(last_pid), pid, 0, false});
+      load.agents.push_back({"s-" + std::to_string(last_pid), pid, 0, false, 0, abilities, true});
     }
     core.on_load(load, now);
     return plan;
@@ -70,22 +78,64 @@ TEST(SwarmCore, decides_nothing_before_it_knows_how_things_stand) {
 TEST(SwarmCore, grows_with_the_work_up_to_the_maximum) {
   World world;
   world.follow();
-  world.load.ready = world.load.tasks = 1;
-  world.core.on_load(world.load, world.now);
+  world.queue(1);
   EXPECT_EQ(world.follow().start, 0U) << "two are idle";
   for (auto& agent : world.load.agents) agent.runs = 1;
-  world.load.ready = world.load.tasks = 100;
-  world.core.on_load(world.load, world.now);
+  world.queue(100);
   EXPECT_EQ(world.follow().start, 3U);
   EXPECT_EQ(world.follow().start, 0U);
+}
+
+TEST(SwarmCore, grows_for_what_waits_behind_running_tasks) {
+  World world;
+  world.follow();
+  for (auto& agent : world.load.agents) agent.runs = 2, agent.ahead = 1;
+  world.load.tasks = 4;
+  world.core.on_load(world.load, world.now);
+  EXPECT_EQ(world.follow().start, 2U) << "two run, two wait behind them";
+  world.load.swarm.state = ledger::SwarmState::paused;
+  for (auto& agent : world.load.agents) agent.runs = 3, agent.ahead = 2;
+  world.core.on_load(world.load, world.now);
+  EXPECT_EQ(world.follow().start, 0U) << "a paused swarm takes them back";
+}
+
+TEST(SwarmCore, does_not_grow_for_what_its_agents_cannot_do) {
+  World world;
+  world.follow();
+  for (auto& agent : world.load.agents) agent.runs = 1;
+  world.load.needs = {{{"gpu", "swarm=s"}, 90}, {{"swarm=s", "work"}, 1}};
+  world.load.ready = world.load.tasks = 91;
+  world.core.on_load(world.load, world.now);
+  EXPECT_EQ(world.follow().start, 1U) << "only one of them can be done";
+  EXPECT_EQ(world.core.unmet(), (std::vector<std::vector<std::string>>{{"gpu", "swarm=s"}}));
+  world.load.needs.clear();
+  world.core.on_load(world.load, world.now);
+  EXPECT_TRUE(world.core.unmet().empty());
+}
+
+TEST(SwarmCore, keeps_in_mind_what_its_agents_could_do_when_there_are_none) {
+  World world(0, 5);
+  world.queue(100);
+  EXPECT_EQ(world.follow().start, 1U) << "nobody knows yet what they can do";
+  EXPECT_EQ(world.follow().start, 4U);
+  world.load.needs = {{{"gpu", "swarm=s"}, 90}};
+  world.now += seconds(31);
+  world.core.on_load(world.load, world.now);
+  world.now += seconds(31);
+  world.core.on_load(world.load, world.now);
+  EXPECT_EQ(world.follow().end.size(), 5U);
+  EXPECT_EQ(world.follow().start, 0U);
+  world.definition.capabilities = {"gpu"};
+  world.core.on_definition(world.definition);
+  world.core.on_load(world.load, world.now);
+  EXPECT_EQ(world.follow().start, 1U) << "new agents may be able to";
 }
 
 TEST(SwarmCore, does_not_grow_while_the_swarm_gives_nothing_out) {
   World world;
   world.follow();
-  world.load.ready = world.load.tasks = 100;
   world.load.swarm.state = ledger::SwarmState::paused;
-  world.core.on_load(world.load, world.now);
+  world.queue(100);
   EXPECT_EQ(world.follow().start, 0U);
   world.load.swarm.state = ledger::SwarmState::active;
   world.load.swarm.breaker = ledger::Breaker::open;
@@ -128,12 +178,10 @@ TEST(SwarmCore, ends_idle_agents_beyond_the_minimum_after_their_time) {
   World world;
   world.follow();
   for (auto& agent : world.load.agents) agent.runs = 1;
-  world.load.ready = world.load.tasks = 3;
-  world.core.on_load(world.load, world.now);
+  world.queue(3);
   EXPECT_EQ(world.follow().start, 3U);
   for (auto& agent : world.load.agents) agent.runs = 0;
-  world.load.ready = world.load.tasks = 0;
-  world.core.on_load(world.load, world.now);
+  world.queue(0);
   world.now += world.definition.idle_after - milliseconds(1);
   EXPECT_TRUE(world.follow().end.empty());
   world.load.agents.back().runs = 1;  // busy a moment before the time
@@ -201,8 +249,7 @@ TEST(SwarmCore, stays_within_its_limits_whatever_happens) {
     World world(static_cast<std::uint32_t>(random.below(4)), static_cast<std::uint32_t>(4 + random.below(4)));
     for (int step = 0; step < 200; ++step) {
       world.now += milliseconds(random.below(5'000));
-      world.load.ready = random.below(20);
-      world.load.tasks = world.load.ready;
+      world.queue(random.below(20));
       for (auto& agent : world.load.agents) agent.runs = static_cast<std::uint32_t>(random.below(3));
       world.core.on_load(world.load, world.now);
       if (!world.load.agents.empty() && random.below(4) == 0) world.crash(random.below(world.load.agents.size()));
@@ -210,7 +257,7 @@ TEST(SwarmCore, stays_within_its_limits_whatever_happens) {
       ASSERT_LE(world.core.agents(), world.definition.agents_max) << "seed " << seed;
     }
     // Left alone it comes to rest with its minimum.
-    world.load.ready = world.load.tasks = 0;
+    world.queue(0);
     for (auto& agent : world.load.agents) agent.runs = 0;
     for (int look = 0; look < 20; ++look) {
       world.core.on_load(world.load, world.now);

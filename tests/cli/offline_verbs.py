@@ -44,6 +44,7 @@ def test_version_and_usage(home):
     assert home.ok("version").out == home.ok("--version").out
     assert set(home.ok("version", "--json").json) == {"version", "protocol"}
     home.expect(2, "statsu", out="", err="unknown verb 'statsu' (did you mean 'status'?)")
+    home.expect(2, "wait", out="", err="unknown verb 'wait' (did you mean 'task wait'?)")
     home.expect(2, "config", out="", err="needs one of check, limits")
     home.expect(2, "status", "--jsn", out="", err="unknown option '--jsn' (did you mean '--json'?)")
     home.expect(2, "status", "more", out="", err="'skein status --help' shows what is possible")

@@ -74,6 +74,31 @@ def test_a_swarm_has_a_whole_life(home):
     home.expect(2, "swarm", out="", err="needs one of show, create, scale")
 
 
+def test_what_makes_no_sense_is_refused_with_what_would(home):
+    home.expect(2, "swarm", "create", "odd", "--executor", "nope", out="", err="there is no executor 'nope'")
+    home.expect(2, "swarm", "create", "odd", "--executor", "nope", out="", err="there are count, function")
+    home.expect(2, "swarm", "create", "bad name!", out="", err="a name has letters, digits, '-', '_' and '.'")
+    home.expect(2, "swarm", "create", "odd", "--role", "boss", out="", err="must be worker, specialist or coordinator")
+    home.expect(2, "swarm", "create", "odd", "--min", "few", out="", err="agents_min is 'few'")
+    home.expect(3, "swarm", "show", "odd", out="", err="there is no swarm 'odd'")
+    home.expect(2, "agent", "spawn", "--role", "boss", out="", err="a role is worker, specialist or coordinator")
+    home.expect(2, "agent", "spawn", "--name", "bad name!", out="", err="is no name of an agent")
+    home.ok("agent", "spawn", "--name", "twin", out="twin\n")
+    home.expect(2, "agent", "spawn", "--name", "twin", out="", err="there is an agent 'twin' already")
+    home.ok("agent", "stop", "twin")
+
+
+def test_a_swarm_has_a_fallback_that_is_there(home):
+    home.ok("swarm", "create", "nest", "--min", "1", "--max", "1", out="")
+    home.ok("swarm", "create", "wing", "--min", "1", "--max", "1", "--fallback", "nest", out="")
+    assert "fallback         nest" in home.ok("swarm", "show", "wing").out
+    home.expect(2, "swarm", "create", "lost", "--fallback", "nosuch", out="", err="there is no swarm 'nosuch'")
+    home.expect(2, "swarm", "create", "lost", "--fallback", "lost", out="", err="cannot be its own fallback")
+    home.expect(3, "swarm", "show", "lost", out="", err="there is no swarm 'lost'")
+    for name in ("wing", "nest"):
+        home.ok("swarm", "remove", name)
+
+
 def test_log_level(home):
     home.ok("log-level", out="info\n")
     home.ok("log-level", "debug", out="debug\n")

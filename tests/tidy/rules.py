@@ -25,6 +25,7 @@ LAYERS = [
     {"workflow"},
     {"operations"},
     {"mcp", "observe"},
+    {"rest"},
     {"control"},
     {"node"},
 ]
@@ -69,7 +70,7 @@ def files_of(root):
 
 
 def is_text(root, path):
-    if path.name == "package-lock.json":  # npm writes it
+    if path.name in {"package-lock.json", "openapi.json"}:  # npm writes the one, a node the other
         return False
     if path.suffix in TEXT or path.name in {"CMakeLists.txt", "Makefile"}:
         return True

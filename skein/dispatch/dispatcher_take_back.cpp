@@ -1,0 +1,76 @@
+// What agents hold and have not begun, asked back: its swarm gives nothing out any more, or it waits behind a run while
+// somebody else is idle. The agent decides, since it alone knows what it has begun: what runs, runs on.
+#include <algorithm>
+
+#include "skein/dispatch/dispatcher_core.hpp"
+
+namespace skein::inline v0::dispatch {
+
+bool DispatcherCore::may_be_asked_back(const Run& run, const Moment& moment) const {
+  if (run.task == k_no_slot || !run.is_sent || run.is_started || run.is_reported) return false;
+  if (run.is_told_to_stop || run.is_asked_to_yield || tasks_[run.task].phase != Phase::running) return false;
+  // The question may have been lost, so it is put again.
+  return !run.is_asked_back || moment.now - run.asked_back_at >= options_.take_back_after;
+}
+
+void DispatcherCore::ask_back(Run& run, const Moment& moment) {
+  run.is_asked_back = true;
+  run.asked_back_at = moment.now;
+  mail_to(run.agent).stop.push_back({run.ref, StopReason::take_back});
+}
+
+void DispatcherCore::take_back_from_swarm(SlotNumber swarm, const Moment& moment) {
+  for (SlotNumber i = 0; i < runs_.slots(); ++i) {
+    Run& run = runs_[i];
+    if (run.agent == k_no_slot || !agents_[run.agent].pid || !may_be_asked_back(run, moment)) continue;
+    if (tasks_[run.task].swarm == swarm) ask_back(run, moment);
+  }
+}
+
+// How many idle agents could begin what waits at this one.
+std::size_t DispatcherCore::idle_for(const Run& run, const Moment& moment) {
+  const TaskRecord& task = tasks_[run.task];
+  const SwarmRecord& swarm = swarms_[task.swarm];
+  const AgentRecord& agent = agents_[run.agent];
+  // A key stays with its agent; a swarm that is being tried out gets its tasks one by one.
+  if (swarm.strategy == Balance::consistent_hash || swarm.breaker != ledger::Breaker::closed) return 0;
+  if (moment.now - run.since < options_.take_back_after || task.times_asked_back >= options_.take_backs_max) return 0;
+  if (!agent.handle) return 0;
+  return router_.idle_beside(*agent.handle, request_for(task, queue_.need(queue_.lane(task.lane).need)), moment.now);
+}
+
+void DispatcherCore::take_back_waiting(const Moment& moment) {
+  const auto is_closed = [this](SlotNumber swarm) { return swarms_[swarm].is_known && !swarms_[swarm].gives_out(); };
+  bool has_closed = false;
+  for (SlotNumber i = 0; i < swarms_.slots() && !has_closed; ++i) has_closed = is_closed(i);
+  std::size_t idle = 0;
+  for (SlotNumber i = 0; i < agents_.slots(); ++i) idle += agents_[i].handle && agents_[i].runs.empty() ? 1 : 0;
+  if (idle == 0 && !has_closed) return;
+  std::size_t asked = 0;
+  std::size_t for_idle = 0;  // of them, and those asked before and not answered yet
+  for (SlotNumber i = 0; i < agents_.slots() && asked < options_.take_backs_at_once; ++i) {
+    const AgentRecord& agent = agents_[i];
+    if (!agent.pid || agent.runs.size() < (has_closed ? 1U : 2U)) continue;
+    const bool is_at_work = agent.reports_starts && std::ranges::any_of(agent.runs, [this](SlotNumber each) {
+                              const Run& run = runs_[each];
+                              return run.task == k_no_slot || (run.is_started && !run.is_reported);
+                            });
+    for (const SlotNumber index : agent.runs) {
+      Run& run = runs_[index];
+      if (!may_be_asked_back(run, moment)) {
+        if (run.is_asked_back) ++for_idle;
+        continue;
+      }
+      TaskRecord& task = tasks_[run.task];
+      if (!is_closed(task.swarm)) {
+        if (!is_at_work || for_idle >= idle || for_idle >= idle_for(run, moment)) continue;
+        ++for_idle;
+        ++task.times_asked_back;
+      }
+      ask_back(run, moment);
+      ++asked;
+    }
+  }
+}
+
+}  // namespace skein::inline v0::dispatch

@@ -1,0 +1,98 @@
+// How a task goes from one swarm to the next, when its attempts in the first are used up.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "skein/ledger/core.hpp"
+#include "skein/ledger/planted.hpp"
+
+namespace skein::inline v0::ledger {
+namespace {
+
+// Without the last bytes of a character that is cut through.
+std::string_view cut_to(std::string_view text, std::size_t bytes) {
+  if (text.size() <= bytes) return text;
+  while (bytes > 0 && (static_cast<unsigned char>(text[bytes]) & 0xC0U) == 0x80U) --bytes;
+  return text.substr(0, bytes);
+}
+
+// The last failure, and why no other swarm has the task now. The second is whole, whatever the limit.
+std::string failure_and_why(std::string_view failure, std::string_view to, std::string_view why, std::size_t bytes) {
+  std::string reason = fmt::format("not handed on to swarm '{}': {}", to, why);
+  if (failure.empty()) return reason;
+  const std::size_t room = bytes > reason.size() + 2 ? bytes - reason.size() - 2 : 0;
+  return fmt::format("{}; {}", cut_to(failure, room), reason);
+}
+
+RequeueReason reason_of(HandOnCause cause) {
+  if (cause == HandOnCause::lease_expired) return RequeueReason::lease_expired;
+  return cause == HandOnCause::node_crash ? RequeueReason::node_crash : RequeueReason::agent_crash;
+}
+
+}  // namespace
+
+OpResult Core::on(const HandOn& op) {
+  if (head_.version < k_hand_on_version) return refuse(Verdict::old_version, head_.version);
+  if (auto stale = check_epoch(op.epoch)) return *stale;
+  const Found found = running(op.task, op.fence, State::failed);
+  if (found.refusal) return *found.refusal;
+  const auto limit = head_.limits.message_bytes;
+  if (op.message.size() > limit) return refuse(Verdict::too_large, limit);
+  const Task& task = tasks_[found.slot];
+  if (op.cause == HandOnCause::node_crash && task.deliveries <= head_.limits.deliveries) {
+    queue(found.slot, 0, true, TaskQueued::Why::requeued);
+    return {Verdict::ok, State::queued, 0, {}};
+  }
+  Attempt attempt{std::string(view_of(task.agent)), task.fence, began_at(task), op.at, op.error, op.message};
+  Again again{op.retry_at, false, TaskQueued::Why::failed_attempt};
+  if (op.cause != HandOnCause::reported) {
+    const auto words = words_for(reason_of(op.cause));
+    attempt.error = words.error;
+    attempt.message = words.message;
+    again.why = TaskQueued::Why::requeued;
+  }
+  return attempt_failed(found.slot, std::move(attempt), again, &op);
+}
+
+std::string Core::why_not_handed_on(const Task& task, const std::string& to) const {
+  if (task.more().hops.size() >= k_hops_max) return fmt::format("it was handed on {} times, the most", k_hops_max);
+  const auto slot = swarm_slot(to);
+  if (!slot) return "there is no such swarm";
+  if (*slot == task.swarm_slot) return "it is there already";
+  const SwarmSlot& swarm = swarms_[*slot];
+  if (!swarm.info->takes_tasks()) return fmt::format("it is {}", name_of(swarm.info->state));
+  const auto full = check_queue(swarm, charge_of(task));
+  if (full && !planted(Bug::handed_on_past_limit)) {
+    const bool has_room = swarm.open_tasks < swarm.tasks_max.value_or(head_.limits.swarm_tasks);
+    return fmt::format("its queue is full, the limit is {} {}", full->number, has_room ? "bytes" : "tasks");
+  }
+  return {};
+}
+
+OpResult Core::hand_on(Slot slot, const HandOn& op, const std::string& failure) {
+  if (const std::string why = why_not_handed_on(tasks_[slot], op.to); !why.empty()) {
+    const auto bytes = static_cast<std::size_t>(head_.limits.message_bytes);
+    finish(slot, State::failed, Ending::attempts_spent, op.at, nullptr,
+           failure_and_why(failure, cut_to(op.to, static_cast<std::size_t>(head_.limits.name_bytes)), why, bytes));
+    return {Verdict::ok, State::failed, 0, {}};
+  }
+  Task& task = tasks_.writable(slot);
+  const std::uint64_t bytes = charge_of(task);
+  const std::uint32_t to = *swarm_slot(op.to);
+  --swarms_[task.swarm_slot].open_tasks;
+  swarms_[task.swarm_slot].open_bytes -= bytes;
+  ++swarms_[to].open_tasks;
+  swarms_[to].open_bytes += bytes;
+  task.swarm_slot = to;
+  Extras extras = task.more();
+  if (!planted(Bug::hop_forgotten)) extras.hops.push_back({task.shape->swarm, task.attempts, op.at});
+  const std::uint64_t hops = extras.hops.size();
+  task.extras = std::make_shared<const Extras>(std::move(extras));
+  task.shape = shape_of(op.to, task.shape->type, task.shape->capabilities);
+  task.attempts = 0;
+  queue(slot, 0, false, TaskQueued::Why::handed_on);
+  return {Verdict::ok, State::queued, hops, {}};
+}
+
+}  // namespace skein::inline v0::ledger

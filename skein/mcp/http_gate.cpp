@@ -1,0 +1,61 @@
+#include "skein/mcp/http_gate.hpp"
+
+#include <utility>
+
+#include "skein/mcp/http_rules.hpp"
+#include "skein/net/websocket.hpp"
+
+namespace skein::inline v0::mcp {
+namespace {
+
+constexpr int k_gate_unauthorized = 401;
+constexpr int k_gate_forbidden = 403;
+constexpr int k_gate_too_many = 429;
+
+Login::Verdict verdict_of(const HttpGate& gate, const net::HttpRequest& request, Instant now) {
+  const std::string* authorization = request.header("authorization");
+  if (authorization != nullptr) return gate.login->check(*authorization, now);
+  if (net::wants_websocket(request)) {
+    for (const std::string& each : net::websocket_protocols(request)) {
+      if (!each.starts_with(k_bearer_protocol)) continue;
+      return gate.login->check_token(std::string_view(each).substr(k_bearer_protocol.size()), now);
+    }
+  }
+  return gate.login->check("", now);
+}
+
+}  // namespace
+
+net::HttpResponse plain_response(int status, std::string text) {
+  return {status, {{"Content-Type", "text/plain"}}, std::move(text)};
+}
+
+std::optional<net::HttpResponse> refuse_stranger(const HttpGate& gate, const net::HttpRequest& request, Instant now) {
+  const std::string* host = request.header("host");
+  if (!is_host_allowed(host != nullptr ? *host : "", gate.hosts)) {
+    return plain_response(k_gate_forbidden, "this host name is not known here; [http] hosts lists those that are\n");
+  }
+  const std::string* origin = request.header("origin");
+  if (origin != nullptr && !is_origin_allowed(*origin, gate.hosts)) {
+    return plain_response(k_gate_forbidden,
+                          "pages from there may not use this node; [http] hosts lists those that may\n");
+  }
+  net::HttpResponse refused;
+  switch (verdict_of(gate, request, now)) {
+    case Login::Verdict::good:
+      return std::nullopt;
+    case Login::Verdict::too_many:
+      refused = plain_response(k_gate_too_many, "too many wrong tokens\n");
+      refused.headers.emplace_back("Retry-After", "10");
+      return refused;
+    case Login::Verdict::bad:
+      break;
+  }
+  refused =
+      plain_response(k_gate_unauthorized,
+                     "show the node's token: Authorization: Bearer ..., from the file 'token' in its data folder\n");
+  refused.headers.emplace_back("WWW-Authenticate", "Bearer");
+  return refused;
+}
+
+}  // namespace skein::inline v0::mcp

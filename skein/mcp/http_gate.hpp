@@ -1,0 +1,29 @@
+// Who may ask anything over HTTP, whatever it is: from a host and a page that are known, and with the token. Asked
+// first, by every service of the node. Any thread.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "skein/mcp/login.hpp"
+#include "skein/net/http.hpp"
+
+namespace skein::inline v0::mcp {
+
+// What a browser offers as a protocol of a WebSocket, where it cannot set the header Authorization: "bearer.TOKEN".
+inline constexpr std::string_view k_bearer_protocol = "bearer.";
+
+struct HttpGate {
+  std::shared_ptr<Login> login;
+  std::vector<std::string> hosts{};  // names besides addresses and localhost
+};
+
+// The answer to who may not, as plain text; nothing for who may.
+[[nodiscard]] std::optional<net::HttpResponse> refuse_stranger(const HttpGate& gate, const net::HttpRequest& request,
+                                                               Instant now);
+
+[[nodiscard]] net::HttpResponse plain_response(int status, std::string text);
+
+}  // namespace skein::inline v0::mcp

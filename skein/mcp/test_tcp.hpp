@@ -1,0 +1,181 @@
+// For tests of transports: a listener with its connections at a port of its own, a node behind it, and a client that
+// sends raw bytes. Every wait is bounded.
+#pragma once
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "skein/mcp/fixtures.hpp"
+#include "skein/mcp/node_catalog.hpp"
+#include "skein/mcp/server.hpp"
+#include "skein/net/listener.hpp"
+#include "skein/net/tcp_socket.hpp"
+#include "skein/operations/test_hooks.hpp"
+#include "skein/supervision/child.hpp"
+#include "skein/supervision/stop_tree.hpp"
+#include "skein/supervision/supervisor_api.hpp"
+#include "skein/supervision/trees.hpp"
+
+namespace skein::inline v0::mcp {
+
+class TcpClient {
+ public:
+  static constexpr int k_patience_ms = 10'000;
+
+  // With a small buffer of what came it is soon slow to read.
+  explicit TcpClient(std::uint16_t port, int receive_bytes = 0)
+      : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    if (receive_bytes != 0) {
+      ::setsockopt(fd_.get(), SOL_SOCKET, SO_RCVBUF, &receive_bytes, sizeof(receive_bytes));
+    }
+    sockaddr_in to{};
+    to.sin_family = AF_INET;
+    to.sin_port = htons(port);
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(::connect(fd_.get(), reinterpret_cast<const sockaddr*>(&to), sizeof(to)), 0);
+  }
+  // False: the other side has closed.
+  bool send(std::string_view text) const {
+    while (!text.empty()) {
+      const auto sent = ::send(fd_.get(), text.data(), text.size(), MSG_NOSIGNAL);
+      if (sent <= 0) return false;
+      text.remove_prefix(static_cast<std::size_t>(sent));
+    }
+    return true;
+  }
+  // What fits without waiting.
+  bool send_some(std::string_view text) const {
+    return ::send(fd_.get(), text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT) > 0;
+  }
+  void half_close() const { ::shutdown(fd_.get(), SHUT_WR); }
+  void close() { fd_.reset(); }
+  // Everything up to the end of `mark`; what came when the other side closed or was silent.
+  std::string until(std::string_view mark) {
+    while (true) {
+      if (const auto at = in_.find(mark); at != std::string::npos) return taken(at + mark.size());
+      if (!fill()) return std::exchange(in_, {});
+    }
+  }
+  std::string bytes(std::size_t count) {
+    while (in_.size() < count && fill()) continue;
+    return taken(std::min(count, in_.size()));
+  }
+  // Null when there is none.
+  json::value line() {
+    const std::string text = until("\n");
+    return text.empty() ? json::value() : json::parse(text);
+  }
+  // Once everything it said is read.
+  bool is_closed() {
+    while (fill()) in_.clear();
+    return is_closed_;
+  }
+
+ private:
+  std::string taken(std::size_t count) {
+    std::string text = in_.substr(0, count);
+    in_.erase(0, count);
+    return text;
+  }
+  bool fill() {
+    pollfd poll{fd_.get(), POLLIN, 0};
+    if (is_closed_ || ::poll(&poll, 1, k_patience_ms) <= 0) return false;
+    char buffer[1 << 14];
+    const auto got = ::recv(fd_.get(), buffer, sizeof(buffer), 0);
+    is_closed_ = got <= 0;
+    if (got > 0) in_.append(buffer, static_cast<std::size_t>(got));
+    return got > 0;
+  }
+  net::Fd fd_;
+  std::string in_;
+  bool is_closed_ = false;
+};
+
+// A tool that never ends, and says a mebibyte all the time, whether it is read or not.
+inline void never_stops(Exchange& exchange) {
+  static const std::string k_much(1ULL << 20U, 'x');
+  exchange.log("info", "test", json::value(k_much));
+  exchange.after(std::chrono::milliseconds(1), never_stops);
+}
+
+class TcpTest : public testing::Test {
+ protected:
+  ~TcpTest() override {
+    for (const Pid each : {listener_, pool_}) {
+      if (each) stop_tree(*runtime_, each, std::chrono::seconds(10));
+    }
+    hooks_->drop_held();
+    runtime_.reset();
+  }
+  ServerPtr make_server() {
+    const auto catalog = make_node_catalog();
+    add_conformance_fixtures(*catalog);
+    catalog->add(Tool{"never_stops", "Never stops", "", json::object{{"type", "object"}}, {}, {}, never_stops});
+    auto server = std::make_shared<Server>();
+    server->runtime = runtime_.get();
+    server->hooks = hooks_;
+    server->catalog = catalog;
+    server->sealer = std::make_shared<const Sealer>("key");
+    server->bulletin = std::make_shared<Bulletin>(*runtime_);
+    return server;
+  }
+  // `connection`: the template of the pool.
+  void listen(ChildSpec connection, std::string busy) {
+    using std::chrono::seconds;
+    pool_ =
+        start_supervisor(*runtime_, trees::pool("pool", {100, seconds(10)}, std::move(connection)), "tested_pool")->pid;
+    auto setup = std::make_shared<net::ListenerSetup>();
+    setup->where = "test";
+    setup->open = [this] {
+      auto fd = net::listen_on({"127.0.0.1", port_}, 16);
+      if (fd) port_ = net::port_of(fd->get());
+      return fd;
+    };
+    setup->busy = std::move(busy);
+    setup->pool = "tested_pool";
+    setup->connections_max = connections_max_;
+    setup->connections = open_;
+    setup->poller = poller_;
+    listener_ =
+        start_supervisor(
+            *runtime_,
+            trees::supervisor("listening", trees::one_for_one, {5, seconds(60)},
+                              {child<net::Listener>("listener", std::shared_ptr<const net::ListenerSetup>(setup))}))
+            ->pid;
+  }
+  // A request of the modern era.
+  static std::string modern_text(const json::value& id, std::string_view method, json::object params) {
+    json::value& meta = params["_meta"];
+    if (!meta.is_object()) meta = json::object();
+    meta.get_object()[k_meta_version] = k_modern_version;
+    meta.get_object()[k_meta_capabilities] = json::object();
+    return json::serialize(make_request(id, method, std::move(params)));
+  }
+
+  // A call of the tool that never stops.
+  static std::string endless_text() {
+    return modern_text("e", "tools/call",
+                       {{"name", "never_stops"}, {"_meta", {{"io.modelcontextprotocol/logLevel", "info"}}}});
+  }
+
+  std::unique_ptr<Runtime> runtime_ = std::make_unique<Runtime>();
+  std::shared_ptr<net::FdPoller> poller_ = std::make_shared<net::FdPoller>(*runtime_);
+  std::shared_ptr<operations::TestHooks> hooks_ = std::make_shared<operations::TestHooks>();
+  std::shared_ptr<std::atomic<std::uint32_t>> open_ = std::make_shared<std::atomic<std::uint32_t>>(0);
+  std::uint32_t connections_max_ = 100;
+  std::uint16_t port_ = 0;
+  Pid listener_;
+  Pid pool_;
+};
+
+}  // namespace skein::inline v0::mcp

@@ -1,0 +1,26 @@
+#include "skein/node/dispatch_log.hpp"
+
+#include <gtest/gtest.h>
+
+namespace skein::node {
+namespace {
+
+using Kind = dispatch::DispatchEvent::Kind;
+
+TEST(DispatchLog, says_aloud_what_concerns_a_swarm_or_an_agent) {
+  const LogLine warned = line_of({Kind::breaker_warning, "w", 7, "3 agents in a row crashed"});
+  EXPECT_EQ(warned.level, LogLevel::warning);
+  EXPECT_EQ(warned.text, "swarm 'w': 3 agents in a row crashed");
+  EXPECT_EQ(line_of({Kind::breaker_opened, "w", 0, ""}).level, LogLevel::warning);
+  EXPECT_EQ(line_of({Kind::breaker_closed, "w", 0, ""}).level, LogLevel::info);
+  EXPECT_EQ(line_of({Kind::agent_silent, "a", 0, ""}).level, LogLevel::warning);
+  EXPECT_EQ(line_of({Kind::routing_timeout, "ocr", 0, "4 tasks wait"}).text, "for 'ocr': 4 tasks wait");
+}
+
+TEST(DispatchLog, keeps_what_happens_with_every_task_to_itself) {
+  EXPECT_EQ(line_of({Kind::lease_expired, "a", 1, ""}).level, LogLevel::debug);
+  EXPECT_EQ(line_of({Kind::agent_joined, "a", 0, ""}).level, LogLevel::debug);
+}
+
+}  // namespace
+}  // namespace skein::node

@@ -1,0 +1,34 @@
+// Where a transport of a node listens. Any thread.
+//
+// It is opened before the tree is started, so that what is wrong with the address is known while somebody can say so;
+// the listener takes that socket, and one that was restarted opens the same port anew.
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <mutex>
+#include <string>
+
+#include "skein/net/fd.hpp"
+#include "skein/net/tcp_socket.hpp"
+
+namespace skein::inline v0::node {
+
+class ListenPlace {
+ public:
+  // "127.0.0.1:7433". The error is complete, for people.
+  [[nodiscard]] std::expected<void, std::string> open(const std::string& address);
+  [[nodiscard]] bool is_open() const { return port() != 0; }
+  // For the listener.
+  [[nodiscard]] std::expected<net::Fd, std::string> take();
+  [[nodiscard]] std::uint16_t port() const;
+  // With the port it got.
+  [[nodiscard]] std::string address() const;
+
+ private:
+  mutable std::mutex mutex_;
+  net::HostPort where_;  // port 0: not open
+  net::Fd early_;        // that no listener has taken
+};
+
+}  // namespace skein::inline v0::node

@@ -1,0 +1,116 @@
+// What happens on a node as server-sent events. An event's id has the stamp of its stream, so that a reader who comes
+// back after a restart of the node is not taken for one who has seen what is new.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/json/array.hpp>
+#include <charconv>
+#include <utility>
+
+#include "skein/operations/json_forms.hpp"
+#include "skein/rest/rest_service.hpp"
+
+namespace skein::inline v0::rest {
+namespace {
+
+constexpr std::size_t k_rest_events_at_once = 256;
+constexpr int k_come_back_after_ms = 500;
+
+struct SeenId {
+  std::uint64_t stamp = 0;
+  std::uint64_t sequence = 0;
+};
+
+// "1f3a-27": the 27th event of the stream with that stamp.
+std::optional<SeenId> parse_seen(std::string_view text) {
+  SeenId id;
+  const char* const end = text.data() + text.size();
+  const auto first = std::from_chars(text.data(), text.data() + text.size(), id.stamp, 16);
+  if (first.ec != std::errc() || first.ptr == end || *first.ptr != '-') return std::nullopt;
+  const auto second = std::from_chars(first.ptr + 1, end, id.sequence);
+  if (second.ec != std::errc() || second.ptr != end) return std::nullopt;
+  return id;
+}
+
+// The first name that is no kind, or empty.
+std::string add_kinds(const json::array& names, operations::EventFilter& filter) {
+  for (const json::value& each : names) {
+    bool is_known = false;
+    for (std::size_t i = 0; i < operations::k_event_kinds; ++i) {
+      const auto kind = static_cast<operations::Event::Kind>(i);
+      if (operations::name_of(kind) != std::string_view(each.as_string())) continue;
+      filter.kinds.insert(kind);
+      is_known = true;
+    }
+    if (!is_known) return std::string(each.as_string());
+  }
+  return "";
+}
+
+}  // namespace
+
+void RestService::begin_events(Self self, const net::HttpRequest& request, const json::object& params) {
+  operations::EventFilter filter;
+  operations::JsonReader in(params);
+  filter.task = in.task_id("task", false);
+  std::optional<std::uint64_t> after;
+  if (params.contains("after")) after = in.count("after", 0, UINT64_MAX);
+  (void)in.texts("kinds");
+  if (auto error = in.error()) return fail(operations::to_json(*error));
+  if (const json::value* kinds = params.if_contains("kinds")) {
+    const std::string unknown = add_kinds(kinds->as_array(), filter);
+    if (!unknown.empty()) {
+      return fail(operations::to_json(operations::invalid(fmt::format("there is no kind of event '{}'", unknown),
+                                                          "'skein events --help' lists them")));
+    }
+  }
+  ops_ = setup_->hooks->operations();
+  if (ops_ == nullptr) return fail(operations::to_json(operations::engine_is_away()));
+  const std::string* last = request.header("last-event-id");
+  const auto seen = last != nullptr ? parse_seen(*last) : std::nullopt;
+  const bool is_of_before = last != nullptr && (!seen || seen->stamp != ops_->events().stamp());
+  if (last != nullptr) after = is_of_before ? 0 : seen->sequence;
+  call_ = std::max(call_, k_first_rest_call) + 1;
+  auto made = ops_->events().subscribe(
+      std::move(filter),
+      [runtime = setup_->runtime, pid = self.pid(), stream = call_] { runtime->notify(pid, EventsReady{stream}); },
+      after);
+  if (!made) {
+    ops_.reset();
+    return fail(operations::to_json(made.error()));
+  }
+  setup_->hooks->watch_operations(self.pid());
+  events_ = std::move(*made);
+  answers_.begin_stream(
+      {200, {{"Content-Type", "text/event-stream"}, {"Cache-Control", "no-cache"}, {"X-Accel-Buffering", "no"}}, ""});
+  answers_.send_event(fmt::format("retry: {}\n\n", k_come_back_after_ms));
+  if (is_of_before) answers_.send_event("event: restarted\ndata: {}\n\n");
+  self.send(self.pid(), EventsReady{call_});
+}
+
+void RestService::pump_events(Self self) {
+  if (events_ == nullptr) return;
+  is_held_back_ = answers_.is_full();
+  if (is_held_back_) return;
+  const operations::EventBatch batch = events_->take(k_rest_events_at_once);
+  if (batch.missed > 0) answers_.send_event(fmt::format("event: missed\ndata: {{\"missed\":{}}}\n\n", batch.missed));
+  const std::uint64_t stamp = ops_->events().stamp();
+  for (const operations::Event& each : batch.events) {
+    answers_.send_event(fmt::format("id: {:x}-{}\nevent: {}\ndata: {}\n\n", stamp, each.sequence,
+                                    operations::name_of(each.kind), operations::json_text(operations::to_json(each))));
+  }
+  if (batch.more) self.send(self.pid(), EventsReady{call_});
+}
+
+void RestService::on_drained(Self self) {
+  if (is_held_back_) self.send(self.pid(), EventsReady{call_});
+  is_held_back_ = false;
+}
+
+void RestService::end_events() {
+  events_.reset();
+  ops_.reset();
+  answers_.end_stream();
+}
+
+}  // namespace skein::inline v0::rest

@@ -1,0 +1,179 @@
+#include "skein/rest/rest_service.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "skein/mcp/http_rules.hpp"
+#include "skein/operations/json_forms.hpp"
+#include "skein/rest/openapi.hpp"
+
+namespace skein::inline v0::rest {
+namespace {
+
+using operations::Answer;
+
+constexpr int k_not_found = 404;
+constexpr int k_method_not_allowed = 405;
+constexpr int k_unsupported_media = 415;
+constexpr int k_ms_in_s = 1000;
+
+const char* const k_rest_json = "application/json";
+
+struct StatusOf {
+  std::string_view code;
+  int status;
+};
+constexpr auto k_statuses = std::to_array<StatusOf>({
+    {"invalid", 400},           {"invalid_json", 400},
+    {"too_large", 413},         {"bad_cursor", 400},
+    {"task_not_found", 404},    {"swarm_not_found", 404},
+    {"agent_not_found", 404},   {"process_not_found", 404},
+    {"dependency_failed", 422}, {"dependency_not_found", 422},
+    {"swarm_exists", 409},      {"swarm_closed", 409},
+    {"swarm_busy", 409},        {"already_finished", 409},
+    {"wrong_state", 409},       {"queue_full", 429},
+    {"ledger_full", 503},       {"archive_behind", 503},
+    {"overloaded", 503},        {"not_leader", 503},
+    {"unknown", 504},           {"stopped", 503},
+    {"internal", 500},          {"archive_unavailable", 503},
+});
+
+std::string_view code_of(int status) {
+  return status == 401 ? "unauthorized" : status == 403 ? "forbidden" : "too_many_attempts";
+}
+
+using Headers = std::vector<std::pair<std::string, std::string>>;
+
+// What no operation says: it has no Error of its own.
+net::HttpResponse refusal_of(int status, std::string_view code, std::string message, std::string_view advice,
+                             Headers headers = {}) {
+  json::object error{{"code", code}, {"message", std::move(message)}};
+  if (!advice.empty()) error["advice"] = advice;
+  headers.emplace_back("Content-Type", k_rest_json);
+  return {status, std::move(headers), operations::json_text(json::object{{"error", std::move(error)}}) + "\n"};
+}
+
+}  // namespace
+
+int status_of(std::string_view code) {
+  const auto found = std::ranges::find(k_statuses, code, &StatusOf::code);
+  return found != k_statuses.end() ? found->status : 500;
+}
+
+std::optional<net::HttpResponse> RestService::on_head(Self self, const net::HttpRequest& head) {
+  auto refused = mcp::refuse_stranger(setup_->gate, head, self.now());
+  if (!refused) return std::nullopt;
+  std::string why = std::move(refused->body);
+  if (why.ends_with('\n')) why.pop_back();
+  std::erase_if(refused->headers, [](const auto& each) { return each.first == "Content-Type"; });
+  return refusal_of(refused->status, code_of(refused->status), std::move(why), "", std::move(refused->headers));
+}
+
+Task<void> RestService::on_request(Self self, net::HttpRequest request) {
+  begin(self, request);
+  co_return;
+}
+
+void RestService::begin(Self self, const net::HttpRequest& request) {
+  route_ = nullptr;
+  first_ = nullptr;
+  if (auto refused = on_head(self, request)) return fail(std::move(*refused));
+  Match found = match(request.method, request.path);
+  if (found.route == nullptr && found.allowed.empty()) {
+    return fail(refusal_of(k_not_found, "not_found", fmt::format("there is nothing at {}", request.path),
+                           "/api/v1/openapi.json says what there is"));
+  }
+  if (found.route == nullptr) {
+    return fail(refusal_of(k_method_not_allowed, "method_not_allowed",
+                           fmt::format("{} is not for this path", request.method), "use " + found.allowed,
+                           {{"Allow", found.allowed}}));
+  }
+  const std::string* type = request.header("content-type");
+  if (!request.body.empty() && (type == nullptr || !mcp::is_json_type(*type))) {
+    return fail(refusal_of(k_unsupported_media, "unsupported_media_type", "the body must be JSON",
+                           "send Content-Type: application/json"));
+  }
+  auto params = read_params(*found.route, std::move(found.values), request);
+  if (!params) return fail(operations::to_json(params.error()));
+  auto shown = take_shown(*found.route, *params);
+  if (!shown) return fail(operations::to_json(shown.error()));
+  route_ = found.route;
+  shown_ = std::move(*shown);
+  if (route_->op == "openapi") return answer(route_->status, openapi());
+  if (route_->op == "events") return begin_events(self, request, *params);
+  ask(self, route_->op == "metrics" ? "info" : route_->op, *params);
+}
+
+void RestService::ask(Self self, std::string_view op, const json::object& params) {
+  call_ = std::max(call_, k_first_rest_call) + 1;
+  operations::JsonReader in(params);
+  operations::carry_out(op, {*setup_->hooks, in, operations::Responder(*setup_->runtime, self.pid(), call_)});
+}
+
+bool RestService::take(Self self, Message& message) {
+  if (auto* answer = message.get_if<Answer>()) {
+    if (answer->id < k_first_rest_call) return false;
+    // What was asked by a request that nobody waits for any more is passed over.
+    if (answer->id == call_ && route_ != nullptr && answer->kind != Answer::Kind::part) on_answer(self, *answer);
+    return true;
+  }
+  if (const auto* ready = message.get_if<EventsReady>()) {
+    if (ready->stream == call_) pump_events(self);
+    return true;
+  }
+  if (!message.is<operations::OperationsGone>() || events_ == nullptr) return false;
+  end_events();
+  return true;
+}
+
+void RestService::on_answer(Self self, Answer& given) {
+  json::value value = (*given.make)();
+  if (given.kind == Answer::Kind::error) return fail(value);
+  if (route_->op == "metrics") {
+    if (first_.is_null()) {
+      first_ = std::move(value);
+      return ask(self, "status", {});
+    }
+    value = {{"node", std::move(first_)}, {"work", std::move(value)}};
+  }
+  value = shown_of(*route_, shown_, std::move(value));
+  const bool was_there = value.as_object().contains("existing");
+  answer(was_there ? 200 : route_->status, value);
+}
+
+void RestService::answer(int status, const json::value& value) {
+  route_ = nullptr;
+  answers_.respond({status, {{"Content-Type", k_rest_json}}, operations::json_text(value) + "\n"});
+}
+
+void RestService::fail(const json::value& error) {
+  const json::object& object = error.as_object();
+  net::HttpResponse response{status_of(std::string_view(object.at("code").as_string())),
+                             {{"Content-Type", k_rest_json}},
+                             operations::json_text(json::object{{"error", error}}) + "\n"};
+  if (const json::value* after = object.if_contains("retry_after_ms")) {
+    const auto seconds = (after->to_number<std::int64_t>() + k_ms_in_s - 1) / k_ms_in_s;
+    response.headers.emplace_back("Retry-After", std::to_string(seconds));
+  }
+  fail(std::move(response));
+}
+
+void RestService::fail(net::HttpResponse response) {
+  route_ = nullptr;
+  answers_.respond(std::move(response));
+}
+
+void RestService::on_client_gone(Self) {
+  route_ = nullptr;
+  events_.reset();
+  ops_.reset();
+}
+
+void RestService::on_shutdown(Self) {
+  if (events_ != nullptr) end_events();
+}
+
+}  // namespace skein::inline v0::rest

@@ -1,0 +1,150 @@
+#include "skein/rest/routes.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+#include "skein/operations/json_forms.hpp"
+#include "skein/operations/methods.hpp"
+#include "skein/rest/answers.hpp"
+#include "skein/rest/openapi.hpp"
+#include "skein/rest/rest_service.hpp"
+
+namespace skein::inline v0::rest {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+std::string small(std::string_view text) {
+  std::string out(text);
+  std::ranges::transform(out, out.begin(), [](char each) { return static_cast<char>(each | 0x20); });
+  return out;
+}
+
+net::HttpRequest request_of(std::string query, std::string body = {}) {
+  net::HttpRequest request;
+  request.query = std::move(query);
+  request.body = std::move(body);
+  return request;
+}
+
+std::string read_of(std::string_view method, std::string_view path, const net::HttpRequest& request) {
+  Match found = match(method, path);
+  if (found.route == nullptr) return "no route";
+  const auto params = read_params(*found.route, std::move(found.values), request);
+  return params ? operations::json_text(*params) : params.error().describe();
+}
+
+TEST(RestRoutes, are_all_in_the_openapi_file_and_it_has_no_others) {
+  std::set<std::string> in_table;
+  for (const Route& each : routes()) in_table.insert(small(each.method) + " " + std::string(each.path));
+  EXPECT_EQ(in_table.size(), routes().size()) << "a route is there twice";
+  std::set<std::string> in_file;
+  for (const auto& path : openapi().at("paths").as_object()) {
+    for (const auto& method : path.value().as_object()) {
+      in_file.insert(std::string(method.key()) + " " + std::string(path.key()));
+    }
+  }
+  EXPECT_EQ(in_table, in_file);
+}
+
+TEST(RestRoutes, have_a_schema_for_every_answer_and_a_param_for_every_part_of_a_path) {
+  for (const Route& each : routes()) {
+    EXPECT_TRUE(schemas().contains(each.answer)) << each.answer;
+    const auto in_path = std::ranges::count(each.params, Param::In::path, &Param::in);
+    EXPECT_EQ(std::ranges::count(each.path, '{'), in_path) << each.path;
+    const bool has_body = std::ranges::count(each.params, Param::In::body, &Param::in) > 0;
+    EXPECT_TRUE(!has_body || each.method == "POST" || each.method == "PATCH") << each.path;
+  }
+}
+
+// What steers the program itself stays on the Unix socket, which only its own user reaches.
+TEST(RestRoutes, offer_every_operation_but_those_that_are_for_the_socket) {
+  const std::set<std::string_view> not_here{"hello", "cancel",    "mcp",    "tree_watch", "describe", "trace",
+                                            "dump",  "log_level", "reload", "stop",       "backup",   "chaos_kill"};
+  std::set<std::string_view> offered;
+  for (const Route& each : routes()) offered.insert(each.op);
+  for (const std::string_view name : operations::method_names()) {
+    EXPECT_NE(offered.contains(name), not_here.contains(name)) << name;
+  }
+}
+
+TEST(RestRoutes, give_every_error_of_an_operation_a_status) {
+  std::set<std::string_view> unexpected;
+  for (std::size_t i = 0; i < operations::k_code_count; ++i) {
+    const auto code = static_cast<operations::Code>(i);
+    if (status_of(operations::name_of(code)) == 500 && code != operations::Code::internal) {
+      unexpected.insert(operations::name_of(code));
+    }
+  }
+  EXPECT_THAT(unexpected, IsEmpty());
+}
+
+TEST(RestRoutes, are_found_by_method_and_path_and_say_which_methods_a_path_takes) {
+  const Match found = match("POST", "/api/v1/tasks/a%20b/cancel");
+  ASSERT_NE(found.route, nullptr);
+  EXPECT_EQ(found.route->op, "task_cancel");
+  EXPECT_EQ(found.values.at("id"), "a b");
+  EXPECT_EQ(match("PUT", "/api/v1/tasks").allowed, "GET, POST");
+  for (const char* path : {"/api/v1", "/api/v1/", "/api/v1/task", "/api/v1/tasks/", "/api/v1/tasks//cancel",
+                           "/api/v2/tasks", "/api/v1tasks", "/api/v1/tasks/x/cancel/more", "/api/v1/tasks/%ff"}) {
+    const Match none = match("GET", path);
+    EXPECT_EQ(none.route, nullptr) << path;
+    EXPECT_EQ(none.allowed, "") << path;
+  }
+}
+
+TEST(RestParams, come_from_path_query_and_body) {
+  EXPECT_EQ(read_of("GET", "/api/v1/tasks", request_of("state=queued&limit=5&text=a+b%26c")),
+            R"({"state":"queued","limit":5,"text":"a b&c"})");
+  EXPECT_EQ(read_of("GET", "/api/v1/events", request_of("kinds=task_queued,journal&after=0")),
+            R"({"kinds":["task_queued","journal"],"after":0})");
+  EXPECT_EQ(read_of("POST", "/api/v1/tasks", request_of("", R"({"type":"echo","params":{"a":[1.5,null]}})")),
+            R"({"type":"echo","params":"{\"a\":[1.5,null]}"})");
+  EXPECT_EQ(read_of("POST", "/api/v1/swarms/x/scale", request_of("", R"({"min":1,"max":2})")),
+            R"({"name":"x","min":1,"max":2})");
+}
+
+TEST(RestParams, that_are_wrong_are_refused_with_what_is_known) {
+  EXPECT_THAT(read_of("GET", "/api/v1/tasks", request_of("colour=red")), HasSubstr("known here: state, swarm"));
+  EXPECT_THAT(read_of("GET", "/api/v1/tasks", request_of("limit=5&limit=6")), HasSubstr("twice"));
+  EXPECT_THAT(read_of("GET", "/api/v1/tasks", request_of("limit=")), HasSubstr("whole number"));
+  EXPECT_THAT(read_of("GET", "/api/v1/tasks", request_of("text=%4")), HasSubstr("escaped"));
+  EXPECT_THAT(read_of("GET", "/api/v1/status", request_of("", "{\"a\":1}")), HasSubstr("none is taken here"));
+  EXPECT_THAT(read_of("POST", "/api/v1/tasks", request_of("", "{}")), HasSubstr("type is missing"));
+  EXPECT_THAT(read_of("POST", "/api/v1/tasks", request_of("", "7")), HasSubstr("must be a JSON object"));
+  EXPECT_THAT(read_of("POST", "/api/v1/tasks", request_of("type=echo")), HasSubstr("unknown in the query"));
+  EXPECT_THAT(read_of("POST", "/api/v1/swarms/x/scale", request_of("", R"({"name":"y","min":1,"max":2})")),
+              HasSubstr("unknown member 'name'"));
+}
+
+TEST(RestAnswers, are_cut_to_pages_in_the_order_of_names) {
+  const Route& route = *match("GET", "/api/v1/agents").route;
+  const json::value all{{"agents",
+                         {{{"id", "c"}, {"swarm", "s"}},
+                          {{"id", "a"}, {"swarm", "s"}},
+                          {{"id", "b"}, {"swarm", "t"}},
+                          {{"id", "d"}, {"swarm", "s"}}}}};
+  Shown shown{.limit = 2, .swarm = "s"};
+  EXPECT_EQ(operations::json_text(shown_of(route, shown, all)),
+            R"({"total":3,"cursor":"c","agents":[{"id":"a","swarm":"s"},{"id":"c","swarm":"s"}]})");
+  shown.cursor = "c";
+  EXPECT_EQ(operations::json_text(shown_of(route, shown, all)), R"({"total":3,"agents":[{"id":"d","swarm":"s"}]})");
+}
+
+TEST(RestAnswers, show_as_much_of_the_tree_as_was_asked_for) {
+  const Route& route = *match("GET", "/api/v1/tree").route;
+  const json::value leaf{{"id", "x"}};
+  const json::value branch{{"id", "b"}, {"children", {leaf, leaf, leaf}}};
+  const json::value root{{"id", "r"}, {"children", {branch, branch}}};
+  EXPECT_EQ(operations::json_text(shown_of(route, {.depth = 2, .children = 1}, root)),
+            R"({"id":"r","children":[{"id":"b","children":[],"children_not_shown":3}],"children_not_shown":1})");
+  EXPECT_EQ(operations::json_text(shown_of(route, {}, root)), operations::json_text(root));
+}
+
+}  // namespace
+}  // namespace skein::inline v0::rest
