@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "cli/verbs.hpp"
+#include "skein/base/suggestion.hpp"
 #include "skein/base/version.hpp"
-#include "skein/node/config_values.hpp"
 
 namespace {
 
@@ -57,7 +57,7 @@ int complain(const Named& named, const std::string& problem) {
 }
 
 std::string did_you_mean(const std::string& given, const std::vector<std::string>& known) {
-  return skein::node::suggestion(given, {known.begin(), known.end()});
+  return skein::suggestion(given, {known.begin(), known.end()});
 }
 
 // What CLI11 found wrong, in our words where ours say more.

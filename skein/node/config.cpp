@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "skein/agent/function_executor.hpp"
+#include "skein/base/suggestion.hpp"
 #include "skein/base/toml.hpp"
 #include "skein/ledger/fallback.hpp"
 #include "skein/net/tcp_socket.hpp"

@@ -1,7 +1,6 @@
 #include "skein/node/config_values.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -22,7 +21,6 @@ constexpr std::array<Unit<Duration>, 4> k_times{{{"h", std::chrono::hours(1)},
                                                  {"ms", std::chrono::milliseconds(1)}}};
 constexpr std::array<Unit<std::uint64_t>, 4> k_sizes{
     {{"GiB", 1ULL << 30U}, {"MiB", 1ULL << 20U}, {"KiB", 1ULL << 10U}, {"", 1}}};
-constexpr std::size_t k_known_shown = 12;
 
 struct NumberAndUnit {
   std::uint64_t number = 0;
@@ -36,21 +34,6 @@ std::optional<NumberAndUnit> split(std::string_view text) {
   if (error != std::errc()) return std::nullopt;
   parts.unit = std::string_view(rest, static_cast<std::size_t>(end - rest));
   return parts;
-}
-
-std::size_t distance(std::string_view left, std::string_view right) {
-  std::vector<std::size_t> row(right.size() + 1);
-  for (std::size_t n = 0; n < row.size(); ++n) row[n] = n;
-  for (std::size_t l = 0; l < left.size(); ++l) {
-    std::size_t diagonal = row[0];
-    row[0] = l + 1;
-    for (std::size_t r = 0; r < right.size(); ++r) {
-      const std::size_t above = row[r + 1];
-      row[r + 1] = std::min({above + 1, row[r] + 1, diagonal + (left[l] == right[r] ? 0U : 1U)});
-      diagonal = above;
-    }
-  }
-  return row.back();
 }
 
 }  // namespace
@@ -90,20 +73,6 @@ std::string bytes_text(std::uint64_t bytes) {
     if (bytes >= unit.one && bytes % unit.one == 0) return fmt::format("{}{}", bytes / unit.one, unit.name);
   }
   return fmt::format("{}", bytes);
-}
-
-std::string suggestion(std::string_view given, const std::vector<std::string_view>& known) {
-  if (known.empty()) return "";
-  // Farther than this nobody meant it; and comparing very long words is a waste.
-  constexpr std::size_t k_word_max = 64;
-  if (given.size() <= k_word_max) {
-    const auto nearest = std::ranges::min_element(known, {}, [&](auto each) { return distance(given, each); });
-    const std::size_t far = distance(given, *nearest);
-    if (far <= 2 || far <= given.size() / 3) return fmt::format(" (did you mean '{}'?)", *nearest);
-  }
-  const bool all = known.size() <= k_known_shown;
-  const std::vector<std::string_view> shown(known.begin(), all ? known.end() : known.begin() + k_known_shown);
-  return fmt::format(" (known: {}{})", fmt::join(shown, ", "), all ? "" : ", ...");
 }
 
 }  // namespace skein::inline v0::node

@@ -1,11 +1,10 @@
-// Times and sizes as the config file writes them, and what somebody may have meant. Pure functions.
+// Times and sizes as the config file writes them. Pure functions.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "skein/base/time.hpp"
 
@@ -17,8 +16,5 @@ namespace skein::inline v0::node {
 // "512", "256KiB", "64MiB", "4GiB".
 [[nodiscard]] std::optional<std::uint64_t> parse_bytes(std::string_view text);
 [[nodiscard]] std::string bytes_text(std::uint64_t bytes);
-
-// " (did you mean 'executor'?)", or " (known: a, b)", or nothing when there is nothing to suggest.
-[[nodiscard]] std::string suggestion(std::string_view given, const std::vector<std::string_view>& known);
 
 }  // namespace skein::inline v0::node

@@ -8,7 +8,7 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "skein/node/config_values.hpp"
+#include "skein/base/suggestion.hpp"
 #include "skein/supervision/tree_toml.hpp"
 
 namespace skein::inline v0::node {

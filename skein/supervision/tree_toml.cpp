@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "skein/base/suggestion.hpp"
 #include "skein/base/toml.hpp"
 #include "skein/supervision/supervisor.hpp"
 
@@ -23,28 +24,6 @@ struct Fault {
 
 [[noreturn]] void fail(const toml::node& node, std::string message) {
   throw Fault{node.source().begin.line, std::move(message)};
-}
-
-std::size_t distance(std::string_view left, std::string_view right) {
-  std::vector<std::size_t> row(right.size() + 1);
-  for (std::size_t n = 0; n < row.size(); ++n) row[n] = n;
-  for (std::size_t l = 0; l < left.size(); ++l) {
-    std::size_t diagonal = row[0];
-    row[0] = l + 1;
-    for (std::size_t r = 0; r < right.size(); ++r) {
-      const std::size_t above = row[r + 1];
-      row[r + 1] = std::min({above + 1, row[r] + 1, diagonal + (left[l] == right[r] ? 0U : 1U)});
-      diagonal = above;
-    }
-  }
-  return row.back();
-}
-
-std::string suggestion(std::string_view given, const std::vector<std::string_view>& known) {
-  const auto nearest =
-      std::ranges::min_element(known, {}, [&](std::string_view each) { return distance(given, each); });
-  if (nearest != known.end() && distance(given, *nearest) <= 2) return fmt::format(" (did you mean '{}'?)", *nearest);
-  return fmt::format(" (known: {})", fmt::join(known, ", "));
 }
 
 void only_keys(const toml::table& table, const std::vector<std::string_view>& known) {
