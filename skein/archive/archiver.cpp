@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <future>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -20,25 +19,31 @@ class Archiver::Loop final : public ledger::ChangeSink, public std::enable_share
       : journal_(journal), ledger_(ledger), store_(store), jobs_(jobs), limits_(limits) {}
 
   void start() {
+    listen();
+    jobs_.post_after(limits_.retain_every, [self = shared_from_this()] { self->retain(); });
+  }
+
+  void listen() {
     journal_.read(0, [self = shared_from_this()](const journal::ReadAnswer& answer) {
-      if (answer.outcome != journal::Outcome::applied || self->stopped_) return;
+      if (self->stopped_) return;
+      if (answer.outcome == journal::Outcome::overloaded) {
+        self->jobs_.post_after(self->limits_.linger, [self] { self->listen(); });
+        return;
+      }
+      if (answer.outcome != journal::Outcome::applied) return;
       self->ledger_.add_sink(*self);
       self->listening_ = true;
       self->finished_ = self->ledger_.counters().finished_tasks;
       self->begin(Duration::zero());
       self->link_open();
     });
-    jobs_.post_after(limits_.retain_every, [self = shared_from_this()] { self->retain(); });
   }
 
   void stop() {
     stopped_ = true;
-    std::promise<void> gone;
-    journal_.read(0, [&](const journal::ReadAnswer&) {
+    journal::visit(journal_, [&](journal::Outcome) {
       if (std::exchange(listening_, false)) ledger_.remove_sink(*this);
-      gone.set_value();
     });
-    gone.get_future().wait();
   }
 
   void take(const std::shared_ptr<const ledger::ChangeBatch>& batch) override {

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <future>
+
 #include "skein/archive/manual_job_queue.hpp"
 #include "skein/archive/memory_store.hpp"
 #include "skein/archive/sqlite_store.hpp"
@@ -65,6 +67,30 @@ TEST_F(Archivers, takes_what_was_finished_before_it_started) {
   start();
   EXPECT_EQ(store_.count().value(), 5U);
   EXPECT_EQ(counters().finished_tasks, 0U);
+}
+
+TEST_F(Archivers, asks_again_when_the_journal_has_no_room_for_its_question) {
+  journal::JournalLimits limits = small_journal();
+  limits.reads_waiting = 1;
+  TestWorld world("", limits);
+  std::promise<void> held;
+  std::promise<void> let_go;
+  world.journal().read(0, [&](const journal::ReadAnswer&) {
+    held.set_value();
+    let_go.get_future().wait();
+  });
+  held.get_future().wait();
+  Archiver archiver(world.journal(), world.ledger(), store_, jobs_);
+  archiver.start();
+  let_go.set_value();
+  world.finish_new(1);
+  for (int i = 0; i < 100 && store_.count().value() == 0; ++i) {
+    jobs_.advance(50ms);
+    jobs_.run_ready();
+    world.apply_one(ledger::TakeDispatch{"test", 1});  // answered when the journal's thread was there
+  }
+  EXPECT_EQ(store_.count().value(), 1U);
+  archiver.stop();
 }
 
 TEST_F(Archivers, waits_a_moment_so_that_few_tasks_make_one_batch) {

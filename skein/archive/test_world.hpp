@@ -50,11 +50,11 @@ inline journal::JournalLimits small_journal() {
 class TestWorld {
  public:
   // Without a folder: in memory.
-  explicit TestWorld(const std::string& folder = {}) {
+  explicit TestWorld(const std::string& folder = {}, const journal::JournalLimits& limits = small_journal()) {
     if (folder.empty()) {
-      journal_ = journal::open_memory_journal(ledger_);
+      journal_ = journal::open_memory_journal(ledger_, limits);
     } else {
-      auto opened = journal::open_journal(folder, ledger_, small_journal());
+      auto opened = journal::open_journal(folder, ledger_, limits);
       if (opened) journal_ = std::move(*opened);
       if (!opened) ADD_FAILURE() << opened.error().describe();
     }

@@ -155,4 +155,8 @@ class Journal {
 [[nodiscard]] Answer append_and_wait(Journal& journal, Batch batch, std::chrono::milliseconds timeout,
                                      Urgency urgency = Urgency::ordinary);
 
+// Calls `fn` once where the machine may be touched, and waits until it has returned: on the journal's thread, or on
+// this one when that has ended (`stopped`). Waits for its turn however many others read. Never call it from a callback.
+void visit(Journal& journal, const std::function<void(Outcome)>& fn);
+
 }  // namespace skein::inline v0::journal

@@ -209,6 +209,34 @@ TEST_P(JournalContract, too_many_waiting_reads_are_overloaded) {
   journal_->close();
 }
 
+// One that removes itself from the machine has no other time to do it.
+TEST_P(JournalContract, a_visit_waits_for_its_turn_however_many_read) {
+  limits_.reads_waiting = 3;
+  open();
+  const auto release = hold();
+  std::atomic<bool> is_full{false};
+  while (!is_full) {
+    journal_->read(0, [&](const ReadAnswer& answer) { is_full = is_full || answer.outcome == Outcome::overloaded; });
+  }
+  std::atomic<bool> is_released{false};
+  std::thread releaser([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    is_released = true;
+    release->count_down();
+  });
+  int visits = 0;
+  visit(*journal_, [&](Outcome outcome) {
+    EXPECT_TRUE(is_released) << "on this thread, beside the journal's";
+    EXPECT_EQ(outcome, Outcome::applied);
+    ++visits;
+  });
+  EXPECT_EQ(visits, 1);
+  releaser.join();
+  journal_->close();
+  visit(*journal_, [&](Outcome outcome) { visits += outcome == Outcome::stopped ? 1 : 100; });
+  EXPECT_EQ(visits, 2);
+}
+
 TEST_P(JournalContract, takes_a_snapshot_and_goes_on) {
   open();
   for (int i = 0; i < 10; ++i) ASSERT_EQ(append(kv_add("n", 1)).outcome, Outcome::applied);

@@ -11,6 +11,7 @@ namespace skein::inline v0::journal {
 namespace {
 
 constexpr std::chrono::milliseconds k_disk_check_interval{1000};
+constexpr std::chrono::milliseconds k_visit_again{1};
 constexpr const char* k_closed = "the journal is closed";
 
 }  // namespace
@@ -290,6 +291,19 @@ Answer append_and_wait(Journal& journal, Batch batch, std::chrono::milliseconds 
   Answer late;
   late.why = "no answer in time: append the same ids again";
   return late;
+}
+
+void visit(Journal& journal, const std::function<void(Outcome)>& fn) {
+  while (true) {
+    const auto answered = std::make_shared<std::promise<Outcome>>();
+    journal.read(0, [&fn, answered](const ReadAnswer& answer) {
+      // Turned away on this thread: there the machine must not be touched.
+      if (answer.outcome != Outcome::overloaded) fn(answer.outcome);
+      answered->set_value(answer.outcome);
+    });
+    if (answered->get_future().get() != Outcome::overloaded) return;
+    std::this_thread::sleep_for(k_visit_again);
+  }
 }
 
 }  // namespace skein::inline v0::journal

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <future>
 #include <utility>
 
 #include "skein/dispatch/swarm_load.hpp"
@@ -17,6 +16,8 @@ namespace skein::inline v0::operations {
 namespace {
 
 using namespace std::chrono_literals;
+
+constexpr Duration k_listen_again = 10ms;  // when the journal had no room for the question
 
 // Two gates of one node, and those of two nodes, have command ids of their own.
 std::uint64_t space_of(std::uint64_t seed, std::uint64_t gate) { return Random(seed * 2 + gate).next(); }
@@ -39,24 +40,28 @@ Operations::Operations(const Parts& parts, const OperationsLimits& limits)
 
 std::shared_ptr<Operations> Operations::start(const Parts& parts, const OperationsLimits& limits) {
   const std::shared_ptr<Operations> ops(new Operations(parts, limits));  // the constructor is private
-  parts.journal.read(0, [ops](const journal::ReadAnswer& answer) {
-    if (answer.outcome == journal::Outcome::applied) ops->parts_.ledger.add_sink(*ops);
-  });
+  ops->listen();
   ops->subscription_ =
       parts.journal.subscribe([raw = ops.get()](const journal::JournalEvent& event) { raw->events_.publish(event); });
   return ops;
 }
 
+void Operations::listen() {
+  parts_.journal.read(0, [ops = shared_from_this()](const journal::ReadAnswer& answer) {
+    if (ops->is_stopped_) return;
+    if (answer.outcome == journal::Outcome::applied) ops->parts_.ledger.add_sink(*ops);
+    if (answer.outcome == journal::Outcome::overloaded) {
+      ops->parts_.timers.post_after(k_listen_again, [ops] { ops->listen(); });
+    }
+  });
+}
+
 void Operations::stop() {
+  is_stopped_ = true;
   parts_.journal.unsubscribe(subscription_);
   submits_->stop();
   controls_->stop();
-  std::promise<void> gone;
-  parts_.journal.read(0, [&](const journal::ReadAnswer&) {
-    parts_.ledger.remove_sink(*this);
-    gone.set_value();
-  });
-  gone.get_future().wait();
+  journal::visit(parts_.journal, [&](journal::Outcome) { parts_.ledger.remove_sink(*this); });
   // Those who wait are answered with `stopped` as they are dropped.
   const auto dropped = waiters_.take_all();
   const auto untold = notices_.take_all();

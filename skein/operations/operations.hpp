@@ -102,6 +102,7 @@ class Operations final : public ledger::ChangeSink, public std::enable_shared_fr
 
  private:
   Operations(const Parts& parts, const OperationsLimits& limits);
+  void listen();
 
   // The same reply; errors that go through it are counted.
   template <class T>
@@ -146,6 +147,7 @@ class Operations final : public ledger::ChangeSink, public std::enable_shared_fr
   Waiters notices_;                       // without a time limit
   std::atomic<std::size_t> promised_{0};  // notices, from the submit on
   EventStream events_;
+  std::atomic<bool> is_stopped_{false};
   std::uint64_t subscription_ = 0;  // to the journal's events
   mutable std::mutex problems_mutex_;
   std::map<std::string, std::vector<std::string>> problems_;  // by swarm; of those that have some
