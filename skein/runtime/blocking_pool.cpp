@@ -21,7 +21,7 @@ void BlockingPool::stop() {
 
 void BlockingPool::submit(std::move_only_function<void()> job) {
   const std::scoped_lock lock(shared_->mutex);
-  if (shared_->jobs.size() >= max_queue_) throw BlockingQueueFull(max_queue_);
+  if (shared_->jobs.size() + shared_->running >= max_queue_ + max_threads_) throw BlockingQueueFull(max_queue_);
   shared_->jobs.push_back(std::move(job));
   if (shared_->idle < shared_->jobs.size() && shared_->threads < max_threads_) {
     try {
@@ -51,10 +51,12 @@ void BlockingPool::work(const std::shared_ptr<Shared>& shared) {
     {
       auto job = std::move(shared->jobs.front());
       shared->jobs.pop_front();
+      ++shared->running;
       lock.unlock();
       job();
     }
     lock.lock();
+    --shared->running;
   }
   --shared->threads;
 }

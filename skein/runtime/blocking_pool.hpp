@@ -48,6 +48,7 @@ class BlockingPool {
     std::deque<std::move_only_function<void()>> jobs;
     unsigned threads = 0;
     unsigned idle = 0;
+    unsigned running = 0;
     bool stopping = false;
   };
   static void work(const std::shared_ptr<Shared>& shared);

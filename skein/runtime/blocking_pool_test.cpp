@@ -76,6 +76,18 @@ TEST(BlockingPool, a_full_queue_is_told_with_what_to_do) {
   done.wait();
 }
 
+// A job that no thread has picked up yet does not wait for one.
+TEST(BlockingPool, refuses_nothing_while_threads_are_free) {
+  std::promise<void> go;
+  const std::shared_future<void> gate = go.get_future().share();
+  detail::BlockingPool pool(16, 1);
+  for (int i = 0; i < 17; ++i) EXPECT_NO_THROW(pool.submit([gate] { gate.wait(); })) << i;
+  EXPECT_THROW(pool.submit([] {}), BlockingQueueFull);
+  detail::BlockingPool without_queue(2, 0);
+  EXPECT_NO_THROW(without_queue.submit([gate] { gate.wait(); }));
+  go.set_value();
+}
+
 TEST(BlockingPool, drops_what_has_not_begun_and_does_not_wait_for_what_never_returns) {
   const auto go = std::make_shared<std::promise<void>>();
   const auto returned = std::make_shared<std::promise<void>>();

@@ -446,15 +446,35 @@ TEST(Reply, lost_in_a_crash_tells_the_reason_and_only_when_the_server_is_dead) {
   });
 }
 
+struct Join {};
+// Ends of a link to nobody, with a caller waiting.
+struct LonelyServer {
+  Task<int> handle_call(Self self, Join /*request*/) {
+    self.link(Pid(0, 5, 3));
+    auto sleeping = self.sleep(std::chrono::seconds(100));
+    co_await sleeping;
+    co_return 1;
+  }
+};
+
+// noproc would say that nothing was done: safe to ask again.
+TEST(Call, of_a_server_that_ended_of_noproc_says_that_it_died) {
+  Runtime runtime(tests::seeded(1));
+  const Pid lonely = runtime.spawn<LonelyServer>();
+  const auto answer = runtime.call<LonelyServer>(lonely, Join{});
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().failure, CallFailure::server_died) << answer.error().text();
+}
+
 Task<int> await_in_the_other_order(Self self) {
-  std::atomic<int> done{0};
-  auto first = self.blocking([&done] { ++done; });
-  auto second = self.blocking([&done] { ++done; });
+  const auto count = std::make_shared<std::atomic<int>>(0);
+  auto first = self.blocking([count] { ++*count; });
+  auto second = self.blocking([count] { ++*count; });
   auto sleeping = self.sleep(milliseconds(50));
   co_await sleeping;
   co_await second;
   co_await first;
-  co_return done.load();
+  co_return count->load();
 }
 
 TEST(Run, may_await_what_was_asked_for_in_any_order) {

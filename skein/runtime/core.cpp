@@ -96,8 +96,10 @@ std::optional<TimerRef> Core::add_timer(Instant at, Timer timer) {
 }
 
 bool Core::cancel_timer(TimerRef ref) {
+  std::optional<Timer> cancelled;  // goes after the lock: its value's destructor may use timers
   const std::scoped_lock lock(timer_mutex);
-  return wheel.cancel(ref);
+  cancelled = wheel.cancel(ref);
+  return cancelled.has_value();
 }
 
 Instant Core::fire_timers(Instant now_instant) {
@@ -318,7 +320,9 @@ SendResult deliver(Core& core, Pid to, MessageNode* node) {
     if (policy == FullMailbox::drop_oldest) limit = limit > UINT32_MAX / 2 ? UINT32_MAX : limit * 2;
     std::uint32_t backlog = 0;
     pushed = slot->mailbox.push(node, slot->queued.load(std::memory_order_relaxed), limit, backlog);
-    if (backlog >= k_priced_backlog && t_turn.worker != nullptr && t_turn.budget > -k_largest_debt) {
+    // A process of another runtime costs nothing here: that runtime may be gone before this turn ends.
+    const bool is_ours = t_turn.worker != nullptr && t_turn.core == &core;
+    if (backlog >= k_priced_backlog && is_ours && t_turn.budget > -k_largest_debt) {
       t_turn.budget -= static_cast<std::int32_t>(std::min(backlog, k_highest_price));
       if (slot != t_turn.running) {
         t_turn.sink = slot;

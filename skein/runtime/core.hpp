@@ -113,7 +113,8 @@ inline void count_popped(Slot& slot) {
   slot.queued.store(slot.queued.load(std::memory_order_relaxed) - slot.popped, std::memory_order_relaxed);
   slot.popped = 0;
 }
-void answer_for_the_dead(Core& core, MessageNode* node, const ExitReason& reason) noexcept;
+// `died`: with `reason`, and the message was in its mailbox; otherwise nobody was there.
+void answer_for_the_dead(Core& core, MessageNode* node, const ExitReason& reason, bool died = false) noexcept;
 // Frees answers that nobody will await: the handler that asked is done.
 void drop_early(Slot& slot);
 void request_exit(Slot& slot, ExitReason reason, bool run_terminate);

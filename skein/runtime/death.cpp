@@ -32,6 +32,7 @@ struct Remains {
   Extension* extension;
   Pid first_link;
   Watcher first_watcher;
+  Watcher first_monitor;
   Spare spare;
   MessageNode* queue;
   MessageNode* left;
@@ -48,6 +49,7 @@ Remains empty_slot(Core& core, Slot& slot) {
                   std::exchange(slot.extension, nullptr),
                   std::exchange(slot.first_link, Pid{}),
                   std::exchange(slot.first_watcher, Watcher{}),
+                  std::exchange(slot.first_monitor, Watcher{}),
                   slot.has_spare ? slot.spare() : Spare{},
                   std::exchange(slot.queue_head, nullptr),
                   nullptr,
@@ -58,7 +60,6 @@ Remains empty_slot(Core& core, Slot& slot) {
   slot.queue_tail = nullptr;
   slot.queued.store(0, std::memory_order_relaxed);
   slot.popped = 0;
-  slot.first_monitor = Watcher{};
   slot.has_spare = false;
   slot.phase.store(Phase::free, std::memory_order_relaxed);
   core.table.mark_dead(slot);
@@ -78,7 +79,7 @@ void forget_watcher(Remains& remains, Watcher watcher) {
   for (Watcher& each : remains.spare.watchers) {
     if (each == watcher) each = Watcher{};
   }
-  if (remains.extension != nullptr) std::erase(remains.extension->watchers, watcher);
+  if (remains.extension != nullptr) remains.extension->watchers.erase(watcher);
 }
 
 // What came in between the last look and the close. An unlink or demonitor there was in time.
@@ -95,9 +96,26 @@ void settle_late_mail(Core& core, Remains& remains) {
       forget_watcher(remains, Watcher{node->from, node->ref});
       free_node(node);
     } else {
-      answer_for_the_dead(core, node, remains.reason);
+      answer_for_the_dead(core, node, remains.reason, true);
     }
     node = next;
+  }
+}
+
+void send_demonitor(Core& core, Pid dead, Pid whom, std::uint64_t ref) {
+  MessageNode* node = new_node(MessageKind::demonitor);
+  node->from = dead;
+  node->ref = ref;
+  deliver(core, whom, node);
+}
+
+// Whom it watched need not remember it.
+void take_back_monitors(Core& core, const Remains& remains) {
+  const Watcher& first = remains.first_monitor;
+  if (first.pid) send_demonitor(core, remains.pid, first.pid, first.ref);
+  if (remains.extension == nullptr) return;
+  for (const auto& [ref, whom] : remains.extension->monitors) {
+    if (whom) send_demonitor(core, remains.pid, whom, ref);
   }
 }
 
@@ -131,12 +149,11 @@ void tell_everybody(Core& core, Remains& remains) {
 
 }  // namespace
 
-void answer_for_the_dead(Core& core, MessageNode* node, const ExitReason& reason) noexcept {
+void answer_for_the_dead(Core& core, MessageNode* node, const ExitReason& reason, bool died) noexcept {
   switch (node->kind) {
     case MessageKind::request:
     case MessageKind::look:
-      send_failure(core, node, reason.kind() == ExitKind::noproc ? CallFailure::noproc : CallFailure::server_died,
-                   reason);
+      send_failure(core, node, died ? CallFailure::server_died : CallFailure::noproc, reason);
       return;
     case MessageKind::monitor:
       send_down(core, payload_as<Pid>(node), Watcher{node->from, node->ref}, ExitReason::noproc());
@@ -188,11 +205,12 @@ void bury(Core& core, Slot& slot) {
   settle_late_mail(core, remains);
   for (MessageNode* node = remains.queue; node != nullptr;) {
     MessageNode* next = node->next;
-    answer_for_the_dead(core, node, remains.reason);
+    answer_for_the_dead(core, node, remains.reason, true);
     node = next;
   }
-  if (remains.current != nullptr) answer_for_the_dead(core, remains.current, remains.reason);
+  if (remains.current != nullptr) answer_for_the_dead(core, remains.current, remains.reason, true);
   tell_everybody(core, remains);
+  take_back_monitors(core, remains);
   if (remains.spare.continuation != nullptr) free_node(remains.spare.continuation);
   if (remains.extension != nullptr) {
     if (remains.extension->continuation != nullptr) free_node(remains.extension->continuation);

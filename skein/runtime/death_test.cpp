@@ -9,6 +9,7 @@
 #include <mutex>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -221,6 +222,41 @@ TEST(Death, gives_the_slot_to_another_process_with_another_pid) {
   runtime.run_ready();
   EXPECT_TRUE(runtime.is_alive(second));
   EXPECT_EQ(notebook.lines(), Lines{"2"});
+}
+
+struct FailsLate {
+  void handle_info(Self self, Message /*message*/) { self.stop(); }
+  Task<void> terminate(Self self, ExitReason /*reason*/) {
+    auto sleeping = self.sleep(milliseconds(1));
+    co_await sleeping;
+    throw std::runtime_error("too late");
+  }
+};
+struct FailsEarly {
+  Task<Init> init(Self self) {
+    auto sleeping = self.sleep(milliseconds(1));
+    co_await sleeping;
+    throw std::runtime_error("too early");
+    co_return Init::ok();
+  }
+};
+
+TEST(Death, a_crash_in_a_waiting_init_or_terminate_says_so) {
+  Notebook seen;
+  Runtime runtime(tests::seeded(1));
+  const Pid watcher = runtime.spawn<tests::Puppet>(&seen);
+  const Pid late = runtime.spawn<FailsLate>();
+  runtime.send(watcher, tests::Do{[late](Self self) {
+                 std::ignore = self.monitor(late);
+                 self.spawn_monitor<FailsEarly>();
+               }});
+  runtime.run_ready();
+  runtime.send(late, 1);
+  runtime.run_for(seconds(1));
+  std::string all;
+  for (const auto& line : seen.lines()) all += line + "\n";
+  EXPECT_NE(all.find("FailsLate: terminate"), std::string::npos) << all;
+  EXPECT_NE(all.find("FailsEarly: init"), std::string::npos) << all;
 }
 
 TEST(Death, an_exception_ends_its_process_and_nothing_else) {

@@ -18,7 +18,8 @@ class ExitReason {
   // Ended normally.
   ExitReason() = default;
   ExitReason(const ExitReason& other) : kind_(other.kind_), detail_(hold(other.detail_)) {}
-  ExitReason(ExitReason&& other) noexcept : kind_(other.kind_), detail_(std::exchange(other.detail_, nullptr)) {}
+  ExitReason(ExitReason&& other) noexcept
+      : kind_(std::exchange(other.kind_, ExitKind::normal)), detail_(std::exchange(other.detail_, nullptr)) {}
   ExitReason& operator=(const ExitReason& other) {
     ExitReason copy(other);
     swap(copy);

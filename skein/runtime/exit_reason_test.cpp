@@ -84,6 +84,13 @@ TEST(ExitReason, copies_share_and_outlive_the_original) {
   EXPECT_EQ(moved.term(), "kept");
 }
 
+TEST(ExitReason, what_was_moved_from_is_a_whole_reason_still) {
+  ExitReason first = ExitReason::custom("spent");
+  const ExitReason second = std::move(first);
+  EXPECT_EQ(second.text(), ExitReason::custom("spent").text());
+  EXPECT_TRUE(first.is_normal());  // NOLINT(bugprone-use-after-move): what is tested
+}
+
 TEST(ExitReason, may_be_copied_and_dropped_by_many_threads) {
   const ExitReason shared = ExitReason::custom("shared", ExitReason::custom("cause"));
   std::vector<std::thread> threads;

@@ -13,7 +13,7 @@ class Core;
 
 // On SIGSEGV, SIGBUS, SIGILL, SIGFPE and SIGABRT. False when the file could not be written, or its path is too long.
 bool install_fatal_dump(Core& core, const std::string& path);
-// Puts the signals back as they were, if it is this runtime's turn.
+// Gives the signals back to the system (SIG_DFL), if it is this runtime that has them.
 void remove_fatal_dump(const Core& core);
 
 // A stack of its own for the handlers of this thread, for the signal that says that the other one is used up.

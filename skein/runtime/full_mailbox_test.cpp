@@ -121,6 +121,42 @@ TEST(FullMailbox, signals_always_get_in) {
   }
 }
 
+struct Beat {};
+struct Pause {};
+
+// Reminds itself time and again, as many processes do.
+struct Ticker {
+  int* beats;
+  Ticker(Self self, int* count) : beats(count) { self.send_after(milliseconds(1), self.pid(), Beat{}); }
+  void handle_info(Self self, Message message) {
+    if (!message.is<Beat>()) return;
+    ++*beats;
+    self.send_after(milliseconds(1), self.pid(), Beat{});
+  }
+  Task<void> handle_cast(Self self, Pause /*request*/) {
+    auto sleeping = self.sleep(milliseconds(20));
+    co_await sleeping;
+  }
+};
+
+TEST(FullMailbox, what_a_process_reminds_itself_of_always_gets_in) {
+  int beats = 0;
+  Runtime runtime(tests::seeded(1));
+  SpawnOptions options;
+  options.mailbox_limit = 2;
+  const Pid ticker = runtime.spawn_with<Ticker>(options, &beats);
+  runtime.run_for(milliseconds(10));
+  const int before = beats;
+  EXPECT_GT(before, 0);
+  runtime.cast<Ticker>(ticker, Pause{});
+  runtime.run_ready();
+  EXPECT_EQ(runtime.send(ticker, 1), SendResult::ok);
+  EXPECT_EQ(runtime.send(ticker, 1), SendResult::ok);
+  EXPECT_EQ(runtime.send(ticker, 1), SendResult::full);
+  runtime.run_for(milliseconds(100));
+  EXPECT_GT(beats, before + 1) << "one full moment ended it for good";
+}
+
 TEST(FullMailbox, what_a_signal_became_is_not_dropped_to_make_room) {
   Notebook seen;
   Runtime runtime(tests::seeded(1));

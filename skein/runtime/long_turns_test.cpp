@@ -136,6 +136,52 @@ TEST(LongTurns, a_flood_of_slow_messages_keeps_nobody_from_running_and_is_not_ca
   expect_others_run_beside<SlowFlooder>();
 }
 
+// Quick messages: no turn is cut, and sixteen whole ones would be 4,096 of them.
+class QuickFlooder {
+ public:
+  QuickFlooder(Self self, Flood* flood) : flood_(flood) {
+    for (int i = 0; i < 10; ++i) self.send(self.pid(), Drop{});
+  }
+  void handle_info(Self self, Message /*message*/) {
+    if (flood_->stop) return;
+    ++flood_->handled;
+    tests::spin_for(std::chrono::microseconds(12));
+    self.send(self.pid(), Drop{});
+  }
+
+ private:
+  Flood* flood_;
+};
+
+// The same for several who call at the same time.
+int longest_wait_of(int callers, Runtime& runtime, const Flood& flood) {
+  std::vector<int> longest(static_cast<std::size_t>(callers));
+  std::vector<std::thread> threads;
+  threads.reserve(longest.size());
+  for (int& each : longest) {
+    const Pid porter = runtime.spawn<Porter>();
+    threads.emplace_back([&, porter] { each = longest_wait(runtime, porter, flood); });
+  }
+  for (auto& thread : threads) thread.join();
+  return std::ranges::max(longest);
+}
+
+TEST(LongTurns, a_flood_of_quick_messages_does_not_keep_those_who_call_from_outside) {
+  constexpr int k_turns = 4 * 256;
+  for (const int callers : {1, 8}) {
+    Flood flood;
+    Runtime runtime(tests::threaded(1));
+    runtime.spawn<QuickFlooder>(&flood);
+    EXPECT_TRUE(tests::eventually([&flood] { return flood.handled > 0; }));
+    int fewest = 1'000'000;
+    for (int i = 0; i < 5 && fewest >= k_turns; ++i) {
+      fewest = std::min(fewest, longest_wait_of(callers, runtime, flood));
+    }
+    flood.stop = true;
+    EXPECT_LT(fewest, k_turns) << callers << " called, and waited for as many messages of another";
+  }
+}
+
 TEST(LongTurns, a_slow_loop_that_yields_keeps_nobody_from_running_either) { expect_others_run_beside<SlowYielder>(); }
 
 // Keeps its process busy until somebody has complained about it.

@@ -84,7 +84,7 @@ struct MessageNode {
   const HandlerEntry* entry = nullptr;
   OutsideCall* outside = nullptr;  // a request of an ordinary thread: who waits
   MessageKind kind = MessageKind::info;
-  bool flag = false;      // exit_signal: came over a link; reply: carries a CallError
+  bool flag = false;      // exit_signal: came over a link; reply: carries a CallError; down: void, for nobody
   bool answered = false;  // request: nobody waits any more
   alignas(16) std::byte payload[k_payload_bytes];
 

@@ -40,6 +40,8 @@ MonitorRef Self::monitor(Pid other) const {
 }
 
 void Self::demonitor(MonitorRef ref) const {
+  // Its Down may be in the queue already: nobody shall get it.
+  [[maybe_unused]] const auto queued = detail::take_queued_down(*slot_, ref.id);
   const Pid other = remove_monitor(*slot_, ref.id);
   if (!other) return;
   MessageNode* node = detail::new_node(MessageKind::demonitor);

@@ -188,7 +188,8 @@ class Self {
   SendResult send(std::string_view name, T&& value) const {
     return send(detail::find_name(*core_, name), std::forward<T>(value));
   }
-  // A message from nobody, after `after`; `every` > 0 repeats it. The value is copied for each.
+  // A message from nobody, after `after`; `every` > 0 repeats it. The value is copied for each. One to oneself always
+  // gets in; others may find the mailbox full, of which nobody is told.
   template <class T>
   TimerRef send_after(Duration after, Pid to, T value) const {
     return send_interval_from(after, Duration::zero(), to, std::move(value));
@@ -271,8 +272,9 @@ class Self {
   }
   // co_await it in a long loop: lets others run when this process has used its turn.
   [[nodiscard]] detail::YieldAwaiter yield() const { return {core_, slot_}; }
-  // co_await it: runs `job` on the blocking pool. The process is not dead before the job has returned. What the job
-  // throws is rethrown by what the job captured, not here: catch inside.
+  // co_await it: runs `job` on the blocking pool. The process is not dead before the job has returned; but its state
+  // and frames may be destroyed before that, so the job must own what it uses. What it throws is only written to
+  // standard error: catch inside.
   [[nodiscard]] detail::JobAwaiter blocking(std::move_only_function<void()> job) const {
     const std::uint64_t ref = ++slot_->next_ref;
     detail::run_blocking(*core_, *slot_, ref, std::move(job));
@@ -286,9 +288,11 @@ class Self {
   TimerRef send_interval_from(Duration after, Duration every, Pid to, T value) const {
     // Shared: the wheel copies the function of an interval, and must not run T's copy constructor for that.
     auto held = std::make_shared<const T>(std::move(value));
-    return detail::add_timer(*core_, to, after, every, [held]() -> detail::MessageNode* {
-      return detail::make_node(detail::MessageKind::info, T(*held));
-    });
+    // A process's own time-out always gets in: one that is stuck arms no more, so they cannot flood it.
+    const bool is_own = every == Duration::zero() && to == pid();
+    const auto kind = is_own ? detail::MessageKind::notice : detail::MessageKind::info;
+    return detail::add_timer(*core_, to, after, every,
+                             [held, kind]() -> detail::MessageNode* { return detail::make_node(kind, T(*held)); });
   }
 
   detail::Core* core_;

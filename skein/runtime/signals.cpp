@@ -10,6 +10,8 @@ namespace {
 constexpr std::size_t k_given_up = 256;             // waits of one handler that are over, the last of them
 constexpr std::size_t k_early_answers = 1'000'000;  // to calls of one handler that it does not await yet
 
+constexpr std::uint32_t k_void_downs = 64;  // in one queue, before it is gone through for them
+
 void send_signal(Core& core, Pid to, MessageNode* node) { deliver(core, to, node); }
 
 void count_queued(Slot& slot, std::uint32_t added) {
@@ -175,6 +177,42 @@ void drop_oldest(Core& core, Slot& slot) {
   }
 }
 
+bool is_void_down(const MessageNode* node) { return node->kind == MessageKind::down && node->flag; }
+
+// Frees the void Downs that `link` leads to, up to the next message.
+void sweep_at(Slot& slot, MessageNode** link, MessageNode* previous) {
+  while (*link != nullptr && is_void_down(*link)) {
+    MessageNode* node = *link;
+    *link = node->next;
+    if (slot.queue_tail == node) slot.queue_tail = previous;
+    free_node(node);
+    --slot.extension->void_downs;
+    ++slot.extension->sweeps;
+  }
+}
+
+void sweep_head(Slot& slot) { sweep_at(slot, &slot.queue_head, nullptr); }
+
+void sweep_all(Slot& slot) {
+  sweep_head(slot);
+  for (MessageNode* node = slot.queue_head; node != nullptr; node = node->next) sweep_at(slot, &node->next, node);
+}
+
+// A Down that its process has awaited or taken back no longer counts as mail. It is freed with the head of the queue,
+// or once there are more of them than of what waits: a handler that goes on for ever must not gather them.
+void make_void(Slot& slot, MessageNode* node) {
+  node->flag = true;
+  count_popped(slot);
+  const std::uint32_t queued = slot.queued.load(std::memory_order_relaxed) - 1;
+  slot.queued.store(queued, std::memory_order_relaxed);
+  const std::uint32_t voids = ++slot.extension->void_downs;
+  if (voids >= k_void_downs && voids > queued) {
+    sweep_all(slot);
+  } else {
+    sweep_head(slot);
+  }
+}
+
 }  // namespace
 
 void append(Slot& slot, MessageNode* node) {
@@ -184,6 +222,10 @@ void append(Slot& slot, MessageNode* node) {
 
 MessageNode* pop_queued(Slot& slot) {
   MessageNode* node = slot.queue_head;
+  if (node != nullptr && is_void_down(node)) [[unlikely]] {
+    sweep_head(slot);
+    node = slot.queue_head;
+  }
   if (node == nullptr) return nullptr;
   slot.queue_head = node->next;
   if (slot.queue_head == nullptr) slot.queue_tail = nullptr;
@@ -196,10 +238,11 @@ std::optional<ExitReason> take_queued_down(Slot& slot, std::uint64_t ref) {
   if (slot.extension == nullptr) return std::nullopt;
   const auto found = slot.extension->queued_downs.find(ref);
   if (found == slot.extension->queued_downs.end()) return std::nullopt;
-  // The node stays where it is, and is dropped when its turn comes: its monitor is gone.
-  std::optional<ExitReason> reason(std::move(payload_as<Down>(found->second).reason));
+  MessageNode* node = found->second;
+  std::optional<ExitReason> reason(std::move(payload_as<Down>(node).reason));
   slot.extension->queued_downs.erase(found);
   remove_monitor(slot, ref);
+  make_void(slot, node);
   return reason;
 }
 

@@ -44,17 +44,22 @@ struct Watcher {
   Pid pid;
   std::uint64_t ref = 0;
   friend bool operator==(const Watcher&, const Watcher&) = default;
+  friend std::size_t hash_value(const Watcher& watcher) {
+    return static_cast<std::size_t>(watcher.pid.bits() + watcher.ref * 0x9E37'79B9'7F4A'7C15ULL);
+  }
 };
 
 // What few processes need.
 struct Extension {
   boost::unordered_flat_set<std::uint64_t> links;                       // beyond the first
   boost::unordered_flat_map<std::uint64_t, std::uint64_t> unlinks;      // not yet acknowledged: Pid bits → id
-  std::vector<Watcher> watchers;                                        // beyond those in the slot
+  boost::unordered_flat_set<Watcher> watchers;                          // beyond those in the slot
   boost::unordered_flat_map<std::uint64_t, Pid> monitors;               // beyond the first: ref → whom
   boost::unordered_flat_map<std::uint64_t, MessageNode*> queued_downs;  // ref → the Down that waits in the queue
-  MessageNode* continuation = nullptr;                                  // handle_continue waits to run; see Spare
-  MessageNode* deferred_head = nullptr;                                 // answers that go out when it is dead
+  std::uint32_t void_downs = 0;          // in the queue: awaited or taken back, no longer counted, for nobody
+  std::uint32_t sweeps = 0;              // times that void Downs left the queue before their turn
+  MessageNode* continuation = nullptr;   // handle_continue waits to run; see Spare
+  MessageNode* deferred_head = nullptr;  // answers that go out when it is dead
   MessageNode* deferred_tail = nullptr;
   ExitReason reason;       // why it ends, if there is more to say than Slot::end
   std::uint32_t jobs = 0;  // blocking jobs that have not returned

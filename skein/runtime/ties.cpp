@@ -1,7 +1,5 @@
 // Links and monitors of one process: the first of each lives in the slot, more in the extension; two more watchers in
 // the spare place of a slot that has one.
-#include <algorithm>
-
 #include "skein/runtime/core.hpp"
 
 namespace skein::inline v0::detail {
@@ -45,7 +43,7 @@ void add_watcher(Slot& slot, Watcher watcher) {
       return;
     }
   }
-  extend(slot).watchers.push_back(watcher);
+  extend(slot).watchers.insert(watcher);
 }
 
 void remove_watcher(Slot& slot, Watcher watcher) {
@@ -60,12 +58,7 @@ void remove_watcher(Slot& slot, Watcher watcher) {
       return;
     }
   }
-  if (slot.extension == nullptr) return;
-  auto& watchers = slot.extension->watchers;
-  const auto found = std::find(watchers.begin(), watchers.end(), watcher);
-  if (found == watchers.end()) return;
-  *found = watchers.back();
-  watchers.pop_back();
+  if (slot.extension != nullptr) slot.extension->watchers.erase(watcher);
 }
 
 void add_monitor(Slot& slot, std::uint64_t ref, Pid whom) {

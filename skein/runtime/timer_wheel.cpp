@@ -68,13 +68,14 @@ std::optional<TimerRef> TimerWheel::add(Instant at, Timer timer) {
   return TimerRef{index, entry.generation};
 }
 
-bool TimerWheel::cancel(TimerRef ref) {
-  if (ref.index >= entries_.size()) return false;
-  const Entry& entry = entries_[ref.index];
-  if (!entry.pending || entry.generation != ref.generation) return false;
+std::optional<Timer> TimerWheel::cancel(TimerRef ref) {
+  if (ref.index >= entries_.size()) return std::nullopt;
+  Entry& entry = entries_[ref.index];
+  if (!entry.pending || entry.generation != ref.generation) return std::nullopt;
   unlink(ref.index);
+  std::optional<Timer> cancelled(std::move(entry.timer));
   release(ref.index);
-  return true;
+  return cancelled;
 }
 
 // The earliest tick at which a bucket of any level must be looked at.

@@ -28,8 +28,8 @@ class TimerWheel {
 
   // Nothing when there are max_timers already.
   std::optional<TimerRef> add(Instant at, Timer timer);
-  // True if it was pending.
-  bool cancel(TimerRef ref);
+  // What was pending, nothing otherwise. Its value is the user's: let go of it where no lock is held.
+  std::optional<Timer> cancel(TimerRef ref);
 
   struct Due {
     Instant at;

@@ -11,6 +11,9 @@ using RootHandle = std::coroutine_handle<TaskPromise<void>>;
 
 std::string where_of(const Slot& slot) {
   std::string where(slot.type.load(std::memory_order_relaxed)->name);
+  const Phase phase = slot.phase.load(std::memory_order_relaxed);
+  if (phase == Phase::starting) return where + ": init";
+  if (phase == Phase::terminating) return where + ": terminate";
   if (slot.current != nullptr && slot.current->type != nullptr) {
     where += ": ";
     where += slot.current->type->name;

@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::uint64_t k_timed_turns = 2 * k_sampled_turns - 2;  // a turn's number grows by two
 constexpr std::uint32_t k_long_backlog = 256;
+constexpr int k_taken_in = 32;  // woken from outside, at one look
 constexpr std::int64_t k_sustained_ns = 20'000;
 constexpr std::uint64_t k_small_ns = 1'000;  // a message that is handled in less
 constexpr std::int64_t k_worth_stealing_ns = 2'000;
@@ -190,12 +191,6 @@ bool Workers::wake(Worker& worker) {
   return true;
 }
 
-// The clock thread sleeps while nobody works; it must watch whoever begins.
-void Workers::wake_clock() {
-  const std::scoped_lock lock(core_.timer_mutex);
-  core_.timer_changed.notify_one();
-}
-
 // A backlog that lasts is worth waking somebody for.
 void Workers::consider_waking(Worker& worker) {
   if (worker.queue.size() <= 1) {
@@ -216,15 +211,21 @@ void Workers::consider_waking(Worker& worker) {
 
 Slot* Workers::next(Worker& worker) {
   const std::uint64_t turn = worker.turn.load(std::memory_order_relaxed);
-  // Sixteen long turns are too long to wait for.
+  // Sixteen long turns are too long to wait for: those that were cut, or took all they may of messages.
   const bool was_cut = worker.cut_turn.load(std::memory_order_relaxed) + 1 == turn;
-  const bool from_outside = was_cut && !worker.took_injected;
+  const bool from_outside = (was_cut || t_turn.budget <= 0) && !worker.took_injected;
   worker.took_injected = false;
   if ((turn & 0x1eU) == 0 || from_outside) [[unlikely]] {
     time_turn(turn);  // what is found here is run at once
     if (injected_.size() != 0) {
       if (Slot* slot = injected_.pop(); slot != nullptr) {
         worker.took_injected = true;
+        // Those that wait with it need not wait for sixteen turns each.
+        for (int i = 1; from_outside && i < k_taken_in; ++i) {
+          Slot* more = injected_.pop();
+          if (more == nullptr) break;
+          worker.queue.push_woken(more);
+        }
         return slot;
       }
     }

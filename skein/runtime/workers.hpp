@@ -11,8 +11,8 @@
 // 4. A worker that has worked and finds nothing spins for a moment, then sleeps. While the runtime is active it looks
 //    around: every 2 ms after much work, down to every 32 ms when it finds nothing time and again. Once all have been
 //    idle for half a second it sleeps without end.
-// 4. A turn is over after turn_budget messages, or when the clock's thread has seen it at two looks, 10 ms apart: slow
-//    handlers must not make a turn of seconds. After such a turn whoever was woken from outside is next.
+// 5. A turn is over after turn_budget messages, or when the clock's thread has seen it at two looks, 10 ms apart: slow
+//    handlers must not make a turn of seconds. After a turn that ended so, those woken from outside are next.
 #pragma once
 
 #include <atomic>
@@ -123,7 +123,6 @@ class Workers {
   void wake_one();
   bool wake(Worker& worker);
   [[nodiscard]] Worker& home_of(const Slot& sink, Worker& here);
-  void wake_clock();
   void clock_thread();
 
   Core& core_;
