@@ -108,14 +108,14 @@ double idle_connection() {
   ::setrlimit(RLIMIT_NOFILE, &files);
   const McpServer server;
   const auto ask_once = [&] {
-    net::Fd fd = connect_to(server.port());
+    Fd fd = connect_to(server.port());
     (void)exchange(fd.get(), modern_call());
     return fd;
   };
   (void)ask_once();
   std::this_thread::sleep_for(std::chrono::seconds(1));
   const double before = server.program().resident_mb();
-  std::vector<net::Fd> all;
+  std::vector<Fd> all;
   all.reserve(k_mcp_idle);
   for (std::size_t i = 0; i < k_mcp_idle; ++i) all.push_back(ask_once());
   std::this_thread::sleep_for(std::chrono::seconds(1));
@@ -136,8 +136,8 @@ class StdioServer {
     argv.push_back(nullptr);
     int pair[2];
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) throw std::runtime_error("no socket pair");
-    fd_ = net::Fd(pair[0]);
-    const net::Fd theirs(pair[1]);
+    fd_ = Fd(pair[0]);
+    const Fd theirs(pair[1]);
     posix_spawn_file_actions_t actions{};
     ::posix_spawn_file_actions_init(&actions);
     ::posix_spawn_file_actions_addchdir_np(&actions, folder.c_str());
@@ -176,7 +176,7 @@ class StdioServer {
   void tell(const std::string& line) const { (void)::send(fd_.get(), line.data(), line.size(), MSG_NOSIGNAL); }
 
  private:
-  net::Fd fd_;
+  Fd fd_;
   pid_t pid_ = -1;
   Clock::time_point begun_;
   std::string in_;

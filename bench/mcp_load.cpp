@@ -52,8 +52,8 @@ bool receive(int fd, std::string& in) {
 
 }  // namespace
 
-net::Fd connect_to(std::uint16_t port) {
-  net::Fd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+Fd connect_to(std::uint16_t port) {
+  Fd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in to{};
   to.sin_family = AF_INET;
   to.sin_port = htons(port);
@@ -135,7 +135,7 @@ McpLoad::McpLoad(std::uint16_t port, std::size_t connections, McpWay way)
 
 void McpLoad::begin_session(Client& client, std::uint16_t port) {
   // The SDK's server ends the connection of some requests; the one that is measured is a new one.
-  const net::Fd first = connect_to(port);
+  const Fd first = connect_to(port);
   const std::string begun = exchange(first.get(), post(initialize_body(), ""));
   const std::string session = header_of(begun, "mcp-session-id");
   if (session.empty()) throw std::runtime_error("the server began no session");

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "bench/stopwatch.hpp"
-#include "skein/net/fd.hpp"
+#include "skein/base/fd.hpp"
 
 namespace skein::bench {
 
@@ -32,7 +32,7 @@ class McpLoad {
 
  private:
   struct Client {
-    net::Fd fd;
+    Fd fd;
     std::string request;
     std::string in;
     std::size_t sent = 0;
@@ -47,11 +47,11 @@ class McpLoad {
 
   McpWay way_;
   std::vector<Client> clients_;
-  net::Fd epoll_;
+  Fd epoll_;
 };
 
 // A connected socket of 127.0.0.1.
-[[nodiscard]] net::Fd connect_to(std::uint16_t port);
+[[nodiscard]] Fd connect_to(std::uint16_t port);
 // What an HTTP response is long, head and all; 0 when it is not whole. Its length is in the head, or it is chunked.
 [[nodiscard]] std::size_t response_bytes(std::string_view in);
 // Sends a request and gives the whole response.

@@ -118,7 +118,7 @@ class Readings {
 
  private:
   std::string path_;
-  launcher::Fd pipe_;
+  Fd pipe_;
 };
 
 // ms, `rounds` times.

@@ -23,7 +23,7 @@
 #include <utility>
 #include <vector>
 
-#include "skein/net/fd.hpp"
+#include "skein/base/fd.hpp"
 
 namespace skein::bench {
 
@@ -71,7 +71,7 @@ class Program {
  public:
   // `more`: further words of its command line.
   explicit Program(const std::string& folder, const std::vector<std::string>& more = {}) {
-    const net::Fd fd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    const Fd fd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
     const std::string name = "skein-bench-" + std::to_string(::getpid());
     sockaddr_un address{};
     address.sun_family = AF_UNIX;

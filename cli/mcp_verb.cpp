@@ -100,7 +100,7 @@ int serve(control::ClientResult<control::Client> client, const Patience* patienc
   if (!client) return complain(client.error());
   const auto begun = client->ask("mcp", {});
   if (!begun) return complain(begun.error());
-  const net::Fd node = std::move(*client).release();
+  const Fd node = std::move(*client).release();
   return carry(node.get(), patience);
 }
 

@@ -9,8 +9,8 @@
 #include <csignal>
 #include <random>
 
+#include "skein/base/fd.hpp"
 #include "skein/launcher/proc_tree.hpp"
-#include "skein/net/fd.hpp"
 
 namespace skein::cli {
 namespace {
@@ -19,7 +19,7 @@ constexpr std::string_view k_agent = "SKEIN_AGENT_ID=";
 
 // Empty when its process ends meanwhile: a stream would throw then.
 std::string read_all(const std::string& path) {
-  const net::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   std::string text;
   std::array<char, 4096> part{};
   while (file) {
@@ -60,7 +60,7 @@ std::vector<MarkedProcess> marked_processes(const std::string& mark) {
 }
 
 bool signal_marked(pid_t pid, const std::string& mark, int number) {
-  const net::Fd held(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  const Fd held(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   if (!held || !has(read_all(fmt::format("/proc/{}/environ", pid)), mark)) return false;
   return ::syscall(SYS_pidfd_send_signal, held.get(), number, nullptr, 0) == 0;
 }

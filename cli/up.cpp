@@ -18,11 +18,11 @@
 
 #include "cli/session.hpp"
 #include "cli/verbs.hpp"
+#include "skein/base/fd.hpp"
 #include "skein/base/version.hpp"
 #include "skein/launcher/launcher.hpp"
 #include "skein/launcher/os_processes.hpp"
 #include "skein/launcher/role.hpp"
-#include "skein/net/fd.hpp"
 #include "skein/node/config_values.hpp"
 #include "skein/node/node.hpp"
 #include "skein/node/sd_notify.hpp"
@@ -57,7 +57,7 @@ class Wakes {
     for (const int each : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&set, each);
     // Before any thread exists, so that all inherit it and only signals_ hears them.
     ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
-    signals_ = net::Fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+    signals_ = Fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
     std::signal(SIGPIPE, SIG_IGN);
   }
   // Any thread.
@@ -77,8 +77,8 @@ class Wakes {
   }
 
  private:
-  net::Fd signals_;
-  net::Fd wake_;
+  Fd signals_;
+  Fd wake_;
 };
 
 // What other threads found out.

@@ -13,7 +13,7 @@
 #include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
 
-#include "skein/net/fd.hpp"
+#include "skein/base/fd.hpp"
 
 namespace skein::inline v0::control {
 
@@ -53,7 +53,7 @@ class Client {
   [[nodiscard]] ClientResult<void> flush();
 
   // The connection itself, for what is no longer asked and answered.
-  [[nodiscard]] net::Fd release() && { return std::move(fd_); }
+  [[nodiscard]] Fd release() && { return std::move(fd_); }
 
   // What the node said in its hello.
   [[nodiscard]] const boost::json::object& node() const { return node_; }
@@ -61,7 +61,7 @@ class Client {
  private:
   [[nodiscard]] ClientResult<boost::json::value> ask_once(std::string_view op, const boost::json::object& params,
                                                           std::chrono::milliseconds timeout, const PartFn& on_part);
-  explicit Client(net::Fd fd) : fd_(std::move(fd)) {}
+  explicit Client(Fd fd) : fd_(std::move(fd)) {}
   struct Line {
     std::uint64_t id = 0;
     bool is_part = false;
@@ -70,7 +70,7 @@ class Client {
   [[nodiscard]] ClientResult<Line> read_line(std::chrono::steady_clock::time_point until);
   [[nodiscard]] ClientResult<void> fill(std::chrono::steady_clock::time_point until);
 
-  net::Fd fd_;
+  Fd fd_;
   std::string in_;
   std::size_t in_at_ = 0;
   std::string out_;

@@ -27,7 +27,6 @@
 namespace skein::inline v0::control {
 
 namespace json = boost::json;
-using net::Fd;
 using net::FdPoller;
 using net::FdReady;
 using operations::Answer;

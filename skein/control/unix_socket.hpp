@@ -7,11 +7,9 @@
 #include <optional>
 #include <string>
 
-#include "skein/net/fd.hpp"
+#include "skein/base/fd.hpp"
 
 namespace skein::inline v0::control {
-
-using net::Fd;
 
 // Errors are complete, for people.
 // Listens at `path`, which only its owner may use. A socket file that nobody listens at any more is removed first; one

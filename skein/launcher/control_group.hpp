@@ -17,7 +17,7 @@
 #include <string>
 #include <string_view>
 
-#include "skein/launcher/fd.hpp"
+#include "skein/base/fd.hpp"
 #include "skein/launcher/os_process.hpp"
 
 namespace skein::inline v0::launcher {

@@ -6,7 +6,7 @@
 
 #include <expected>
 
-#include "skein/launcher/fd.hpp"
+#include "skein/base/fd.hpp"
 
 namespace skein::inline v0::launcher {
 

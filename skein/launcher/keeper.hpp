@@ -14,7 +14,7 @@
 
 #include <sys/types.h>
 
-#include "skein/launcher/fd.hpp"
+#include "skein/base/fd.hpp"
 
 namespace skein::inline v0::launcher {
 

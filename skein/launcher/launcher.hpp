@@ -17,7 +17,7 @@
 #include <mutex>
 #include <string>
 
-#include "skein/launcher/fd.hpp"
+#include "skein/base/fd.hpp"
 
 namespace skein::inline v0::launcher {
 

@@ -14,7 +14,7 @@
 #include <string>
 #include <utility>
 
-#include "skein/launcher/fd.hpp"
+#include "skein/base/fd.hpp"
 #include "skein/launcher/os_process.hpp"
 #include "skein/runtime/pid.hpp"
 

@@ -18,7 +18,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "skein/launcher/fd.hpp"
+#include "skein/base/fd.hpp"
 
 namespace skein::inline v0::launcher {
 

@@ -10,7 +10,7 @@
 
 #include <initializer_list>
 
-#include "skein/launcher/fd.hpp"
+#include "skein/base/fd.hpp"
 
 namespace skein::inline v0::launcher {
 

@@ -10,7 +10,7 @@
 #include <expected>
 #include <string>
 
-#include "skein/launcher/fd.hpp"
+#include "skein/base/fd.hpp"
 #include "skein/launcher/os_process.hpp"
 
 namespace skein::inline v0::launcher {

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "skein/launcher/fd.hpp"
+#include "skein/base/fd.hpp"
 #include "skein/launcher/os_process.hpp"
 
 namespace skein::inline v0::launcher {

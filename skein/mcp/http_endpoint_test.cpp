@@ -95,7 +95,7 @@ class HttpClient {
     if (got > 0) in_.append(buffer, static_cast<std::size_t>(got));
     return got > 0;
   }
-  net::Fd fd_;
+  Fd fd_;
   std::string in_;
   bool is_closed_ = false;
 };
@@ -128,9 +128,9 @@ class HttpEndpointTest : public testing::Test {
                                                                                           net::HttpAnswers& answers) {
       return std::make_unique<HttpEndpoint>(self, endpoint, answers);
     };
-    ChildSpec connection = pool_child<net::HttpConnection, std::shared_ptr<net::Fd>>(
-                               "connection", std::shared_ptr<const net::HttpSetup>(setup))
-                               .with(Restart::temporary);
+    ChildSpec connection =
+        pool_child<net::HttpConnection, std::shared_ptr<Fd>>("connection", std::shared_ptr<const net::HttpSetup>(setup))
+            .with(Restart::temporary);
     connections_ = start_supervisor(*runtime_, trees::pool("http", {100, 10s}, std::move(connection)), "http")->pid;
     start_sessions();
     auto listener = std::make_shared<net::ListenerSetup>();

@@ -41,7 +41,7 @@ std::string line_error(std::string_view why) {
   return operations::json_text(make_error(nullptr, {k_invalid_request, std::string(why), nullptr})) + "\n";
 }
 
-LineConnection::LineConnection(Self self, std::shared_ptr<const LineSetup> setup, std::shared_ptr<net::Fd> fd)
+LineConnection::LineConnection(Self self, std::shared_ptr<const LineSetup> setup, std::shared_ptr<Fd> fd)
     : setup_(std::move(setup)),
       wire_(setup_->poller, std::move(fd)),
       session_(self, setup_->server, k_token_principal, wire_),
@@ -227,7 +227,7 @@ void LineConnection::on_check(Self self) {
 }
 
 ChildSpec line_connection_template(std::shared_ptr<const LineSetup> setup) {
-  return pool_child<LineConnection, std::shared_ptr<net::Fd>>("connection", std::move(setup))
+  return pool_child<LineConnection, std::shared_ptr<Fd>>("connection", std::move(setup))
       .with(Restart::temporary)
       .with(Shutdown::after(k_line_shutdown));
 }

@@ -43,7 +43,7 @@ struct LineSetup {
 
 class LineConnection {
  public:
-  LineConnection(Self self, std::shared_ptr<const LineSetup> setup, std::shared_ptr<net::Fd> fd);
+  LineConnection(Self self, std::shared_ptr<const LineSetup> setup, std::shared_ptr<Fd> fd);
   ~LineConnection();
   LineConnection(const LineConnection&) = delete;
   LineConnection& operator=(const LineConnection&) = delete;

@@ -96,7 +96,7 @@ class TcpClient {
     if (got > 0) in_.append(buffer, static_cast<std::size_t>(got));
     return got > 0;
   }
-  net::Fd fd_;
+  Fd fd_;
   std::string in_;
   bool is_closed_ = false;
 };

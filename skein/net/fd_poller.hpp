@@ -11,7 +11,7 @@
 #include <thread>
 #include <unordered_map>
 
-#include "skein/net/fd.hpp"
+#include "skein/base/fd.hpp"
 #include "skein/runtime/runtime.hpp"
 
 namespace skein::inline v0::net {

@@ -13,7 +13,7 @@
 #include <optional>
 #include <string>
 
-#include "skein/net/fd.hpp"
+#include "skein/base/fd.hpp"
 #include "skein/net/fd_poller.hpp"
 #include "skein/runtime/runtime.hpp"
 

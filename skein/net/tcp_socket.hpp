@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "skein/net/fd.hpp"
+#include "skein/base/fd.hpp"
 
 namespace skein::inline v0::net {
 

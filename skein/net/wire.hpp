@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "skein/net/fd.hpp"
+#include "skein/base/fd.hpp"
 #include "skein/net/fd_poller.hpp"
 
 namespace skein::inline v0::net {

@@ -37,7 +37,7 @@ std::expected<DataLock, DataLockError> DataLock::take(const std::string& folder)
   if (is_new) ::chmod(folder.c_str(), S_IRWXU);
 
   const std::string path = folder + "/" + k_lock_file;
-  net::Fd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR));
+  Fd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR));
   if (!fd) {
     return broken(fmt::format("{}: {}; may this user write to the folder?", path, std::strerror(errno)));
   }

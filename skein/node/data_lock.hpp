@@ -4,7 +4,7 @@
 #include <expected>
 #include <string>
 
-#include "skein/net/fd.hpp"
+#include "skein/base/fd.hpp"
 
 namespace skein::inline v0::node {
 
@@ -19,8 +19,8 @@ class DataLock {
   [[nodiscard]] static std::expected<DataLock, DataLockError> take(const std::string& folder);
 
  private:
-  explicit DataLock(net::Fd fd) : fd_(std::move(fd)) {}
-  net::Fd fd_;
+  explicit DataLock(Fd fd) : fd_(std::move(fd)) {}
+  Fd fd_;
 };
 
 // $SKEIN_DATA, else $XDG_STATE_HOME/skein, else ~/.local/state/skein.

@@ -77,7 +77,7 @@ std::vector<ChildSpec> http_children(const ContextPtr& context, const mcp::Serve
   sessions->server = server;
   sessions->table = table;
   const auto connections = connection_setup(context, front_setup(context, server, table));
-  ChildSpec connection = pool_child<net::HttpConnection, std::shared_ptr<net::Fd>>("connection", connections)
+  ChildSpec connection = pool_child<net::HttpConnection, std::shared_ptr<Fd>>("connection", connections)
                              .with(Restart::temporary)
                              .with(Shutdown::after(k_http_shutdown));
   // The pools first, so that whoever is let in finds them.

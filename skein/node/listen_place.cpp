@@ -23,9 +23,9 @@ std::expected<void, std::string> ListenPlace::open(const std::string& address) {
   return {};
 }
 
-std::expected<net::Fd, std::string> ListenPlace::take() {
+std::expected<Fd, std::string> ListenPlace::take() {
   const std::scoped_lock lock(mutex_);
-  if (early_) return std::exchange(early_, net::Fd());
+  if (early_) return std::exchange(early_, Fd());
   return net::listen_on(where_, k_listen_backlog);
 }
 

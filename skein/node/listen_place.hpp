@@ -9,7 +9,7 @@
 #include <mutex>
 #include <string>
 
-#include "skein/net/fd.hpp"
+#include "skein/base/fd.hpp"
 #include "skein/net/tcp_socket.hpp"
 
 namespace skein::inline v0::node {
@@ -20,7 +20,7 @@ class ListenPlace {
   [[nodiscard]] std::expected<void, std::string> open(const std::string& address);
   [[nodiscard]] bool is_open() const { return port() != 0; }
   // For the listener.
-  [[nodiscard]] std::expected<net::Fd, std::string> take();
+  [[nodiscard]] std::expected<Fd, std::string> take();
   [[nodiscard]] std::uint16_t port() const;
   // With the port it got.
   [[nodiscard]] std::string address() const;
@@ -28,7 +28,7 @@ class ListenPlace {
  private:
   mutable std::mutex mutex_;
   net::HostPort where_;  // port 0: not open
-  net::Fd early_;        // that no listener has taken
+  Fd early_;             // that no listener has taken
 };
 
 }  // namespace skein::inline v0::node

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "skein/net/fd.hpp"
+#include "skein/base/fd.hpp"
 
 namespace skein::inline v0::node {
 
@@ -23,7 +23,7 @@ bool sd_notify(const std::string& state, NotifyWait wait) {
   if (length >= sizeof(address.sun_path)) return false;
   std::memcpy(address.sun_path, path, length);
   if (path[0] == '@') address.sun_path[0] = '\0';  // an abstract socket
-  const net::Fd fd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  const Fd fd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (!fd) return false;
   const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + length);
   const int flags = MSG_NOSIGNAL | (wait == NotifyWait::forbidden ? MSG_DONTWAIT : 0);

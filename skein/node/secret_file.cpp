@@ -12,7 +12,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "skein/net/fd.hpp"
+#include "skein/base/fd.hpp"
 
 namespace skein::inline v0::node {
 namespace {
@@ -24,7 +24,7 @@ std::unexpected<std::string> secret_fault(const std::string& path, const char* w
   return std::unexpected(fmt::format("{}: {}: {}", path, what, std::strerror(errno)));
 }
 
-std::expected<std::string, std::string> read_secret(const std::string& path, const net::Fd& fd) {
+std::expected<std::string, std::string> read_secret(const std::string& path, const Fd& fd) {
   struct stat about{};
   if (::fstat(fd.get(), &about) != 0) return secret_fault(path, "cannot be looked at");
   if ((about.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
@@ -44,7 +44,7 @@ std::expected<std::string, std::string> read_secret(const std::string& path, con
 }  // namespace
 
 std::expected<std::string, std::string> secret_in(const std::string& path) {
-  const net::Fd found(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  const Fd found(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (found) return read_secret(path, found);
   if (errno != ENOENT) return secret_fault(path, "cannot be read");
   std::array<unsigned char, k_secret_bytes> random{};
@@ -57,7 +57,7 @@ std::expected<std::string, std::string> secret_in(const std::string& path) {
   const std::string fresh = path + ".new";
   ::unlink(fresh.c_str());
   {
-    const net::Fd made(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR));
+    const Fd made(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR));
     if (!made) return secret_fault(fresh, "cannot be made");
     const std::string line = secret + "\n";
     if (::write(made.get(), line.data(), line.size()) != static_cast<ssize_t>(line.size()) ||

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <future>
 
-#include "skein/net/fd.hpp"
+#include "skein/base/fd.hpp"
 #include "skein/node/sd_notify.hpp"
 
 namespace skein::inline v0::node {
@@ -45,7 +45,7 @@ class ServiceManager {
   }
 
  private:
-  net::Fd fd_;
+  Fd fd_;
 };
 
 // Keeps its worker busy until it is let go.

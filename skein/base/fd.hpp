@@ -5,7 +5,7 @@
 
 #include <utility>
 
-namespace skein::inline v0::launcher {
+namespace skein::inline v0 {
 
 class Fd {
  public:
@@ -32,4 +32,4 @@ class Fd {
   int fd_ = -1;
 };
 
-}  // namespace skein::inline v0::launcher
+}  // namespace skein::inline v0
