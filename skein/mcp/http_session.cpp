@@ -128,8 +128,7 @@ void HttpSession::handle_info(Self self, Message message) {
   } else if (const auto* gone = message.get_if<SessionGone>()) {
     on_gone(*gone);
   } else if (message.is<SessionEnd>()) {
-    for (auto& [id, stream] : streams_) tell(stream, {.kind = SessionEvent::Kind::end});
-    self.stop();
+    self.stop();  // connections that wait for it answer for themselves
   } else if (message.is<IdleCheck>()) {
     const bool is_used = streams_.at(k_own_stream).connection || driver_.core().under_way() > 0;
     if (!is_used && between(active_at_, self.now()) >= k_session_idle) return self.stop();

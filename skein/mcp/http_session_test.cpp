@@ -1,0 +1,128 @@
+// Legacy sessions on HTTP when they end, come back and are come back to: real bytes on a real socket.
+#include "skein/mcp/http_session.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <string>
+
+#include "skein/mcp/test_http.hpp"
+#include "skein/runtime/testing.hpp"
+
+namespace skein::inline v0::mcp {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+
+// Says a word and never ends.
+void says_and_waits(Exchange& exchange) { exchange.log("info", "test", json::value("a word")); }
+
+class HttpSessionTest : public HttpTcpTest {
+ protected:
+  ~HttpSessionTest() override {
+    if (sessions_) stop_tree(*runtime_, sessions_, 10s);
+  }
+  void serve_sessions(const net::HttpConnectionLimits& limits = {}) {
+    serve({}, limits);
+    catalog_->add(
+        Tool{"waits", "Waits", "", json::object{{"type", "object"}}, {}, {}, [this](Exchange&) { ++waiting_; }});
+    catalog_->add(Tool{"says", "Says", "", json::object{{"type", "object"}}, {}, {}, says_and_waits});
+    auto setup = std::make_shared<SessionSetup>();
+    setup->server = server_;
+    setup->table = table_;
+    sessions_ = start_supervisor(
+                    *runtime_,
+                    trees::pool("sessions", {100, 10s}, session_template(std::shared_ptr<const SessionSetup>(setup))),
+                    k_sessions_name)
+                    ->pid;
+  }
+  static std::string legacy(const json::object& message, const std::string& session = {}) {
+    const std::string body = json::serialize(message);
+    return "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" + session_header(session) +
+           "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
+  }
+  static std::string call(const char* tool, const std::string& session) {
+    return legacy(make_request("c", "tools/call", {{"name", tool}}), session);
+  }
+  static std::string get(const std::string& session, const std::string& last = {}) {
+    return "GET /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n" + session_header(session) +
+           (last.empty() ? "" : "Last-Event-ID: " + last + "\r\n") + "\r\n";
+  }
+  static std::string erase(const std::string& session) {
+    return "DELETE /mcp HTTP/1.1\r\nHost: localhost\r\n" + session_header(session) + "\r\n";
+  }
+  // The id of a new session.
+  static std::string initialized(TcpClient& client) {
+    static constexpr std::string_view k_name = "Mcp-Session-Id: ";
+    client.send(
+        legacy(make_request(1, "initialize", {{"protocolVersion", "2025-11-25"}, {"capabilities", json::object()}})));
+    const std::string head = client.until("\r\n\r\n");
+    const std::size_t length = std::stoul(head.substr(head.find("Content-Length: ") + 16));
+    EXPECT_FALSE(client.bytes(length).empty());
+    const auto at = head.find(k_name) + k_name.size();
+    return head.substr(at, head.find("\r\n", at) - at);
+  }
+  // One with a Content-Length.
+  static std::string response(TcpClient& client) {
+    const std::string head = client.until("\r\n\r\n");
+    const auto at = head.find("Content-Length: ");
+    return head + (at == std::string::npos ? "" : client.bytes(std::stoul(head.substr(at + 16))));
+  }
+  bool is_waiting() const {
+    return tests::eventually([&] { return waiting_ > 0; });
+  }
+
+  std::atomic<int> waiting_ = 0;
+  Pid sessions_;
+
+ private:
+  static std::string session_header(const std::string& id) {
+    return id.empty() ? "" : "Mcp-Session-Id: " + id + "\r\n";
+  }
+};
+
+// ---- a session ends while it is asked ----
+
+TEST_F(HttpSessionTest, answers_what_waits_when_its_client_ends_the_session) {
+  serve_sessions();
+  TcpClient client(port_);
+  const std::string session = initialized(client);
+  TcpClient streamed(port_);
+  TcpClient listener(port_);
+  listener.send(get(session));
+  listener.until("\r\n\r\n");
+  streamed.send(call("says", session));
+  EXPECT_THAT(streamed.until("a word"), HasSubstr("200 OK"));
+  client.send(legacy(make_request("w", "tools/call", {{"name", "waits"}}), session));
+  ASSERT_TRUE(is_waiting());
+  TcpClient other(port_);
+  other.send(erase(session));
+  EXPECT_THAT(response(other), HasSubstr("200 OK"));
+  const std::string answer = response(client);
+  EXPECT_THAT(answer, HasSubstr("404 Not Found"));
+  EXPECT_THAT(answer, HasSubstr("\"id\":\"w\""));
+  EXPECT_THAT(answer, HasSubstr("begin with initialize"));
+  EXPECT_THAT(streamed.until("0\r\n\r\n"), HasSubstr("\"id\":\"c\",\"error\""));
+  EXPECT_THAT(listener.until("0\r\n\r\n"), HasSubstr("0\r\n\r\n"));
+}
+
+TEST_F(HttpSessionTest, answers_what_waits_when_the_session_crashes_and_goes_on_with_the_next) {
+  serve_sessions();
+  TcpClient client(port_);
+  const std::string session = initialized(client);
+  client.send(call("waits", session));
+  ASSERT_TRUE(is_waiting());
+  runtime_->exit(table_->find(session), ExitReason::kill());
+  const std::string answer = response(client);
+  EXPECT_THAT(answer, HasSubstr("503 Service Unavailable"));
+  EXPECT_THAT(answer, HasSubstr("\"id\":\"c\""));
+  EXPECT_TRUE(tests::eventually([&] { return !table_->find(session); }));
+  client.send(legacy(make_request("again", "ping", {}), session));
+  EXPECT_THAT(response(client), HasSubstr("\"again\""));
+}
+
+}  // namespace
+}  // namespace skein::inline v0::mcp
