@@ -150,7 +150,7 @@ bool LineConnection::take_lines(Self self) {
   if (!takes_lines()) return false;
   end = in.find('\n');
   if ((end == std::string::npos ? in.size() : end) <= line_bytes_max()) return end != std::string::npos;
-  if (phase_ == Phase::login) {
+  if (phase_ == Phase::login && setup_->login->wants_token()) {
     log_in(self, "");  // nobody shows a token so long
   } else {
     session_.on_long_line();
@@ -169,8 +169,11 @@ void LineConnection::log_in(Self self, std::string_view line) {
   const auto token = token_in(line);
   switch (setup_->login->check_token(token.value_or(""), self.now())) {
     case Login::Verdict::good:
-      phase_ = Phase::open;
-      if (!token) session_.on_line(line);  // none is wanted here
+      if (token) {
+        phase_ = Phase::open;
+      } else {
+        on_first_line(line);  // no token is wanted here
+      }
       return;
     case Login::Verdict::too_many:
       return refuse("too many wrong tokens; try again later");
@@ -178,6 +181,16 @@ void LineConnection::log_in(Self self, std::string_view line) {
       return refuse(
           R"(show the node's token in the first line: {"token":"..."}, from the file 'token' in its data folder)");
   }
+}
+
+// Without a token, what a web page makes a browser send must not be taken for messages: that begins with a line of
+// HTTP, and the page has a say only after it.
+void LineConnection::on_first_line(std::string_view line) {
+  const std::size_t at = line.find_first_not_of(" \t\r");
+  if (at == std::string_view::npos) return;
+  if (line[at] != '{' && line[at] != '[') return refuse("the first line is no message");
+  phase_ = Phase::open;
+  session_.on_line(line);
 }
 
 void LineConnection::refuse(std::string_view why) {

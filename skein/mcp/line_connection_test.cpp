@@ -114,6 +114,21 @@ TEST_F(LineConnectionTest, needs_no_token_where_none_is_wanted_and_passes_one_ov
   EXPECT_EQ(eager.line().at("id"), 2);
 }
 
+TEST_F(LineConnectionTest, takes_nothing_from_who_begins_with_http_where_no_token_is_wanted) {
+  serve();
+  for (const std::string first :
+       {"POST / HTTP/1.1\r\nHost: localhost\r\n\r\n", "\r\nGET /ws HTTP/1.1\r\n\r\n", "7\n"}) {
+    TcpClient client(port_);
+    client.send(first + request(1, "server/discover"));
+    EXPECT_THAT(message_of(client.line()), HasSubstr("the first line is no message")) << first;
+    EXPECT_EQ(client.until("\n"), "") << first;
+    EXPECT_TRUE(client.is_closed()) << first;
+  }
+  TcpClient client(port_);
+  client.send("\r\n \n " + request(2, "server/discover"));
+  EXPECT_EQ(client.line().at("id"), 2) << "empty lines are passed over";
+}
+
 TEST_F(LineConnectionTest, speaks_the_legacy_era_and_survives_lines_that_are_no_messages) {
   serve();
   TcpClient client(port_);
