@@ -258,13 +258,16 @@ void HttpConnection::write_some(Self self) {
   left_ = wire_.unsent();
   if (is_too_much && left_ > setup_->limits.output_bytes) return lost(self);
   if (left_ < before || before == 0) sent_at_ = self.now();
+  if (phase_ == Phase::idle && left_ == 0 && before > 0) since_ = self.now();  // it has its answers only now
 }
 
 void HttpConnection::on_check(Self self) {
   self.send_after(check_every(setup_->limits), self.pid(), Check{});
-  const Duration phase_time = between(since_, self.now());
   if (wire_.unsent() > 0 && between(sent_at_, self.now()) >= setup_->limits.stalled) return lost(self);
-  if (phase_ == Phase::idle && phase_time >= setup_->limits.idle) enter(self, Phase::ending);
+  // A client that is not read from, because it has not taken its answers, is not late with anything.
+  if (is_reading() && (has_more_ || is_full())) since_ = self.now();
+  const Duration phase_time = between(since_, self.now());
+  if (phase_ == Phase::idle && wire_.unsent() == 0 && phase_time >= setup_->limits.idle) enter(self, Phase::ending);
   if (phase_ == Phase::receiving && phase_time >= setup_->limits.receive) {
     refuse(k_request_timeout, "the request did not come in time");
   }

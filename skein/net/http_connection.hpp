@@ -3,7 +3,8 @@
 // 1. Nothing blocks, and nothing grows past HttpConnectionLimits: a client that is slow to ask is answered 408 and
 //    closed, one that does not read is closed, one that says nothing is closed after `idle`.
 // 2. The next request is read when the one before is answered, and when not too much waits for the client: who asks
-//    without reading is held back, and closed only when it takes nothing for `stalled`. A request that cannot be read
+//    without reading is held back, for as long as it likes, and closed only when it takes nothing for `stalled`; `idle`
+//    and `receive` are for those who could be heard. A request that cannot be read
 //    ends the connection; what still comes of it is read and dropped for a moment, since closing with bytes unread
 //    would take the answer back.
 // 3. A request that was whole before the client closed its side is answered.
