@@ -89,6 +89,10 @@ bool is_origin_allowed(std::string_view origin, const std::vector<std::string>& 
 std::optional<RpcError> header_fault(const net::HttpRequest& request, const RpcMessage& message,
                                      const Catalog& catalog) {
   if (message.kind == RpcMessage::Kind::response) return std::nullopt;
+  // That it says what _meta says is looked at with _meta.
+  if (request.header("mcp-protocol-version") == nullptr) {
+    return mismatch("the header mcp-protocol-version is missing");
+  }
   if (auto fault = must_say(request, "mcp-method", message.method)) return fault;
   const std::string_view member = name_member(message.method);
   const std::string name = text_in(message.params, member);
