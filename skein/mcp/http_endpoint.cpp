@@ -45,7 +45,14 @@ bool is_legacy_version(std::string_view version) {
 }
 
 std::string event_text(const SessionEvent& event) {
-  return fmt::format("id: {}-{}\nevent: message\ndata: {}\n\n", event.stream, event.number, *event.text);
+  return fmt::format("id: {:x}-{}-{}\nevent: message\ndata: {}\n\n", event.stamp, event.stream, event.number,
+                     *event.text);
+}
+
+// One that says nothing, so that a client has an id to come back with from the beginning.
+std::string priming_text(const SessionEvent& event) {
+  const std::uint64_t before = event.text != nullptr ? event.number - 1 : event.number;
+  return fmt::format("id: {:x}-{}-{}\ndata: \n\n", event.stamp, event.stream, before);
 }
 
 }  // namespace
@@ -184,7 +191,6 @@ Task<void> HttpEndpoint::on_get(Self self, net::HttpRequest request) {
   const Pid found = co_await finding;
   if (!found) co_return;
   ask_session(self, found);
-  begin_stream();
   self.send(session_, SessionListen{self.pid(), exchange_, std::move(last_event)});
 }
 
@@ -292,7 +298,7 @@ void HttpEndpoint::on_event(Self self, const SessionEvent& event) {
   if (event.kind == Kind::end && !is_streaming_) return answers_.respond({k_accepted, {}, ""});
   if (!is_streaming_) {
     begin_stream();
-    if (event.primes) answers_.send_event(fmt::format("id: {}-0\ndata: \n\n", event.stream));
+    if (event.primes) answers_.send_event(priming_text(event));
   }
   if (event.text != nullptr) answers_.send_event(event_text(event));
   if (event.kind == Kind::let_go) answers_.send_event(fmt::format("retry: {}\n\n", k_come_back_ms));

@@ -20,6 +20,12 @@ using testing::HasSubstr;
 // Says a word and never ends.
 void says_and_waits(Exchange& exchange) { exchange.log("info", "test", json::value("a word")); }
 
+// The id of the last event.
+std::string last_id(const std::string& events) {
+  const auto at = events.rfind("id: ") + 4;
+  return events.substr(at, events.find('\n', at) - at);
+}
+
 class HttpSessionTest : public HttpTcpTest {
  protected:
   ~HttpSessionTest() override {
@@ -122,6 +128,44 @@ TEST_F(HttpSessionTest, answers_what_waits_when_the_session_crashes_and_goes_on_
   EXPECT_TRUE(tests::eventually([&] { return !table_->find(session); }));
   client.send(legacy(make_request("again", "ping", {}), session));
   EXPECT_THAT(response(client), HasSubstr("\"again\""));
+}
+
+// ---- streams ----
+
+TEST_F(HttpSessionTest, begins_the_stream_of_a_get_with_an_id_to_come_back_with) {
+  serve_sessions();
+  TcpClient client(port_);
+  const std::string session = initialized(client);
+  client.send(get(session));
+  EXPECT_THAT(client.until("data: \n\n"), HasSubstr("-0-0\ndata: \n\n"));
+}
+
+TEST_F(HttpSessionTest, ends_a_stream_that_is_over_for_who_has_seen_all_of_it) {
+  serve_sessions();
+  TcpClient client(port_);
+  const std::string session = initialized(client);
+  client.send(call("test_tool_with_logging", session));
+  const std::string last = last_id(client.until("0\r\n\r\n"));
+  client.send(get(session, last));
+  EXPECT_THAT(client.until("0\r\n\r\n"), HasSubstr("0\r\n\r\n"));
+}
+
+TEST_F(HttpSessionTest, takes_no_event_of_a_process_of_before_for_one_of_its_own) {
+  serve_sessions();
+  TcpClient before(port_);
+  const std::string session = initialized(before);
+  before.send(call("says", session));
+  const std::string seen = last_id(before.until("a word"));
+  runtime_->exit(table_->find(session), ExitReason::kill());
+  EXPECT_TRUE(tests::eventually([&] { return !table_->find(session); }));
+  TcpClient now(port_);
+  now.send(legacy(make_request("first", "ping", {}), session));  // where initialize was
+  EXPECT_THAT(response(now), HasSubstr("\"first\""));
+  now.send(call("says", session));
+  EXPECT_THAT(now.until("a word"), HasSubstr("200 OK"));
+  TcpClient listener(port_);
+  listener.send(get(session, seen));
+  EXPECT_THAT(listener.until("data: \n\n"), HasSubstr("-0-0\n")) << "not the stream of another request";
 }
 
 }  // namespace
