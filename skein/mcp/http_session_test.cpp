@@ -16,9 +16,17 @@ namespace {
 
 using namespace std::chrono_literals;
 using testing::HasSubstr;
+using testing::Not;
 
 // Says a word and never ends.
 void says_and_waits(Exchange& exchange) { exchange.log("info", "test", json::value("a word")); }
+
+// Says one word after the other, for a second or two.
+void chatter(Exchange& exchange, int words) {
+  says_and_waits(exchange);
+  if (words == 0) return exchange.finish_error("enough");
+  exchange.after(10ms, [words](Exchange& next) { chatter(next, words - 1); });
+}
 
 // The id of the last event.
 std::string last_id(const std::string& events) {
@@ -36,6 +44,9 @@ class HttpSessionTest : public HttpTcpTest {
     catalog_->add(
         Tool{"waits", "Waits", "", json::object{{"type", "object"}}, {}, {}, [this](Exchange&) { ++waiting_; }});
     catalog_->add(Tool{"says", "Says", "", json::object{{"type", "object"}}, {}, {}, says_and_waits});
+    catalog_->add(Tool{"chatters", "Chatters", "", json::object{{"type", "object"}}, {}, {}, [](Exchange& exchange) {
+                         chatter(exchange, 100);
+                       }});
     auto setup = std::make_shared<SessionSetup>();
     setup->server = server_;
     setup->table = table_;
@@ -166,6 +177,30 @@ TEST_F(HttpSessionTest, takes_no_event_of_a_process_of_before_for_one_of_its_own
   TcpClient listener(port_);
   listener.send(get(session, seen));
   EXPECT_THAT(listener.until("data: \n\n"), HasSubstr("-0-0\n")) << "not the stream of another request";
+}
+
+TEST_F(HttpSessionTest, sends_comments_on_a_stream_however_much_is_said_there) {
+  net::HttpConnectionLimits limits;
+  limits.comment_every = 100ms;
+  serve_sessions(limits);
+  TcpClient client(port_);
+  client.send(call("chatters", initialized(client)));
+  EXPECT_THAT(client.until("\r\n: \n\n"), HasSubstr("\r\n: \n\n"));
+}
+
+TEST_F(HttpSessionTest, streams_to_a_client_of_http_1_0_without_chunks) {
+  serve_sessions();
+  TcpClient client(port_);
+  const std::string session = initialized(client);
+  TcpClient old(port_);
+  std::string request = get(session);
+  old.send(request.replace(request.find("HTTP/1.1"), 8, "HTTP/1.0"));
+  const std::string begin = old.until("data: \n\n");
+  EXPECT_THAT(begin, HasSubstr("Connection: close"));
+  EXPECT_THAT(begin, Not(HasSubstr("chunked")));
+  EXPECT_THAT(begin, HasSubstr("\r\n\r\nid: "));
+  client.send(erase(session));
+  EXPECT_TRUE(old.is_closed());
 }
 
 }  // namespace

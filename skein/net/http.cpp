@@ -170,6 +170,7 @@ HttpReader::State HttpReader::settle_body() {
     return refuse(k_bad_request, "there must be exactly one Host header");
   }
   const std::string* connection = request_.header("connection");
+  request_.takes_chunks = minor_ == 1;
   request_.keeps_alive = minor_ == 1 && (connection == nullptr || !has_word(*connection, "close"));
   const auto codings = count("transfer-encoding");
   const auto lengths = count("content-length");
@@ -329,6 +330,8 @@ std::string http_text(const HttpResponse& response, bool keeps_alive) {
 std::string http_stream_head(const HttpResponse& response, bool keeps_alive) {
   return head_of(response, keeps_alive) + "Transfer-Encoding: chunked\r\n\r\n";
 }
+
+std::string http_endless_head(const HttpResponse& response) { return head_of(response, false) + "\r\n"; }
 
 std::string http_chunk(std::string_view bytes) { return fmt::format("{:x}\r\n{}\r\n", bytes.size(), bytes); }
 

@@ -151,6 +151,7 @@ Task<void> HttpConnection::read_requests(Self self) {
     taken += used;
     has_seen_head_ = false;
     keeps_alive_ = request.keeps_alive;
+    takes_chunks_ = request.takes_chunks;
     wants_head_only_ = request.method == "HEAD";
     enter(self, Phase::answering);
     auto answering = service_->on_request(self, std::move(request));
@@ -197,19 +198,23 @@ void HttpConnection::respond(HttpResponse response) {
 
 void HttpConnection::begin_stream(HttpResponse head) {
   if (phase_ != Phase::answering) return;
-  wire_.put(http_stream_head(head, keeps_alive_));
+  wire_.put(takes_chunks_ ? http_stream_head(head, keeps_alive_) : http_endless_head(head));
   phase_ = Phase::streaming;
 }
 
 void HttpConnection::send_event(std::string_view event) {
   if (phase_ != Phase::streaming) return;
-  has_said_ = true;
-  wire_.put(http_chunk(event));
+  put_piece(event);
+}
+
+void HttpConnection::put_piece(std::string_view piece) {
+  if (takes_chunks_) return wire_.put(http_chunk(piece));
+  wire_.put(piece);
 }
 
 void HttpConnection::end_stream() {
   if (phase_ != Phase::streaming) return;
-  wire_.put(http_chunk(""));
+  if (takes_chunks_) wire_.put(http_chunk(""));
   answered();
 }
 
@@ -237,8 +242,7 @@ void HttpConnection::answered() { enter(self_, keeps_alive_ ? Phase::idle : Phas
 
 void HttpConnection::on_comment(Self) {
   is_commenting_ = false;
-  if (phase_ != Phase::streaming) return;
-  if (!std::exchange(has_said_, false)) wire_.put(http_chunk(": \n\n"));
+  if (phase_ == Phase::streaming) put_piece(": \n\n");
 }
 
 void HttpConnection::lost(Self self) {

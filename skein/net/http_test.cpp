@@ -153,6 +153,7 @@ TEST(HttpTest, writes_responses) {
   EXPECT_EQ(http_text({200, {{"A", "b"}}, "hi"}, true), "HTTP/1.1 200 OK\r\nA: b\r\nContent-Length: 2\r\n\r\nhi");
   EXPECT_EQ(http_text({202, {}, ""}, false), "HTTP/1.1 202 Accepted\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
   EXPECT_EQ(http_stream_head({200, {}, ""}, true), "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+  EXPECT_EQ(http_endless_head({200, {}, ""}), "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n");
   EXPECT_EQ(http_chunk("0123456789abcdef"), "10\r\n0123456789abcdef\r\n");
   EXPECT_EQ(http_chunk(""), "0\r\n\r\n");
 }
