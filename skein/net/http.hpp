@@ -82,6 +82,7 @@ struct HttpResponse {
   int status = 200;
   std::vector<std::pair<std::string, std::string>> headers{};
   std::string body{};
+  bool closes = false;  // the connection ends with it, whatever the client likes
 };
 [[nodiscard]] std::string http_text(const HttpResponse& response, bool keeps_alive);
 // The head of one that comes in pieces, each of them a chunk; an empty chunk ends it.

@@ -190,6 +190,10 @@ void HttpConnection::enter(Self self, Phase phase) {
 
 void HttpConnection::respond(HttpResponse response) {
   if (phase_ != Phase::answering) return;
+  if (response.closes) {
+    keeps_alive_ = false;
+    is_refused_ = true;
+  }
   std::string text = http_text(response, keeps_alive_);
   if (wants_head_only_) text.resize(text.size() - response.body.size());
   wire_.put(text);
