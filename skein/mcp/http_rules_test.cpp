@@ -37,6 +37,7 @@ TEST(HttpRulesTest, takes_addresses_and_localhost_for_a_host_and_no_name_that_is
     EXPECT_FALSE(is_host_allowed(bad, {})) << bad;
   }
   EXPECT_TRUE(is_host_allowed("swarm.example:443", {"swarm.example"}));
+  EXPECT_TRUE(is_host_allowed("swarm.EXAMPLE", {"Swarm.Example"}));
 }
 
 TEST(HttpRulesTest, takes_no_origin_but_this_machine_unless_it_is_listed) {
@@ -48,6 +49,7 @@ TEST(HttpRulesTest, takes_no_origin_but_this_machine_unless_it_is_listed) {
     EXPECT_FALSE(is_origin_allowed(bad, {})) << bad;
   }
   EXPECT_TRUE(is_origin_allowed("https://swarm.example", {"swarm.example"}));
+  EXPECT_TRUE(is_origin_allowed("https://swarm.example", {"Swarm.Example"}));
 }
 
 TEST(HttpRulesTest, wants_headers_that_say_what_the_body_says) {

@@ -50,7 +50,8 @@ std::string session_id(const Sealer& sealer, const LegacySession& session, std::
 
 std::optional<LegacySession> session_of(const Sealer& sealer, const std::string& id) {
   const auto text = sealer.open(k_session_purpose, id);
-  if (!text) return std::nullopt;
+  // One session has one id, or it could come back by another after it was ended.
+  if (!text || sealer.seal(k_session_purpose, *text) != id) return std::nullopt;
   const json::value state = json::parse(*text);
   LegacySession session{std::string(state.at("v").as_string()), {}};
   for (const json::value& each : state.at("c").as_array()) session.capabilities.emplace(each.as_string());

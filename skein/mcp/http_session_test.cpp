@@ -141,6 +141,18 @@ TEST_F(HttpSessionTest, answers_what_waits_when_the_session_crashes_and_goes_on_
   EXPECT_THAT(response(client), HasSubstr("\"again\""));
 }
 
+TEST_F(HttpSessionTest, does_not_come_back_under_another_form_of_its_id) {
+  serve_sessions();
+  TcpClient client(port_);
+  const std::string session = initialized(client);
+  client.send(erase(session));
+  EXPECT_THAT(response(client), HasSubstr("200 OK"));
+  for (const char* more : {"", "=", "=="}) {
+    client.send(legacy(make_request(2, "ping", {}), session + more));
+    EXPECT_THAT(response(client), HasSubstr("404 Not Found")) << more;
+  }
+}
+
 // ---- streams ----
 
 TEST_F(HttpSessionTest, begins_the_stream_of_a_get_with_an_id_to_come_back_with) {

@@ -140,15 +140,17 @@ bool LineConnection::take_lines(Self self) {
   std::size_t at = 0;
   std::size_t end = 0;
   while (takes_lines() && !is_full()) {
-    end = in.find('\n', at);
+    end = in.find('\n', std::max(at, searched_));
+    if (end == std::string::npos) searched_ = in.size();
     if (end == std::string::npos || end - at > line_bytes_max()) break;
     on_line(self, std::string_view(in).substr(at, end - at));
     at = end + 1;
   }
   wire_.consume(at);
+  searched_ -= std::min(searched_, at);
   if (at > 0) line_began_ = self.now();
   if (!takes_lines()) return false;
-  end = in.find('\n');
+  end = in.find('\n', searched_);
   if ((end == std::string::npos ? in.size() : end) <= line_bytes_max()) return end != std::string::npos;
   if (phase_ == Phase::login && setup_->login->wants_token()) {
     log_in(self, "");  // nobody shows a token so long

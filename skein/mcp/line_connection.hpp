@@ -79,6 +79,7 @@ class LineConnection {
   net::Wire wire_;
   LineSession session_;
   Phase phase_ = Phase::login;
+  std::size_t searched_ = 0;  // of what came: no line ends there
   bool is_closed_by_client_ = false;
   Instant began_{};
   Instant active_at_{};

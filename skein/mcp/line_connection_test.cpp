@@ -180,6 +180,20 @@ TEST_F(LineConnectionTest, closes_who_says_nothing_and_not_who_listens) {
   EXPECT_EQ(listener.line().at("method"), "notifications/tools/list_changed");
 }
 
+TEST_F(LineConnectionTest, reads_lines_that_come_in_pieces) {
+  serve();
+  TcpClient client(port_);
+  const std::string second = request(2, "server/discover");
+  client.send(request(1, "server/discover") + second.substr(0, 20));
+  EXPECT_EQ(client.line().at("id"), 1);
+  client.send(second.substr(20, 20));
+  client.send(second.substr(40) + request(3, "server/discover") + "{");
+  EXPECT_EQ(client.line().at("id"), 2);
+  EXPECT_EQ(client.line().at("id"), 3);
+  client.send(request(4, "server/discover").substr(1));
+  EXPECT_EQ(client.line().at("id"), 4);
+}
+
 TEST_F(LineConnectionTest, says_that_a_line_is_too_long_and_closes) {
   serve();
   TcpClient client(port_);
