@@ -10,6 +10,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <expected>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -25,6 +26,9 @@ using namespace std::chrono_literals;
 
 constexpr auto k_session_limit = 24h * 365;
 constexpr auto k_node_stop_limit = 40s;  // longer than a node takes to finish what runs
+constexpr auto k_folder_limit = 30s;     // for another's node in the folder to come up, or to be gone
+constexpr auto k_folder_try = 500ms;     // then it may be free for a node of ours
+constexpr auto k_folder_look = 5ms;
 constexpr std::size_t k_carry_bytes = 64ULL << 10U;
 
 struct McpArguments {
@@ -75,8 +79,10 @@ int carry(int node, const Patience* patience) {
     const auto when = [](bool wanted, short what) { return static_cast<short>(wanted ? what : 0); };
     const bool reads_in = in.is_empty() && !in.is_over;
     const bool reads_out = out.is_empty() && !out.is_over;
+    const auto of_node = static_cast<short>(when(reads_out, POLLIN) | when(!in.is_empty(), POLLOUT));
+    // A node that is gone is told of at once whatever is asked; when nothing is, that would be for ever.
     std::array<pollfd, 3> all{{{reads_in ? STDIN_FILENO : -1, POLLIN, 0},
-                               {node, static_cast<short>(when(reads_out, POLLIN) | when(!in.is_empty(), POLLOUT)), 0},
+                               {of_node != 0 ? node : -1, of_node, 0},
                                {out.is_empty() ? -1 : STDOUT_FILENO, POLLOUT, 0}}};
     if (::poll(all.data(), all.size(), -1) < 0) {
       if (errno != EINTR) return k_exit_failed;
@@ -104,6 +110,20 @@ int serve(control::ClientResult<control::Client> client, const Patience* patienc
   return carry(node.get(), patience);
 }
 
+// Another program may have started a node in this folder at the same moment: then that one is used. One that is about
+// to end is waited for.
+std::expected<void, std::string> start_or_find(ChildNode& node, const Patience& patience) {
+  const auto until = Patience::Clock::now() + k_folder_limit;
+  while (true) {
+    auto started = node.start();
+    if (started) return {};
+    const bool is_taken = !node.is_running() && node.exit_code() == k_exit_in_use;
+    if (!is_taken || Patience::Clock::now() >= until) return std::unexpected(std::move(started.error()));
+    const auto is_there = [&] { return node.connect().has_value(); };
+    if (patience.wait("the other node came up", k_folder_try, k_folder_look, is_there)) return {};
+  }
+}
+
 int run_mcp(const McpArguments& args) {
   Session session;
   session.data = args.data;
@@ -114,7 +134,7 @@ int run_mcp(const McpArguments& args) {
   ChildNode node({args.config, data, data + "/node.log", "", args.keep, true}, patience);
   int code = k_exit_ok;
   try {
-    if (auto started = node.start(); !started) return complain(k_exit_failed, started.error());
+    if (auto started = start_or_find(node, patience); !started) return complain(k_exit_failed, started.error());
     code = serve(node.connect(), &patience);
   } catch (const GaveUp& why) {
     code = complain(why.code, why.what());

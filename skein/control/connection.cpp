@@ -53,8 +53,13 @@ std::string Connection::describe() const {
 }
 
 bool Connection::may_read() const {
-  return !is_closed_by_client_ && !is_ending_ && under_way_ < setup_->limits.requests &&
-         unsent() < setup_->limits.output_bytes / 2;
+  return !is_closed_by_client_ && !is_ending_ && under_way_ < setup_->limits.requests && !is_full();
+}
+
+bool Connection::is_full() const { return unsent() >= setup_->limits.output_bytes / 2; }
+
+bool Connection::has_held_lines() const {
+  return mcp_ != nullptr && !is_ending_ && wire_.in().find('\n') != std::string::npos;
 }
 
 void Connection::rearm(Self self) { wire_.arm(self.pid(), may_read()); }
@@ -76,6 +81,7 @@ std::size_t Connection::line_bytes_max() const {
 
 void Connection::handle_info(Self self, Message message) {
   if (mcp_ != nullptr && mcp_->take(message)) {
+    write_some();
     if (unsent() > setup_->limits.output_bytes) return self.stop();  // it does not read
   } else if (auto* answer = message.get_if<Answer>()) {
     on_answer(self, *answer);
@@ -95,6 +101,10 @@ void Connection::handle_info(Self self, Message message) {
     return;
   }
   write_some();
+  while (has_held_lines() && !is_full()) {
+    take_lines(self);
+    write_some();
+  }
   const bool is_done = is_closed_by_client_ && is_idle();
   if ((is_ending_ || is_done) && unsent() == 0) return self.stop();
   rearm(self);
@@ -136,7 +146,8 @@ void Connection::read_some(Self self) {
 void Connection::take_lines(Self self) {
   const std::string& in = wire_.in();
   std::size_t at = 0;
-  while (!is_ending_ && under_way_ < setup_->limits.requests) {
+  // Most of MCP is answered here and now: who asks for more than it reads waits. Other answers come from elsewhere.
+  while (!is_ending_ && under_way_ < setup_->limits.requests && (mcp_ == nullptr || !is_full())) {
     const std::size_t end = in.find('\n', at);
     if (end == std::string::npos) break;
     if (end - at > line_bytes_max()) break;

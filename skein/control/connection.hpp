@@ -9,7 +9,7 @@
 // the connection goes on; a line that is too long ends it.
 //
 // 1. Nothing blocks, and nothing grows past SocketLimits: a client that sends much is read later, one that does not
-//    read is closed.
+//    read is closed. Who asks for much over MCP is answered as fast as it reads.
 // 2. A client that closed its side still gets its answers.
 #pragma once
 
@@ -89,6 +89,10 @@ class Connection {
   void write_some();
   void rearm(Self self);
   [[nodiscard]] bool may_read() const;
+  // So much waits for the client that nothing more is read from it.
+  [[nodiscard]] bool is_full() const;
+  // Of MCP, that came and were not taken because of what was unsent.
+  [[nodiscard]] bool has_held_lines() const;
   [[nodiscard]] bool is_idle() const;
   [[nodiscard]] std::size_t line_bytes_max() const;
   [[nodiscard]] std::size_t unsent() const { return wire_.unsent(); }

@@ -4,6 +4,7 @@
 
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
+#include <set>
 #include <string>
 
 #include "skein/control/test_socket.hpp"
@@ -17,7 +18,7 @@ namespace json = boost::json;
 
 class McpSocketTest : public SocketTest {
  protected:
-  RawClient attached() {
+  RawClient attached(const SocketLimits& limits = {}) {
     auto server = std::make_shared<mcp::Server>();
     server->runtime = runtime_.get();
     server->hooks = hooks_;
@@ -25,7 +26,7 @@ class McpSocketTest : public SocketTest {
     server->sealer = std::make_shared<const mcp::Sealer>("key");
     server->bulletin = std::make_shared<mcp::Bulletin>(*runtime_);
     shared_->mcp = server;
-    listen();
+    listen(limits);
     RawClient client = greeted();
     client.send("{\"id\":2,\"op\":\"mcp\"}\n");
     EXPECT_TRUE(client.line().as_object().contains("ok"));
@@ -79,6 +80,29 @@ TEST_F(McpSocketTest, answers_what_was_asked_before_the_client_closed_its_side) 
   client.half_close();
   EXPECT_EQ(client.line().at("method"), "notifications/subscriptions/acknowledged");
   EXPECT_EQ(client.line().at("id"), 1);
+  EXPECT_TRUE(client.is_closed());
+}
+
+TEST_F(McpSocketTest, holds_back_a_client_that_asks_for_more_than_it_reads_and_answers_all) {
+  SocketLimits limits;
+  limits.output_bytes = 256ULL << 10U;
+  RawClient client = attached(limits);
+  constexpr int k_asked = 400;
+  std::string all;
+  for (int i = 0; i < k_asked; ++i) {
+    // Some are answered at once, and some by the node, when much else waits to be read.
+    all += i % 50 == 49 ? request(i, "tools/call", {{"name", "tree"}, {"arguments", json::object()}})
+                        : request(i, "tools/list", {});
+  }
+  ASSERT_TRUE(client.send(all));
+  client.half_close();
+  std::set<std::int64_t> ids;
+  for (int i = 0; i < k_asked; ++i) {
+    const json::value answer = client.line();
+    ASSERT_TRUE(answer.is_object()) << "closed after " << i << " answers";
+    ids.insert(answer.at("id").as_int64());
+  }
+  EXPECT_EQ(ids.size(), static_cast<std::size_t>(k_asked));
   EXPECT_TRUE(client.is_closed());
 }
 

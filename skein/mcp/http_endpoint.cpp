@@ -45,7 +45,14 @@ bool is_legacy_version(std::string_view version) {
 }
 
 std::string event_text(const SessionEvent& event) {
-  return fmt::format("id: {}-{}\nevent: message\ndata: {}\n\n", event.stream, event.number, *event.text);
+  return fmt::format("id: {:x}-{}-{}\nevent: message\ndata: {}\n\n", event.stamp, event.stream, event.number,
+                     *event.text);
+}
+
+// One that says nothing, so that a client has an id to come back with from the beginning.
+std::string priming_text(const SessionEvent& event) {
+  const std::uint64_t before = event.text != nullptr ? event.number - 1 : event.number;
+  return fmt::format("id: {:x}-{}-{}\ndata: \n\n", event.stamp, event.stream, before);
 }
 
 }  // namespace
@@ -56,8 +63,10 @@ HttpEndpoint::HttpEndpoint(Self self, std::shared_ptr<const HttpEndpointSetup> s
 Task<void> HttpEndpoint::on_request(Self self, net::HttpRequest request) {
   ++exchange_;
   is_streaming_ = false;
-  session_ = {};
+  leave_session(self);
+  asked_ = nullptr;
   new_session_.clear();
+  session_id_ = header_text(request, "mcp-session-id");
   if (auto no = refusal(self, request)) {
     answers_.respond(std::move(*no));
     co_return;
@@ -139,18 +148,21 @@ Task<void> HttpEndpoint::on_legacy_post(Self self, net::HttpRequest request, Rpc
       answer_error(k_bad_request, message.id, {k_invalid_params, "initialize needs a protocolVersion", nullptr});
       co_return;
     }
-    new_session_ = session_id(*setup_->server->sealer, *session, random_number());
+    session_id_ = new_session_ = session_id(*setup_->server->sealer, *session, random_number());
     auto starting = start_session(self, new_session_);
-    session_ = co_await starting;
-    if (!session_) {
+    const Pid started = co_await starting;
+    if (!started) {
       answer_error(k_unavailable, message.id, {k_internal_error, "too many sessions; try again later", nullptr});
       co_return;
     }
+    ask_session(self, started);
   } else {
     auto finding = find_session(self, std::move(request));
-    session_ = co_await finding;
-    if (!session_) co_return;
+    const Pid found = co_await finding;
+    if (!found) co_return;
+    ask_session(self, found);
   }
+  if (message.kind == RpcMessage::Kind::request) asked_ = message.id;
   self.send(session_, SessionPost{self.pid(), exchange_, std::make_unique<RpcMessage>(std::move(message))});
 }
 
@@ -158,8 +170,10 @@ Task<void> HttpEndpoint::on_legacy_post(Self self, net::HttpRequest request, Rpc
 Task<void> HttpEndpoint::on_batch(Self self, net::HttpRequest request) {
   auto batch = std::make_unique<std::string>(std::move(request.body));
   auto finding = find_session(self, std::move(request));
-  session_ = co_await finding;
-  if (session_) self.send(session_, SessionPost{self.pid(), exchange_, nullptr, std::move(batch)});
+  const Pid found = co_await finding;
+  if (!found) co_return;
+  ask_session(self, found);
+  self.send(session_, SessionPost{self.pid(), exchange_, nullptr, std::move(batch)});
 }
 
 Task<void> HttpEndpoint::on_get(Self self, net::HttpRequest request) {
@@ -174,9 +188,9 @@ Task<void> HttpEndpoint::on_get(Self self, net::HttpRequest request) {
   const std::string* last = request.header("last-event-id");
   auto last_event = last != nullptr ? std::make_unique<std::string>(*last) : nullptr;
   auto finding = find_session(self, std::move(request));
-  session_ = co_await finding;
-  if (!session_) co_return;
-  begin_stream();
+  const Pid found = co_await finding;
+  if (!found) co_return;
+  ask_session(self, found);
   self.send(session_, SessionListen{self.pid(), exchange_, std::move(last_event)});
 }
 
@@ -221,17 +235,47 @@ Task<Pid> HttpEndpoint::start_session(Self self, std::string id) {
   co_return setup_->sessions->find(*shared);
 }
 
-void HttpEndpoint::on_message(Self, Message& message) {
+void HttpEndpoint::ask_session(Self self, Pid session) {
+  session_ = session;
+  session_watch_ = self.monitor(session);
+}
+
+void HttpEndpoint::leave_session(Self self) {
+  if (session_) self.demonitor(session_watch_);
+  session_ = {};
+  session_watch_ = {};
+}
+
+void HttpEndpoint::on_message(Self self, Message& message) {
   if (const auto* event = message.get_if<SessionEvent>()) {
-    if (event->exchange == exchange_) on_event(*event);
+    if (session_ && event->exchange == exchange_) on_event(self, *event);
     return;
   }
+  if (const auto* down = message.get_if<Down>(); down != nullptr && session_ && down->ref == session_watch_) {
+    return on_session_down();
+  }
   (void)driver_.take(message);
+}
+
+// What was asked is lost with it. A session that its client has not ended is brought back by the next request.
+void HttpEndpoint::on_session_down() {
+  session_ = {};
+  session_watch_ = {};
+  const bool is_ended = setup_->sessions->has_ended(session_id_);
+  const RpcError error =
+      is_ended ? RpcError{k_invalid_request, "the session has ended; begin with initialize", nullptr}
+               : RpcError{k_internal_error, "the session was interrupted; look what was done, and ask again", nullptr};
+  if (!is_streaming_) return answer_error(is_ended ? k_not_found : k_unavailable, asked_, error);
+  if (!asked_.is_null()) {
+    answers_.send_event(fmt::format("event: message\ndata: {}\n\n", operations::json_text(make_error(asked_, error))));
+  }
+  answers_.end_stream();
 }
 
 void HttpEndpoint::on_client_gone(Self self) {
   if (session_) {
     self.send(session_, SessionGone{self.pid(), exchange_});
+    leave_session(self);
   } else if (!socket_) {
     driver_.core().closed(exchange_);
   }
@@ -242,8 +286,9 @@ void HttpEndpoint::on_shutdown(Self self) {
   if (socket_) end_websocket(self);
 }
 
-void HttpEndpoint::on_event(const SessionEvent& event) {
+void HttpEndpoint::on_event(Self self, const SessionEvent& event) {
   using Kind = SessionEvent::Kind;
+  if (event.kind != Kind::message) leave_session(self);  // it says nothing more
   const bool is_whole = event.kind == Kind::last_message && !is_streaming_;
   if (is_whole) {
     net::HttpResponse response{event.status, {{"Content-Type", k_json_type}}, *event.text};
@@ -253,7 +298,7 @@ void HttpEndpoint::on_event(const SessionEvent& event) {
   if (event.kind == Kind::end && !is_streaming_) return answers_.respond({k_accepted, {}, ""});
   if (!is_streaming_) {
     begin_stream();
-    if (event.primes) answers_.send_event(fmt::format("id: {}-0\ndata: \n\n", event.stream));
+    if (event.primes) answers_.send_event(priming_text(event));
   }
   if (event.text != nullptr) answers_.send_event(event_text(event));
   if (event.kind == Kind::let_go) answers_.send_event(fmt::format("retry: {}\n\n", k_come_back_ms));

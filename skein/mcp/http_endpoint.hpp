@@ -57,7 +57,11 @@ class HttpEndpoint final : public net::HttpService, private Driver::Sink {
   void send(StreamId to, json::object message, Outlet::Then then, int status) override;
   void end(StreamId stream) override;
   void let_go(StreamId) override {}
-  void on_event(const SessionEvent& event);
+  // A session that ends before it has answered is told of: whoever asks gets an answer in any case.
+  void ask_session(Self self, Pid session);
+  void leave_session(Self self);
+  void on_session_down();
+  void on_event(Self self, const SessionEvent& event);
 
   // http_websocket.cpp
   void begin_websocket(Self self, const net::HttpRequest& request);
@@ -75,8 +79,11 @@ class HttpEndpoint final : public net::HttpService, private Driver::Sink {
   std::uint64_t exchange_ = 0;  // the number of the request that is being answered
   bool is_streaming_ = false;
   std::unique_ptr<net::WebSocket> socket_;  // once it is one
-  Pid session_{};                           // that answers it; nobody: answered here
-  std::string new_session_{};               // its id, when this request has begun it
+  Pid session_{};                           // that answers it; nobody: answered here, or whole
+  MonitorRef session_watch_{};              // on it
+  std::string session_id_{};                // that the request names or has begun
+  json::value asked_{};                     // the request's id; null when it was a notification, say
+  std::string new_session_{};               // the session's id, when this request has begun it
 };
 
 }  // namespace skein::inline v0::mcp

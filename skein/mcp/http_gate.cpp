@@ -47,6 +47,7 @@ std::optional<net::HttpResponse> refuse_stranger(const HttpGate& gate, const net
     case Login::Verdict::too_many:
       refused = plain_response(k_gate_too_many, "too many wrong tokens\n");
       refused.headers.emplace_back("Retry-After", "10");
+      refused.closes = true;
       return refused;
     case Login::Verdict::bad:
       break;
@@ -55,6 +56,7 @@ std::optional<net::HttpResponse> refuse_stranger(const HttpGate& gate, const net
       plain_response(k_gate_unauthorized,
                      "show the node's token: Authorization: Bearer ..., from the file 'token' in its data folder\n");
   refused.headers.emplace_back("WWW-Authenticate", "Bearer");
+  refused.closes = true;  // a guess costs a connection
   return refused;
 }
 

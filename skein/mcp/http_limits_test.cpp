@@ -43,6 +43,26 @@ TEST_F(HttpLimitsTest, holds_back_a_client_that_asks_for_more_than_it_reads_and_
   }
 }
 
+TEST_F(HttpLimitsTest, does_not_close_a_client_that_reads_late_for_being_idle_or_slow) {
+  auto limits = little_output();
+  limits.stalled = 20s;
+  limits.idle = 500ms;
+  limits.receive = 500ms;
+  serve({}, limits);
+  TcpClient client(port_, k_small_buffer);
+  constexpr int k_more = 300;  // more than the kernel takes of the answers
+  std::string all;
+  for (int i = 0; i < k_more; ++i) all += post_list(i);
+  ASSERT_TRUE(client.send(all));
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_TRUE(tests::eventually([&] { return std::chrono::steady_clock::now() - begin > 1500ms; }));
+  for (int i = 0; i < k_more; ++i) {
+    const std::string got = body(client);
+    ASSERT_FALSE(got.empty()) << "answer " << i << " did not come";
+  }
+  EXPECT_TRUE(client.is_closed()) << "then it is idle";
+}
+
 TEST_F(HttpLimitsTest, closes_a_client_that_asks_and_takes_nothing) {
   auto limits = little_output();
   limits.stalled = 500ms;

@@ -53,6 +53,11 @@ std::string small_letters(std::string_view text) {
   return out;
 }
 
+// `host` has small letters; people write names as they like.
+bool is_listed(const std::vector<std::string>& names, std::string_view host) {
+  return std::ranges::any_of(names, [&](const std::string& each) { return small_letters(each) == host; });
+}
+
 std::optional<RpcError> param_fault(const net::HttpRequest& request, const json::object& schema,
                                     const json::object& arguments) {
   const json::object* properties = object_in(schema, "properties");
@@ -72,7 +77,7 @@ std::optional<RpcError> param_fault(const net::HttpRequest& request, const json:
 
 bool is_host_allowed(std::string_view authority, const std::vector<std::string>& names) {
   const std::string host = net::host_of(authority);
-  return host == "localhost" || net::is_address(host) || std::ranges::find(names, host) != names.end();
+  return host == "localhost" || net::is_address(host) || is_listed(names, host);
 }
 
 bool is_origin_allowed(std::string_view origin, const std::vector<std::string>& names) {
@@ -81,7 +86,7 @@ bool is_origin_allowed(std::string_view origin, const std::vector<std::string>& 
     const std::string_view authority = origin.substr(scheme.size());
     // A page of another machine has an address too: only this machine's own are good unasked.
     const std::string host = net::host_of(authority);
-    return net::is_loopback(host) || std::ranges::find(names, host) != names.end();
+    return net::is_loopback(host) || is_listed(names, host);
   }
   return false;
 }
@@ -89,6 +94,10 @@ bool is_origin_allowed(std::string_view origin, const std::vector<std::string>& 
 std::optional<RpcError> header_fault(const net::HttpRequest& request, const RpcMessage& message,
                                      const Catalog& catalog) {
   if (message.kind == RpcMessage::Kind::response) return std::nullopt;
+  // That it says what _meta says is looked at with _meta.
+  if (request.header("mcp-protocol-version") == nullptr) {
+    return mismatch("the header mcp-protocol-version is missing");
+  }
   if (auto fault = must_say(request, "mcp-method", message.method)) return fault;
   const std::string_view member = name_member(message.method);
   const std::string name = text_in(message.params, member);

@@ -18,7 +18,7 @@ namespace skein::inline v0::mcp {
 [[nodiscard]] bool is_host_allowed(std::string_view authority, const std::vector<std::string>& names);
 [[nodiscard]] bool is_origin_allowed(std::string_view origin, const std::vector<std::string>& names);
 
-// Modern: Mcp-Method, Mcp-Name and Mcp-Param-* must be there and say what the body says.
+// Modern: MCP-Protocol-Version must be there; Mcp-Method, Mcp-Name and Mcp-Param-* too, and say what the body says.
 [[nodiscard]] std::optional<RpcError> header_fault(const net::HttpRequest& request, const RpcMessage& message,
                                                    const Catalog& catalog);
 

@@ -22,7 +22,8 @@ RpcMessage call(std::string_view tool, json::object arguments) {
   return message;
 }
 
-int fault_code(const net::HttpRequest& request, const RpcMessage& message, const Catalog& catalog = {}) {
+int fault_code(net::HttpRequest request, const RpcMessage& message, const Catalog& catalog = {}) {
+  request.headers.emplace_back("mcp-protocol-version", k_modern_version);
   const auto fault = header_fault(request, message, catalog);
   return fault ? fault->code : 0;
 }
@@ -36,6 +37,7 @@ TEST(HttpRulesTest, takes_addresses_and_localhost_for_a_host_and_no_name_that_is
     EXPECT_FALSE(is_host_allowed(bad, {})) << bad;
   }
   EXPECT_TRUE(is_host_allowed("swarm.example:443", {"swarm.example"}));
+  EXPECT_TRUE(is_host_allowed("swarm.EXAMPLE", {"Swarm.Example"}));
 }
 
 TEST(HttpRulesTest, takes_no_origin_but_this_machine_unless_it_is_listed) {
@@ -47,6 +49,7 @@ TEST(HttpRulesTest, takes_no_origin_but_this_machine_unless_it_is_listed) {
     EXPECT_FALSE(is_origin_allowed(bad, {})) << bad;
   }
   EXPECT_TRUE(is_origin_allowed("https://swarm.example", {"swarm.example"}));
+  EXPECT_TRUE(is_origin_allowed("https://swarm.example", {"Swarm.Example"}));
 }
 
 TEST(HttpRulesTest, wants_headers_that_say_what_the_body_says) {
@@ -59,6 +62,13 @@ TEST(HttpRulesTest, wants_headers_that_say_what_the_body_says) {
   EXPECT_EQ(fault_code(with({{"mcp-method", "tools/call"}, {"mcp-name", "other"}}), message), k_header_mismatch);
   EXPECT_EQ(fault_code(with({{"mcp-method", "tools/call"}}), message), k_header_mismatch);
   EXPECT_EQ(fault_code(with({{"mcp-name", "echo"}}), message), k_header_mismatch);
+}
+
+TEST(HttpRulesTest, wants_the_version_as_a_header_too) {
+  const auto fault = header_fault(with({{"mcp-method", "tools/call"}, {"mcp-name", "echo"}}), call("echo", {}), {});
+  ASSERT_TRUE(fault);
+  EXPECT_EQ(fault->code, k_header_mismatch);
+  EXPECT_NE(fault->message.find("mcp-protocol-version"), std::string::npos);
 }
 
 TEST(HttpRulesTest, checks_the_parameters_that_a_tool_wants_as_headers) {

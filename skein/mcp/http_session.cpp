@@ -7,6 +7,7 @@
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <charconv>
+#include <random>
 #include <utility>
 
 #include "skein/operations/json_forms.hpp"
@@ -20,18 +21,21 @@ constexpr Duration k_session_idle = std::chrono::minutes(30);
 constexpr Duration k_session_shutdown = std::chrono::seconds(5);
 
 struct EventId {
+  std::uint64_t stamp = 0;
   StreamId stream = 0;
   std::uint64_t number = 0;
 };
 
-// "7-3": the third event of the seventh stream.
+// "1f3a-7-3": the third event of the seventh stream of the process with that stamp.
 std::optional<EventId> parse_event_id(std::string_view text) {
   EventId id;
   const char* const end = text.data() + text.size();
-  const auto first = std::from_chars(text.data(), text.data() + text.size(), id.stream);
-  if (first.ec != std::errc() || first.ptr == end || *first.ptr != '-') return std::nullopt;
-  const auto second = std::from_chars(first.ptr + 1, end, id.number);
-  if (second.ec != std::errc() || second.ptr != end) return std::nullopt;
+  const auto stamp = std::from_chars(text.data(), end, id.stamp, 16);
+  if (stamp.ec != std::errc() || stamp.ptr == end || *stamp.ptr != '-') return std::nullopt;
+  const auto stream = std::from_chars(stamp.ptr + 1, end, id.stream);
+  if (stream.ec != std::errc() || stream.ptr == end || *stream.ptr != '-') return std::nullopt;
+  const auto number = std::from_chars(stream.ptr + 1, end, id.number);
+  if (number.ec != std::errc() || number.ptr != end) return std::nullopt;
   return id;
 }
 
@@ -46,7 +50,8 @@ std::string session_id(const Sealer& sealer, const LegacySession& session, std::
 
 std::optional<LegacySession> session_of(const Sealer& sealer, const std::string& id) {
   const auto text = sealer.open(k_session_purpose, id);
-  if (!text) return std::nullopt;
+  // One session has one id, or it could come back by another after it was ended.
+  if (!text || sealer.seal(k_session_purpose, *text) != id) return std::nullopt;
   const json::value state = json::parse(*text);
   LegacySession session{std::string(state.at("v").as_string()), {}};
   for (const json::value& each : state.at("c").as_array()) session.capabilities.emplace(each.as_string());
@@ -96,6 +101,7 @@ HttpSession::HttpSession(Self self, std::shared_ptr<const SessionSetup> setup, s
       id_(std::move(id)),
       self_(self),
       driver_(self, setup_->server, "session", *this),
+      stamp_(std::random_device()()),
       active_at_(self.now()) {}
 
 HttpSession::~HttpSession() {
@@ -128,8 +134,7 @@ void HttpSession::handle_info(Self self, Message message) {
   } else if (const auto* gone = message.get_if<SessionGone>()) {
     on_gone(*gone);
   } else if (message.is<SessionEnd>()) {
-    for (auto& [id, stream] : streams_) tell(stream, {.kind = SessionEvent::Kind::end});
-    self.stop();
+    self.stop();  // connections that wait for it answer for themselves
   } else if (message.is<IdleCheck>()) {
     const bool is_used = streams_.at(k_own_stream).connection || driver_.core().under_way() > 0;
     if (!is_used && between(active_at_, self.now()) >= k_session_idle) return self.stop();
@@ -147,7 +152,8 @@ void HttpSession::on_post(SessionPost& post) {
 }
 
 void HttpSession::on_listen(const SessionListen& listen) {
-  const auto event = listen.last_event ? parse_event_id(*listen.last_event) : std::nullopt;
+  auto event = listen.last_event ? parse_event_id(*listen.last_event) : std::nullopt;
+  if (event && event->stamp != stamp_) event = std::nullopt;  // what it has seen went with the process of before
   auto found = event ? streams_.find(event->stream) : streams_.find(k_own_stream);
   std::uint64_t after = event ? event->number : UINT64_MAX;
   if (found == streams_.end()) {
@@ -162,15 +168,19 @@ void HttpSession::attach(StreamId id, Stream& stream, Pid connection, std::uint6
   if (stream.connection) tell(stream, {.kind = SessionEvent::Kind::end});
   stream.connection = connection;
   stream.exchange = exchange;
-  tell(stream, {.kind = SessionEvent::Kind::message, .stream = id, .number = stream.sent});
+  tell(stream, {.kind = SessionEvent::Kind::message, .stream = id, .number = std::min(after, stream.sent)});
+  bool has_end = false;
   for (const Kept& each : stream.kept) {
     if (each.number <= after) continue;
+    has_end = each.is_last;
     tell(stream, {.kind = each.is_last ? SessionEvent::Kind::last_message : SessionEvent::Kind::message,
                   .stream = id,
                   .number = each.number,
                   .text = each.text});
   }
-  if (stream.is_over) stream.connection = {};
+  if (!stream.is_over) return;
+  if (!has_end) tell(stream, {.kind = SessionEvent::Kind::end});  // all of it was seen
+  stream.connection = {};
 }
 
 void HttpSession::on_gone(const SessionGone& gone) {
@@ -182,6 +192,7 @@ void HttpSession::on_gone(const SessionGone& gone) {
 void HttpSession::tell(const Stream& stream, SessionEvent event) {
   if (!stream.connection) return;
   event.exchange = stream.exchange;
+  event.stamp = stamp_;
   event.primes = driver_.core().session()->version == k_legacy_version;
   setup_->server->runtime->notify(stream.connection, std::move(event));
 }

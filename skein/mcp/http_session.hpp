@@ -74,8 +74,9 @@ struct SessionEvent {
   std::uint64_t exchange = 0;
   Kind kind = Kind::message;
   int status = 200;
+  std::uint64_t stamp = 0;  // of the session's process
   std::uint64_t stream = 0;
-  std::uint64_t number = 0;  // of the event on its stream
+  std::uint64_t number = 0;  // of the event on its stream; without a text, of the last one the client is to have seen
   bool primes = false;       // the version has it that a stream begins with an event that says nothing
   std::shared_ptr<const std::string> text{};
 };
@@ -118,6 +119,7 @@ class HttpSession final : private Driver::Sink {
   void on_post(SessionPost& post);
   void on_listen(const SessionListen& listen);
   void on_gone(const SessionGone& gone);
+  // `after`: the last event that was seen.
   void attach(StreamId id, Stream& stream, Pid connection, std::uint64_t exchange, std::uint64_t after);
   void tell(const Stream& stream, SessionEvent event);
   void forget_old_streams();
@@ -126,6 +128,7 @@ class HttpSession final : private Driver::Sink {
   std::shared_ptr<const std::string> id_;
   Self self_;
   Driver driver_;
+  const std::uint64_t stamp_;  // in the ids of events: a process that comes later counts its streams anew
   std::map<StreamId, Stream> streams_;
   StreamId last_stream_ = k_own_stream;
   Instant active_at_{};

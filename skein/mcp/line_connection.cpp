@@ -140,17 +140,19 @@ bool LineConnection::take_lines(Self self) {
   std::size_t at = 0;
   std::size_t end = 0;
   while (takes_lines() && !is_full()) {
-    end = in.find('\n', at);
+    end = in.find('\n', std::max(at, searched_));
+    if (end == std::string::npos) searched_ = in.size();
     if (end == std::string::npos || end - at > line_bytes_max()) break;
     on_line(self, std::string_view(in).substr(at, end - at));
     at = end + 1;
   }
   wire_.consume(at);
+  searched_ -= std::min(searched_, at);
   if (at > 0) line_began_ = self.now();
   if (!takes_lines()) return false;
-  end = in.find('\n');
+  end = in.find('\n', searched_);
   if ((end == std::string::npos ? in.size() : end) <= line_bytes_max()) return end != std::string::npos;
-  if (phase_ == Phase::login) {
+  if (phase_ == Phase::login && setup_->login->wants_token()) {
     log_in(self, "");  // nobody shows a token so long
   } else {
     session_.on_long_line();
@@ -169,8 +171,11 @@ void LineConnection::log_in(Self self, std::string_view line) {
   const auto token = token_in(line);
   switch (setup_->login->check_token(token.value_or(""), self.now())) {
     case Login::Verdict::good:
-      phase_ = Phase::open;
-      if (!token) session_.on_line(line);  // none is wanted here
+      if (token) {
+        phase_ = Phase::open;
+      } else {
+        on_first_line(line);  // no token is wanted here
+      }
       return;
     case Login::Verdict::too_many:
       return refuse("too many wrong tokens; try again later");
@@ -178,6 +183,16 @@ void LineConnection::log_in(Self self, std::string_view line) {
       return refuse(
           R"(show the node's token in the first line: {"token":"..."}, from the file 'token' in its data folder)");
   }
+}
+
+// Without a token, what a web page makes a browser send must not be taken for messages: that begins with a line of
+// HTTP, and the page has a say only after it.
+void LineConnection::on_first_line(std::string_view line) {
+  const std::size_t at = line.find_first_not_of(" \t\r");
+  if (at == std::string_view::npos) return;
+  if (line[at] != '{' && line[at] != '[') return refuse("the first line is no message");
+  phase_ = Phase::open;
+  session_.on_line(line);
 }
 
 void LineConnection::refuse(std::string_view why) {

@@ -3,7 +3,7 @@
 //
 // Where a token is wanted the first line shows it: {"token":"..."}. The right one is not answered, so a client goes on
 // at once; a wrong one, or anything else, is told so in an error and closed. Where none is wanted such a line is passed
-// over, so that a client need not know.
+// over, so that a client need not know; a first line that is no JSON, as of HTTP, is refused like a wrong token.
 //
 // 1. Nothing blocks, and nothing grows past LineLimits: a client that does not show its token, does not end its line,
 //    does not read or says nothing for long is closed, and one that does not read is not read from.
@@ -65,6 +65,7 @@ class LineConnection {
   bool take_lines(Self self);
   void on_line(Self self, std::string_view line);
   void log_in(Self self, std::string_view line);
+  void on_first_line(std::string_view line);
   void refuse(std::string_view why);
   void write_some(Self self);
   void linger(Self self);
@@ -78,6 +79,7 @@ class LineConnection {
   net::Wire wire_;
   LineSession session_;
   Phase phase_ = Phase::login;
+  std::size_t searched_ = 0;  // of what came: no line ends there
   bool is_closed_by_client_ = false;
   Instant began_{};
   Instant active_at_{};

@@ -114,6 +114,21 @@ TEST_F(LineConnectionTest, needs_no_token_where_none_is_wanted_and_passes_one_ov
   EXPECT_EQ(eager.line().at("id"), 2);
 }
 
+TEST_F(LineConnectionTest, takes_nothing_from_who_begins_with_http_where_no_token_is_wanted) {
+  serve();
+  for (const std::string first :
+       {"POST / HTTP/1.1\r\nHost: localhost\r\n\r\n", "\r\nGET /ws HTTP/1.1\r\n\r\n", "7\n"}) {
+    TcpClient client(port_);
+    client.send(first + request(1, "server/discover"));
+    EXPECT_THAT(message_of(client.line()), HasSubstr("the first line is no message")) << first;
+    EXPECT_EQ(client.until("\n"), "") << first;
+    EXPECT_TRUE(client.is_closed()) << first;
+  }
+  TcpClient client(port_);
+  client.send("\r\n \n " + request(2, "server/discover"));
+  EXPECT_EQ(client.line().at("id"), 2) << "empty lines are passed over";
+}
+
 TEST_F(LineConnectionTest, speaks_the_legacy_era_and_survives_lines_that_are_no_messages) {
   serve();
   TcpClient client(port_);
@@ -163,6 +178,20 @@ TEST_F(LineConnectionTest, closes_who_says_nothing_and_not_who_listens) {
   other.send(request(1, "tools/call", {{"name", "test_trigger_tool_change"}}));
   EXPECT_EQ(other.line().at("id"), 1);
   EXPECT_EQ(listener.line().at("method"), "notifications/tools/list_changed");
+}
+
+TEST_F(LineConnectionTest, reads_lines_that_come_in_pieces) {
+  serve();
+  TcpClient client(port_);
+  const std::string second = request(2, "server/discover");
+  client.send(request(1, "server/discover") + second.substr(0, 20));
+  EXPECT_EQ(client.line().at("id"), 1);
+  client.send(second.substr(20, 20));
+  client.send(second.substr(40) + request(3, "server/discover") + "{");
+  EXPECT_EQ(client.line().at("id"), 2);
+  EXPECT_EQ(client.line().at("id"), 3);
+  client.send(request(4, "server/discover").substr(1));
+  EXPECT_EQ(client.line().at("id"), 4);
 }
 
 TEST_F(LineConnectionTest, says_that_a_line_is_too_long_and_closes) {

@@ -1,7 +1,9 @@
 // Who may use a network transport: who shows the node's token. Any thread.
 //
-// Tokens are compared in constant time. Failed logins are counted for all clients together: past `failures` in a
-// `window` nobody is let in by guessing until it is over, while the right token still works.
+// Tokens are compared in constant time, and have 256 random bits: that is what keeps a guesser out. Failed logins are
+// counted for all clients together; past `failures` in a `window` the rest are told to come later, and not logged, so
+// that guesses do not fill the log. The right token works all the while, or a stranger could keep its owner out. Each
+// transport ends the connection after a wrong one: every guess costs one.
 #pragma once
 
 #include <cstdint>

@@ -19,8 +19,8 @@ class HttpTcpTest : public TcpTest {
              const net::WebSocketLimits& websocket = {}) {
     using std::chrono::seconds;
     auto endpoint = std::make_shared<HttpEndpointSetup>();
-    endpoint->server = make_server();
-    endpoint->sessions = std::make_shared<SessionTable>();
+    endpoint->server = server_ = make_server();
+    endpoint->sessions = table_;
     endpoint->gate.login = std::make_shared<Login>(token, nullptr, LoginLimits{3, seconds(60)});
     endpoint->websocket = websocket;
     auto setup = std::make_shared<net::HttpSetup>();
@@ -56,6 +56,9 @@ class HttpTcpTest : public TcpTest {
     const std::size_t at = head.find(k_length);
     return at == std::string::npos ? "" : client.bytes(std::stoul(head.substr(at + k_length.size())));
   }
+
+  ServerPtr server_;
+  std::shared_ptr<SessionTable> table_ = std::make_shared<SessionTable>();
 };
 
 }  // namespace skein::inline v0::mcp

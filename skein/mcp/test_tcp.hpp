@@ -119,6 +119,7 @@ class TcpTest : public testing::Test {
   }
   ServerPtr make_server() {
     const auto catalog = make_node_catalog();
+    catalog_ = catalog;
     add_conformance_fixtures(*catalog);
     catalog->add(Tool{"never_stops", "Never stops", "", json::object{{"type", "object"}}, {}, {}, never_stops});
     auto server = std::make_shared<Server>();
@@ -172,6 +173,7 @@ class TcpTest : public testing::Test {
   std::shared_ptr<net::FdPoller> poller_ = std::make_shared<net::FdPoller>(*runtime_);
   std::shared_ptr<operations::TestHooks> hooks_ = std::make_shared<operations::TestHooks>();
   std::shared_ptr<std::atomic<std::uint32_t>> open_ = std::make_shared<std::atomic<std::uint32_t>>(0);
+  std::shared_ptr<Catalog> catalog_;  // of the server that was made
   std::uint32_t connections_max_ = 100;
   std::uint16_t port_ = 0;
   Pid listener_;

@@ -169,8 +169,9 @@ HttpReader::State HttpReader::settle_body() {
   if (count("host") > 1 || (minor_ == 1 && count("host") == 0)) {
     return refuse(k_bad_request, "there must be exactly one Host header");
   }
-  const std::string* connection = request_.header("connection");
-  request_.keeps_alive = minor_ == 1 && (connection == nullptr || !has_word(*connection, "close"));
+  const auto closes = [](const auto& each) { return each.first == "connection" && has_word(each.second, "close"); };
+  request_.takes_chunks = minor_ == 1;
+  request_.keeps_alive = minor_ == 1 && std::ranges::none_of(request_.headers, closes);
   const auto codings = count("transfer-encoding");
   const auto lengths = count("content-length");
   if (codings + lengths > 1) return refuse(k_bad_request, "the body must have one length");
@@ -211,6 +212,9 @@ HttpReader::State HttpReader::read_chunks(std::string_view in) {
     }
     if (end == std::string_view::npos) return State::needs_more;
     const std::string_view line = in.substr(at_, length);
+    if (line.find_first_of("\r\n") != std::string_view::npos) {
+      return refuse(k_bad_request, "a line must end with CR LF");
+    }
     if (is_in_trailers_) {
       // Passed over, and bounded by the head's limit together.
       at_ = end + 2;
@@ -329,6 +333,8 @@ std::string http_text(const HttpResponse& response, bool keeps_alive) {
 std::string http_stream_head(const HttpResponse& response, bool keeps_alive) {
   return head_of(response, keeps_alive) + "Transfer-Encoding: chunked\r\n\r\n";
 }
+
+std::string http_endless_head(const HttpResponse& response) { return head_of(response, false) + "\r\n"; }
 
 std::string http_chunk(std::string_view bytes) { return fmt::format("{:x}\r\n{}\r\n", bytes.size(), bytes); }
 

@@ -27,6 +27,7 @@ struct HttpRequest {
   std::vector<std::pair<std::string, std::string>> headers;  // names in small letters
   std::string body;
   bool keeps_alive = true;
+  bool takes_chunks = true;  // not in HTTP/1.0
 
   // Null when there is none.
   [[nodiscard]] const std::string* header(std::string_view name) const;
@@ -81,10 +82,13 @@ struct HttpResponse {
   int status = 200;
   std::vector<std::pair<std::string, std::string>> headers{};
   std::string body{};
+  bool closes = false;  // the connection ends with it, whatever the client likes
 };
 [[nodiscard]] std::string http_text(const HttpResponse& response, bool keeps_alive);
 // The head of one that comes in pieces, each of them a chunk; an empty chunk ends it.
 [[nodiscard]] std::string http_stream_head(const HttpResponse& response, bool keeps_alive);
+// The head of one that ends with the connection, for HTTP/1.0 (RFC 9112 6.1).
+[[nodiscard]] std::string http_endless_head(const HttpResponse& response);
 [[nodiscard]] std::string http_chunk(std::string_view bytes);
 
 }  // namespace skein::inline v0::net

@@ -151,6 +151,7 @@ Task<void> HttpConnection::read_requests(Self self) {
     taken += used;
     has_seen_head_ = false;
     keeps_alive_ = request.keeps_alive;
+    takes_chunks_ = request.takes_chunks;
     wants_head_only_ = request.method == "HEAD";
     enter(self, Phase::answering);
     auto answering = service_->on_request(self, std::move(request));
@@ -189,6 +190,10 @@ void HttpConnection::enter(Self self, Phase phase) {
 
 void HttpConnection::respond(HttpResponse response) {
   if (phase_ != Phase::answering) return;
+  if (response.closes) {
+    keeps_alive_ = false;
+    is_refused_ = true;
+  }
   std::string text = http_text(response, keeps_alive_);
   if (wants_head_only_) text.resize(text.size() - response.body.size());
   wire_.put(text);
@@ -197,19 +202,23 @@ void HttpConnection::respond(HttpResponse response) {
 
 void HttpConnection::begin_stream(HttpResponse head) {
   if (phase_ != Phase::answering) return;
-  wire_.put(http_stream_head(head, keeps_alive_));
+  wire_.put(takes_chunks_ ? http_stream_head(head, keeps_alive_) : http_endless_head(head));
   phase_ = Phase::streaming;
 }
 
 void HttpConnection::send_event(std::string_view event) {
   if (phase_ != Phase::streaming) return;
-  has_said_ = true;
-  wire_.put(http_chunk(event));
+  put_piece(event);
+}
+
+void HttpConnection::put_piece(std::string_view piece) {
+  if (takes_chunks_) return wire_.put(http_chunk(piece));
+  wire_.put(piece);
 }
 
 void HttpConnection::end_stream() {
   if (phase_ != Phase::streaming) return;
-  wire_.put(http_chunk(""));
+  if (takes_chunks_) wire_.put(http_chunk(""));
   answered();
 }
 
@@ -237,8 +246,7 @@ void HttpConnection::answered() { enter(self_, keeps_alive_ ? Phase::idle : Phas
 
 void HttpConnection::on_comment(Self) {
   is_commenting_ = false;
-  if (phase_ != Phase::streaming) return;
-  if (!std::exchange(has_said_, false)) wire_.put(http_chunk(": \n\n"));
+  if (phase_ == Phase::streaming) put_piece(": \n\n");
 }
 
 void HttpConnection::lost(Self self) {
@@ -258,13 +266,16 @@ void HttpConnection::write_some(Self self) {
   left_ = wire_.unsent();
   if (is_too_much && left_ > setup_->limits.output_bytes) return lost(self);
   if (left_ < before || before == 0) sent_at_ = self.now();
+  if (phase_ == Phase::idle && left_ == 0 && before > 0) since_ = self.now();  // it has its answers only now
 }
 
 void HttpConnection::on_check(Self self) {
   self.send_after(check_every(setup_->limits), self.pid(), Check{});
-  const Duration phase_time = between(since_, self.now());
   if (wire_.unsent() > 0 && between(sent_at_, self.now()) >= setup_->limits.stalled) return lost(self);
-  if (phase_ == Phase::idle && phase_time >= setup_->limits.idle) enter(self, Phase::ending);
+  // A client that is not read from, because it has not taken its answers, is not late with anything.
+  if (is_reading() && (has_more_ || is_full())) since_ = self.now();
+  const Duration phase_time = between(since_, self.now());
+  if (phase_ == Phase::idle && wire_.unsent() == 0 && phase_time >= setup_->limits.idle) enter(self, Phase::ending);
   if (phase_ == Phase::receiving && phase_time >= setup_->limits.receive) {
     refuse(k_request_timeout, "the request did not come in time");
   }

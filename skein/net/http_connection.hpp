@@ -3,14 +3,15 @@
 // 1. Nothing blocks, and nothing grows past HttpConnectionLimits: a client that is slow to ask is answered 408 and
 //    closed, one that does not read is closed, one that says nothing is closed after `idle`.
 // 2. The next request is read when the one before is answered, and when not too much waits for the client: who asks
-//    without reading is held back, and closed only when it takes nothing for `stalled`. A request that cannot be read
+//    without reading is held back, for as long as it likes, and closed only when it takes nothing for `stalled`; `idle`
+//    and `receive` are for those who could be heard. A request that cannot be read
 //    ends the connection; what still comes of it is read and dropped for a moment, since closing with bytes unread
 //    would take the answer back.
 // 3. A request that was whole before the client closed its side is answered.
 // 4. Who asks is looked at before the body is taken in: a stranger cannot make the node hold one.
 // 5. A connection that was upgraded carries bytes of another protocol, and the service that asked for it reads them.
-// 6. A stream that has nothing to say sends a comment every `comment_every`, so that both sides know it is alive; when
-//    the client ends it, the service is told.
+// 6. A stream sends a comment every `comment_every`, so that both sides know it is alive; when the client ends it, the
+//    service is told.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +33,7 @@ struct HttpConnectionLimits {
   Duration receive = std::chrono::seconds(30);        // from the first byte of a request to its last
   Duration stalled = std::chrono::seconds(30);        // with bytes to write and none taken
   std::size_t output_bytes = 16ULL << 20U;            // not taken by a client that is sent more: then it is closed
-  Duration comment_every = std::chrono::seconds(15);  // on a stream that is silent
+  Duration comment_every = std::chrono::seconds(15);  // on a stream
 };
 
 // What a service answers with; the connection is one.
@@ -134,6 +135,8 @@ class HttpConnection final : private HttpAnswers {
   void enter(Self self, Phase phase);
   void on_check(Self self);
   void on_comment(Self self);
+  // Of a stream.
+  void put_piece(std::string_view piece);
   void lost(Self self);
   void write_some(Self self);
 
@@ -144,6 +147,7 @@ class HttpConnection final : private HttpAnswers {
   std::unique_ptr<HttpService> service_;
   Phase phase_ = Phase::idle;
   bool keeps_alive_ = true;
+  bool takes_chunks_ = true;
   bool has_seen_head_ = false;    // of the request that is being received
   bool wants_head_only_ = false;  // the request that is being answered
   bool has_more_ = false;         // requests that are there, and have their turn after others'
@@ -151,10 +155,9 @@ class HttpConnection final : private HttpAnswers {
   bool is_refused_ = false;       // what the client still sends will be dropped
   bool is_closed_by_client_ = false;
   bool is_commenting_ = false;
-  Instant since_{};        // in this phase
-  Instant sent_at_{};      // when the client last took something, or had taken everything
-  std::size_t left_ = 0;   // of what was to be written, when it was last tried
-  bool has_said_ = false;  // on the stream, since the last comment
+  Instant since_{};       // in this phase
+  Instant sent_at_{};     // when the client last took something, or had taken everything
+  std::size_t left_ = 0;  // of what was to be written, when it was last tried
 };
 
 }  // namespace skein::inline v0::net

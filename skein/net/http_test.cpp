@@ -100,6 +100,22 @@ TEST(HttpTest, refuses_chunks_that_lie) {
   EXPECT_EQ(status_of(head + "0\r\nX: " + std::string(20'000, 'x')), 400);
 }
 
+TEST(HttpTest, refuses_a_bare_end_of_line_around_chunks) {
+  const std::string head = with_headers("Transfer-Encoding: chunked\r\n");
+  EXPECT_EQ(status_of(head + "2;a\nb\r\nab\r\n0\r\n\r\n"), 400);
+  EXPECT_EQ(status_of(head + "2;a\rb\r\nab\r\n0\r\n\r\n"), 400);
+  EXPECT_EQ(status_of(head + "0\r\nA: 1\nB: 2\r\n\r\n"), 400);
+  EXPECT_EQ(status_of(head + "2;a=b\r\nab\r\n0\r\nA: 1\r\n\r\n"), 0);
+}
+
+TEST(HttpTest, closes_when_any_connection_header_says_so) {
+  HttpReader reader({});
+  ASSERT_EQ(reader.read("GET / HTTP/1.1\r\nHost: a\r\nConnection: keep-alive\r\nConnection: close\r\n\r\n"),
+            State::whole);
+  std::size_t used = 0;
+  EXPECT_FALSE(reader.take(used).keeps_alive);
+}
+
 TEST(HttpTest, holds_to_its_limits) {
   HttpLimits limits;
   limits.head_bytes = 100;
@@ -153,6 +169,7 @@ TEST(HttpTest, writes_responses) {
   EXPECT_EQ(http_text({200, {{"A", "b"}}, "hi"}, true), "HTTP/1.1 200 OK\r\nA: b\r\nContent-Length: 2\r\n\r\nhi");
   EXPECT_EQ(http_text({202, {}, ""}, false), "HTTP/1.1 202 Accepted\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
   EXPECT_EQ(http_stream_head({200, {}, ""}, true), "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+  EXPECT_EQ(http_endless_head({200, {}, ""}), "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n");
   EXPECT_EQ(http_chunk("0123456789abcdef"), "10\r\n0123456789abcdef\r\n");
   EXPECT_EQ(http_chunk(""), "0\r\n\r\n");
 }

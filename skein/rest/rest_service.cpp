@@ -69,7 +69,9 @@ std::optional<net::HttpResponse> RestService::on_head(Self self, const net::Http
   std::string why = std::move(refused->body);
   if (why.ends_with('\n')) why.pop_back();
   std::erase_if(refused->headers, [](const auto& each) { return each.first == "Content-Type"; });
-  return refusal_of(refused->status, code_of(refused->status), std::move(why), "", std::move(refused->headers));
+  auto answer = refusal_of(refused->status, code_of(refused->status), std::move(why), "", std::move(refused->headers));
+  answer.closes = refused->closes;
+  return answer;
 }
 
 Task<void> RestService::on_request(Self self, net::HttpRequest request) {

@@ -125,19 +125,23 @@ def out_of_descriptors(story, node):
 
 
 def guessers(story, node):
-    """Wrong tokens: 401, soon 429 with when to come back; the right one works all the while."""
+    """Wrong tokens: 401, soon 429 with when to come back, and closed; the right one works all the while."""
     before = node.text().count("wrong token")
+    found = {}
+    open_after = 0
     with node.client() as client:
-        found = {}
         for at in range(K_GUESSES):
-            client.send(client.request("tools/list", token=f"guess-{at}"))
-            got = client.response()
+            with node.client() as guesser:
+                guesser.send(guesser.request("tools/list", token=f"guess-{at}") * 2)
+                got = guesser.response()
+                open_after += not guesser.is_closed() or guesser.bytes != b""
             found[got.status] = found.get(got.status, 0) + 1
             if at % 10 == 0:
                 story.check("the right token works beside guesses", client.ask("tools/list").status == 200)
-        story.check("guesses are refused, most of them unread",
-                    {429} <= set(found) <= {401, 429} and found.get(401, 0) <= 20, found)
-        story.check("and told when to come back", got.headers.get("retry-after") == "10", got.headers)
+    story.check("guesses are refused, most of them unread",
+                {429} <= set(found) <= {401, 429} and found.get(401, 0) <= 20, found)
+    story.check("each costs a connection", open_after == 0, open_after)
+    story.check("and told when to come back", got.headers.get("retry-after") == "10", got.headers)
     log = node.text()
     story.check("the log says so, and not what was shown", "wrong token" in log and "guess-" not in log)
     logged = log.count("wrong token") - before

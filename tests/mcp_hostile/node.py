@@ -28,7 +28,7 @@ def until(holds, limit_s=K_ANSWER_LIMIT_S):
 
 
 class Node:
-    def __init__(self, folder):
+    def __init__(self, folder, more=()):
         self.folder = pathlib.Path(folder)
         self.data = self.folder / "data"
         self.log = open(self.folder / "log", "w+")
@@ -36,7 +36,7 @@ class Node:
         limits = [f'{section}.{key}="{K_SECONDS}s"' for section, keys in
                   (("http", ("idle", "receive", "stalled")), ("tcp", ("login", "idle", "receive", "stalled")))
                   for key in keys]
-        words = [SKEIN, "up", "--data", self.data, "--http", "127.0.0.1:0", "--tcp", "127.0.0.1:0"]
+        words = [SKEIN, "up", "--data", self.data, "--http", "127.0.0.1:0", "--tcp", "127.0.0.1:0", *more]
         for each in limits + [f"http.connections={K_CONNECTIONS}", f"tcp.connections={Tcp.K_CONNECTIONS}",
                               f"operations.subscribers={K_READERS}"]:
             words += ["--set", each]
@@ -45,7 +45,8 @@ class Node:
         assert found, f"the node did not come up:\n{self.text()}"
         self.port = int(found[1])
         self.tcp_port = int(re.search(r"is at tcp 127\.0\.0\.1:(\d+)", self.text())[1])
-        self.token = (self.data / "token").read_text().strip()
+        token = self.data / "token"
+        self.token = token.read_text().strip() if token.exists() else None
         self.pid = self.process.pid
         self.base = 0  # descriptors with nobody connected
 

@@ -93,6 +93,7 @@ def one_by_one(story, node):
             got = client.response()
             story.check(f"REST: {what}: 401 or 429, as JSON", got.status in (401, 429) and "code" in got.json["error"],
                         f"{got.status} {got.body}")
+            story.check(f"REST: {what}: and closed", client.is_closed())
     with node.client() as client:
         client.send(request(node, "POST", "/api/v1/tasks", token="guess-of-rest",
                             more=["Content-Length: 4000000", "Content-Type: application/json"]))

@@ -3,7 +3,7 @@ import json
 import time
 
 import bad_inputs
-from node import K_SECONDS, Tcp, until
+from node import K_SECONDS, Node, Tcp, until
 
 K_TCP_LINES = 1000
 K_LINES_AT_ONCE = 50
@@ -104,6 +104,26 @@ def guessers(story, node):
     logged = log.count("tcp: a client showed a wrong token") - before
     story.check("TCP: the log does not grow with the guesses", logged <= 20, logged)
     story.check("TCP: and has none of what was shown", "guess-" not in log and node.token not in log)
+
+
+def pages(story, node):
+    """What a web page can make a browser send does nothing, though no token is wanted."""
+    folder = node.folder / "open"
+    folder.mkdir()
+    open_node = Node(folder, ("--auth", "none"))
+    try:
+        with open_node.tcp(token=None) as client:
+            head = f"POST / HTTP/1.1\r\nHost: 127.0.0.1:{open_node.tcp_port}\r\nOrigin: http://evil.example\r\n\r\n\n"
+            client.send(head.encode())
+            client.say(client.request(1, "tools/call", {"name": "task_submit", "arguments": {"type": "echo"}}))
+            told = client.line()
+            story.check("TCP: HTTP is told that it is no message", "no message" in told["error"]["message"], told)
+            story.check("TCP: and closed", client.line() is None)
+        with open_node.tcp(token=None) as client:
+            found = client.call(2, "task_list")
+            story.check("TCP: and the task of a page is not there", found["tasks"] == [], found)
+    finally:
+        open_node.end()
 
 
 def too_large(story, node):
@@ -229,7 +249,8 @@ class Slow:
 
 
 def tcp(story, node):
-    for part in (malformed, one_by_one, duplicate_ids, first_lines, guessers, too_large, gone, one_too_many, flood):
+    for part in (malformed, one_by_one, duplicate_ids, first_lines, guessers, pages, too_large, gone, one_too_many,
+                 flood):
         part(story, node)
 
 
