@@ -7,7 +7,8 @@
 // 1. Every request is answered once, in the era it was asked in, or cancelled: then not at all. Its stream is ended.
 // 2. A request with modern _meta gets modern rules, whatever was said before; initialize without gets legacy ones.
 // 3. At most CoreLimits::requests are under way, and no two with one id.
-// 4. What comes back from a client (request states, answers to our questions) is taken only if it is what went out.
+// 4. A handler that throws has its own request answered with an internal error; the others go on.
+// 5. What comes back from a client (request states, answers to our questions) is taken only if it is what went out.
 #pragma once
 
 #include <boost/json/array.hpp>
@@ -43,6 +44,7 @@ struct CoreSetup {
   std::function<std::int64_t()> wall_s;  // seconds since 1970
   std::string principal = "local";       // who is at the other end, as the transport found out
   MessageLimits limits{};
+  std::function<void(const std::string& line)> log{};  // of what went wrong here; may be empty
 };
 
 // What a legacy session is, as far as it must outlive its process.
@@ -109,6 +111,9 @@ class Core {
   [[nodiscard]] std::optional<RpcError> modern_fault(const json::object& params, std::string_view header_version) const;
   [[nodiscard]] bool is_modern(const RpcMessage& message, std::string_view header_version) const;
   void refuse(StreamId to, const json::value& id, const RpcError& error);
+  // Does what a handler wants done. An exception that leaves it is the end of this one request, not of the client.
+  template <class Work>
+  void guarded(Exchange& exchange, Work work);
   void cancel(std::uint64_t number);
   void sweep();
 

@@ -110,6 +110,40 @@ TEST_F(NodeCatalogTest, says_what_to_do_when_the_node_does_not_do_it) {
   EXPECT_EQ(text_of(result), "too much at once: try again [overloaded, try again in 100 ms]");
 }
 
+// Arguments that a tool's schema asks for, with something in each.
+json::object required_arguments(const json::object& schema) {
+  json::object arguments;
+  const json::value* required = schema.if_contains("required");
+  if (required == nullptr) return arguments;
+  for (const json::value& each : required->as_array()) {
+    const bool is_text = schema.at("properties").at(each.as_string()).at("type") == "string";
+    arguments[each.as_string()] = is_text ? json::value("x") : json::value(1);
+  }
+  return arguments;
+}
+
+TEST_F(NodeCatalogTest, takes_or_refuses_numbers_of_any_size) {
+  for (const Catalog::ListedTool& each : catalog_->tools()) {
+    const json::object& schema = each.tool.input_schema.as_object();
+    for (const auto& property : schema.at("properties").as_object()) {
+      const json::value* type = property.value().as_object().if_contains("type");
+      if (type == nullptr || *type != "integer") continue;
+      for (const json::value& number : {json::value(1e300), json::value(UINT64_MAX), json::value(-1e300)}) {
+        json::object arguments = required_arguments(schema);
+        arguments[property.key()] = number;
+        const std::size_t asked = outlet_.asked.size();
+        const auto sent = ask(++last_id_, "tools/call", modern({{"name", each.tool.name}, {"arguments", arguments}}));
+        const auto what =
+            fmt::format("{} of {}: {}", std::string_view(property.key()), each.tool.name, json::serialize(number));
+        if (outlet_.asked.size() > asked) continue;  // the node says what it thinks of it
+        ASSERT_EQ(sent.size(), 1U) << what;
+        ASSERT_TRUE(sent[0].message.contains("result")) << what << ": " << json::serialize(sent[0].message);
+        EXPECT_EQ(sent[0].message.at("result").at("isError"), true) << what;
+      }
+    }
+  }
+}
+
 TEST_F(NodeCatalogTest, pages_agents_by_their_ids) {
   std::string all;
   for (int i = 29; i >= 0; --i) {

@@ -1,6 +1,9 @@
 #include "skein/mcp/server.hpp"
 
+#include <fmt/format.h>
+
 #include <chrono>
+#include <exception>
 #include <utility>
 
 #include "skein/mcp/node_catalog.hpp"
@@ -22,7 +25,18 @@ CoreSetup core_setup(const Server& server, std::string principal) {
   setup.sealer = server.sealer;
   setup.wall_s = wall_seconds;
   setup.principal = std::move(principal);
+  setup.log = server.log;
   return setup;
+}
+
+// An answer that cannot be made is one request's error, not the end of the connection.
+NodeAnswer node_answer(NodeAnswer::Kind kind, std::move_only_function<json::value()>& make) {
+  try {
+    return {kind, make()};
+  } catch (const std::exception& error) {
+    return {NodeAnswer::Kind::error,
+            {{"code", "internal"}, {"message", fmt::format("the answer could not be written: {}", error.what())}}};
+  }
 }
 
 }  // namespace

@@ -37,6 +37,7 @@ struct Server {
   std::shared_ptr<const Catalog> catalog;
   std::shared_ptr<const Sealer> sealer;
   std::shared_ptr<Bulletin> bulletin;
+  std::function<void(const std::string& line)> log{};  // of faults of ours; any thread; may be empty
 };
 using ServerPtr = std::shared_ptr<const Server>;
 

@@ -79,6 +79,7 @@ class CoreTest : public testing::Test {
       setup.catalog = catalog_;
       setup.sealer = std::make_shared<const Sealer>("a key for tests");
       setup.wall_s = [this] { return now_s_; };
+      setup.log = [this](const std::string& line) { logged_.push_back(line); };
       core_ = std::make_unique<Core>(std::move(setup), outlet_);
     }
     return *core_;
@@ -146,6 +147,7 @@ class CoreTest : public testing::Test {
   std::shared_ptr<Catalog> catalog_ = std::make_shared<Catalog>();
   RecordingOutlet outlet_;
   std::int64_t now_s_ = 1'000'000;
+  std::vector<std::string> logged_;
   std::unique_ptr<Core> core_;
   int last_id_ = 0;
   std::string version_{k_modern_version};       // of the last request

@@ -146,6 +146,9 @@ mcp::ServerPtr mcp_server(const ContextPtr& context, const std::shared_ptr<opera
   server->catalog = context->mcp_catalog;
   server->sealer = context->mcp_sealer;
   server->bulletin = std::make_shared<mcp::Bulletin>(context->runtime);
+  server->log = [weak = std::weak_ptr<NodeContext>(context)](const std::string& line) {
+    if (const auto alive = weak.lock()) alive->log.error(line);
+  };
   return server;
 }
 
