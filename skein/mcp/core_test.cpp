@@ -306,6 +306,17 @@ TEST_F(McpCoreTest, ends_a_modern_request_with_what_it_needs_and_goes_on_when_it
   EXPECT_EQ(text_of(result("tools/call", again)), "acceptcancel after second");
 }
 
+TEST_F(McpCoreTest, takes_input_as_deep_as_a_message_may_be) {
+  json::value deep = json::object();
+  for (std::size_t i = 0; i + 8 < k_message_depth_max; ++i) deep = json::object{{"a", std::move(deep)}};
+  json::object again = modern(tool("ask"), elicits());
+  again["inputResponses"] = {{"first", {{"action", "accept"}, {"content", std::move(deep)}}}};
+  const json::object first = result("tools/call", again);
+  again["requestState"] = first.at("requestState");
+  again["inputResponses"] = {{"second", {{"action", "cancel"}}}};
+  EXPECT_EQ(text_of(result("tools/call", again)), "acceptcancel after second");
+}
+
 TEST_F(McpCoreTest, takes_no_request_state_that_was_changed_or_is_old_or_of_another_request) {
   const json::object first = result("tools/call", modern(tool("ask"), elicits()));
   std::string state(first.at("requestState").as_string());

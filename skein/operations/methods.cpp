@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <boost/json/parse.hpp>
 #include <memory>
 
 namespace skein::inline v0::operations {
@@ -134,8 +133,7 @@ void tree(NodeHooks& hooks, JsonReader& in, const Responder& respond) {
   if (is_bad(in, respond)) return;
   auto entry = hooks.tree();
   if (!entry) return respond.fail(std::move(entry.error()));
-  respond.send(Answer::Kind::ok,
-               [entry = std::move(*entry)]() -> json::value { return json::parse(tree_json(entry)); });
+  respond.send(Answer::Kind::ok, [entry = std::move(*entry)]() -> json::value { return own_json(tree_json(entry)); });
 }
 
 void processes(NodeHooks& hooks, JsonReader& in, const Responder& respond) {
