@@ -138,7 +138,7 @@ void tree(NodeHooks& hooks, JsonReader& in, const Responder& respond) {
 
 void processes(NodeHooks& hooks, JsonReader& in, const Responder& respond) {
   const std::string sort = in.text("sort", "mailbox");
-  const std::size_t limit = in.count("limit", 100, 100'000);
+  const std::size_t limit = in.count("limit", 100, k_processes_listed_max);
   if (is_bad(in, respond)) return;
   auto all = hooks.processes();
   const auto by = [&](auto key) { std::ranges::sort(all, std::greater<>(), key); };

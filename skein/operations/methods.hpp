@@ -18,6 +18,9 @@ namespace skein::inline v0::operations {
 
 namespace json = boost::json;
 
+inline constexpr std::size_t k_events_listed_max = 1000;        // in one answer
+inline constexpr std::size_t k_processes_listed_max = 100'000;  // likewise
+
 // An answer on its way to the connection that asked. Its JSON is made there.
 struct Answer {
   enum class Kind : std::uint8_t { ok, part, error };
