@@ -189,13 +189,23 @@ TEST_F(NodeCatalogTest, reads_resources_through_the_node_and_completes_their_nam
   EXPECT_EQ(outlet_.sent.back().message.at("result").at("completion").at("values"), (json::array{"ba", "bb"}));
 }
 
+TEST_F(NodeCatalogTest, tells_of_agents_and_of_the_tree_they_are_in) {
+  operations::Event event;
+  event.kind = operations::Event::Kind::agent_changed;
+  event.name = "a";
+  std::vector<std::string> uris;
+  for (const Change& each : changes_of(event)) uris.push_back(each.uri);
+  EXPECT_THAT(uris, testing::IsSupersetOf({"skein://agents", "skein://agents/a", "skein://tree", "skein://events"}));
+}
+
 TEST_F(NodeCatalogTest, knows_which_resources_an_event_changes) {
   operations::Event event;
   event.kind = operations::Event::Kind::swarm_changed;
   event.name = "s";
   std::vector<std::string> uris;
   for (const Change& each : changes_of(event)) uris.push_back(each.uri);
-  EXPECT_THAT(uris, testing::ElementsAre("skein://swarms", "skein://swarms/s", "skein://status"));
+  EXPECT_THAT(uris, testing::ElementsAre("skein://swarms", "skein://swarms/s", "skein://tree", "skein://status",
+                                         "skein://events"));
 }
 
 }  // namespace

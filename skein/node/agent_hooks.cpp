@@ -144,6 +144,11 @@ Task<void> set_paused(Self self, ContextPtr context, std::string id, bool is_pau
     } else {
       self.send(pid, dispatch::ResumeAgent{});
     }
+    operations::Event told;
+    told.kind = operations::Event::Kind::agent_changed;
+    told.name = id;
+    told.message = is_paused ? "paused" : "resumed";
+    publish(*context, std::move(told));
     reply(Nothing{});
   }
 }
@@ -220,6 +225,12 @@ Task<void> begin_agent(Self self, ContextPtr context, operations::SpawnAgentRequ
 }
 
 }  // namespace
+
+void publish(NodeContext& context, operations::Event event) {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  event.at = static_cast<ledger::WallMs>(std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
+  if (const auto work = context.work.get()) work->operations().events().publish(std::move(event));
+}
 
 void ask_agents(const ContextPtr& context, operations::Reply<std::vector<AgentDetail>> reply) {
   ask_in_process(context->runtime, &gather, context, std::move(reply));

@@ -9,6 +9,7 @@
 
 #include "skein/control/listener.hpp"
 #include "skein/dispatch/dispatcher.hpp"
+#include "skein/node/agent_hooks.hpp"
 #include "skein/node/declared_supervisors.hpp"
 #include "skein/node/dispatch_log.hpp"
 #include "skein/node/engine.hpp"
@@ -58,6 +59,7 @@ ChildStarting start_dispatcher(Self self, const ContextPtr& context) {
     if (!node) return;
     const LogLine line = line_of(event);
     node->log(line.level, line.text);
+    if (auto told = event_of(event)) publish(*node, std::move(*told));
   };
   SpawnOptions options;
   options.link = true;

@@ -120,6 +120,16 @@ void swarm_by_name(Operations& ops, JsonReader& in, const Responder& respond) {
   (ops.*k_call)(std::move(name), respond.reply<Nothing>());
 }
 
+void event_list(Operations& ops, JsonReader& in, const Responder& respond) {
+  const std::size_t limit = in.count("limit", 100, k_events_listed_max);
+  if (is_bad(in, respond)) return;
+  respond.send(Answer::Kind::ok, [all = ops.events().last(limit)]() -> json::value {
+    json::array shown;
+    for (const Event& each : all) shown.push_back(to_json(each));
+    return {{"events", std::move(shown)}};
+  });
+}
+
 void status(Operations& ops, JsonReader& in, const Responder& respond) {
   if (is_bad(in, respond)) return;
   ops.status(respond.reply<NodeStatus>());
@@ -250,7 +260,7 @@ struct TaskMethod {
   std::string_view name;
   TaskCall call;
 };
-constexpr std::array<TaskMethod, 17> k_task_methods{{
+constexpr std::array<TaskMethod, 18> k_task_methods{{
     {"task_submit", task_submit},
     {"task_status", task_status},
     {"task_wait", task_wait},
@@ -267,6 +277,7 @@ constexpr std::array<TaskMethod, 17> k_task_methods{{
     {"swarm_drain", swarm_by_name<&Operations::swarm_drain>},
     {"swarm_stop", swarm_by_name<&Operations::swarm_stop>},
     {"swarm_remove", swarm_by_name<&Operations::swarm_remove>},
+    {"event_list", event_list},
     {"status", status},
 }};
 

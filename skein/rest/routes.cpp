@@ -194,6 +194,12 @@ std::vector<Route> node_routes() {
        {in_query("task", Kind::text, "Only events of this task"),
         in_query("kinds", Kind::texts, "Only events of these kinds, with commas between"),
         in_query("after", Kind::count, "Begin after this sequence; 0: with all that is kept; default: from now on")}},
+      {"GET",
+       "/events/last",
+       "event_list",
+       "What happened last, the newest at the end",
+       "Events",
+       {from_to(in_query("limit", Kind::count, "At most so many; default: 100"), 0, operations::k_events_listed_max)}},
       {"GET", "/openapi.json", "openapi", "This description", "OpenApi"},
   };
 }
