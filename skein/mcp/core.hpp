@@ -71,8 +71,10 @@ class Core {
   void answered(std::uint64_t call, const NodeAnswer& answer);
   void woken(std::uint64_t timer);
   void changed(const Change& change);
-  // There were changes that changed() was not called for.
+  // There were changes that changed() was not called for: who subscribed is told of everything.
   void lost_track();
+  // Tasks may have changed since who listens for them was told.
+  void look_at_tasks();
   // The client has let go of a stream: in the modern era what was asked on it is cancelled.
   void closed(StreamId stream);
   // The server goes down: who listens is told that this is the end.
@@ -142,6 +144,7 @@ class Core {
   void watch_if_needed();
   void tell(const Change& change);
   void pause_updates();
+  [[nodiscard]] std::set<std::string> resources_watched() const;
 
   // Input of the client, core_inputs.cpp.
   void run(Exchange& exchange);

@@ -393,6 +393,22 @@ TEST_F(McpCoreTest, acknowledges_a_listen_and_sends_what_was_asked_for_under_its
   EXPECT_EQ(outlet_.watched, Outlet::Watch::nothing);
 }
 
+TEST_F(McpCoreTest, tells_of_all_that_is_subscribed_to_after_changes_were_missed) {
+  initialize();
+  result("resources/subscribe", {{"uri", "skein://tree"}});
+  ask("l", "subscriptions/listen",
+      modern({{"notifications", {{"resourceSubscriptions", json::array{"skein://tasks/1"}}}}}), 21);
+  const std::size_t before = outlet_.sent.size();
+  core().lost_track();
+  core().woken(outlet_.wakes.back().timer);
+  std::set<std::string> told;
+  for (std::size_t i = before; i < outlet_.sent.size(); ++i) {
+    EXPECT_EQ(outlet_.sent[i].message.at("method"), "notifications/resources/updated");
+    told.emplace(outlet_.sent[i].message.at("params").at("uri").as_string());
+  }
+  EXPECT_THAT(told, ElementsAre("skein://tasks/1", "skein://tree"));
+}
+
 TEST_F(McpCoreTest, bounds_what_is_listened_to) {
   json::array many(k_subscriptions_max + 1, json::value("skein://tree"));
   EXPECT_EQ(error_code("subscriptions/listen", modern({{"notifications", {{"resourceSubscriptions", many}}}})),

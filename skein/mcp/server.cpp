@@ -77,11 +77,16 @@ bool Driver::take(Message& message) {
   } else if (message.is<operations::OperationsGone>()) {
     events_.reset();
     ops_.reset();
+    is_behind_ = true;
     self_.send_after(k_look_again, self_.pid(), LookForEvents{});
   } else if (message.is<LookForEvents>()) {
     follow_events();
-  } else if (message.is<LostTrack>()) {
-    core_.lost_track();
+  } else if (message.is<Following>()) {
+    if (std::exchange(is_behind_, false)) {
+      core_.lost_track();
+    } else {
+      core_.look_at_tasks();
+    }
   } else {
     return false;
   }
@@ -133,11 +138,12 @@ void Driver::follow_events() {
         {}, [runtime = server_->runtime, pid = self_.pid()] { runtime->notify(pid, EventsReady{}); });
     if (made) {
       events_ = std::move(*made);
-      self_.send(self_.pid(), LostTrack{});  // nobody told of what happened before this
+      self_.send(self_.pid(), Following{});  // nobody told of what happened before this
       return;
     }
     ops_.reset();
   }
+  is_behind_ = true;
   self_.send_after(k_look_again, self_.pid(), LookForEvents{});
 }
 

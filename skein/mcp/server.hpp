@@ -77,7 +77,7 @@ class Driver final : private Outlet {
   };
   struct EventsReady {};
   struct LookForEvents {};
-  struct LostTrack {};
+  struct Following {};  // the events are followed from here on
 
   void send(StreamId to, json::object message, Then then, int status) override;
   void send_batch(StreamId to, std::vector<json::object> answers) override;
@@ -96,6 +96,7 @@ class Driver final : private Outlet {
   Sink& sink_;
   Core core_;
   bool wants_events_ = false;
+  bool is_behind_ = false;                       // there were events that nobody told of
   std::shared_ptr<operations::Operations> ops_;  // keeps the event stream alive; let go when it must end
   std::unique_ptr<operations::EventStream::Subscription> events_;
 };
