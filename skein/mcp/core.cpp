@@ -172,6 +172,7 @@ void Core::on_request(StreamId from, RpcMessage& message, std::string_view heade
   auto& exchange = exchanges_[number];
   exchange.reset(new Exchange(*this, number, from, message.id));  // the constructor is private
   exchange->method_ = std::move(message.method);
+  exchange->written_ = std::move(message.written);
   exchange->batch_ = in_batch_;
   Caller& caller = exchange->caller_;
   const json::object* meta = meta_of(message.params);

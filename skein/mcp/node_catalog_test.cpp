@@ -162,6 +162,40 @@ TEST_F(NodeCatalogTest, pages_agents_by_their_ids) {
   EXPECT_EQ(odd.at("agents").as_array().size(), 15U);
 }
 
+TEST_F(NodeCatalogTest, pages_swarms_by_their_names) {
+  std::string all;
+  for (int i = 29; i >= 0; --i) {
+    all += fmt::format(R"({}{{"name":"s{:02}","state":"active","open_tasks":0}})", all.empty() ? "" : ",", i);
+  }
+  const std::string answer = R"({"swarms":[)" + all + "]}";
+  const json::object first = called("swarm_list", {}, {answer});
+  expect_fits("swarm_list", first);
+  EXPECT_EQ(first.at("structuredContent").at("swarms").as_array().size(), 20U);
+  EXPECT_EQ(first.at("structuredContent").at("cursor"), "s19");
+  EXPECT_EQ(first.at("structuredContent").at("total"), 30);
+  const json::object last =
+      called("swarm_list", {{"cursor", "s19"}, {"limit", 100}}, {answer}).at("structuredContent").as_object();
+  EXPECT_EQ(last.at("swarms").at(0).at("name"), "s20");
+  EXPECT_EQ(last.at("swarms").as_array().size(), 10U);
+  EXPECT_FALSE(last.contains("cursor"));
+}
+
+TEST_F(NodeCatalogTest, hands_numbers_on_as_they_were_written) {
+  const std::string params = R"({"n":12345678901234567890123,"m":[0.1000000000000000055,1e2,-7]})";
+  const auto expect_asked = [&](const std::string& arguments) {
+    const json::object asked = modern();
+    const std::string meta = json::serialize(asked.at("_meta"));
+    core().receive(7, fmt::format(R"({{"jsonrpc":"2.0","id":{},"method":"tools/call","params":{{"_meta":{},)"
+                                  R"("name":"task_submit","arguments":{}}}}})",
+                                  ++last_id_, meta, arguments));
+    EXPECT_EQ(outlet_.asked.back().params.at("params"), json::value(params));
+  };
+  expect_asked(R"({"type":"echo","params":)" + params + "}");
+  // A number that is the node's own business is one as before.
+  expect_asked(R"({"type":"echo","attempts":2e0,"params":)" + params + "}");
+  EXPECT_EQ(outlet_.asked.back().params.at("attempts").to_number<int>(), 2);
+}
+
 TEST_F(NodeCatalogTest, leaves_out_what_is_too_long_and_names_where_it_is) {
   json::object task = json::parse(k_task).as_object();
   EXPECT_EQ(shown_task(task), task);
