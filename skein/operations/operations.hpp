@@ -22,6 +22,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -118,6 +119,7 @@ class Operations final : public ledger::ChangeSink, public std::enable_shared_fr
   void find_archived(TaskId id, Reply<T> reply, Fn fn);
   // Appends something about a swarm, or about the node as a whole.
   void control(const ledger::Op& op, std::string what, Reply<Nothing> reply);
+  void create(SwarmRequest request, Reply<Nothing> reply);
   // What is wrong with a swarm that somebody would create, its fallback apart.
   [[nodiscard]] std::optional<Error> bad_swarm(const SwarmRequest& request) const;
   // What is wrong with the fallback swarm that these fields name. On the journal's thread.
@@ -149,6 +151,8 @@ class Operations final : public ledger::ChangeSink, public std::enable_shared_fr
   std::uint64_t subscription_ = 0;  // to the journal's events
   mutable std::mutex problems_mutex_;
   std::map<std::string, std::vector<std::string>> problems_;  // by swarm; of those that have some
+  std::mutex creating_mutex_;
+  std::set<std::string> creating_;  // swarms whose creation is on its way
   std::mutex timer_mutex_;
   Instant timer_due_ = Instant::max();
   std::atomic<std::uint64_t> submitted_{0};
