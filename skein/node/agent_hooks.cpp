@@ -29,8 +29,8 @@ constexpr std::string_view k_swarm_prefix = "swarm=";
 constexpr std::string_view k_kept_prefix = "kept=";
 
 Error no_agent(const std::string& id) {
-  return {Code::agent_not_found, fmt::format("there is no agent '{}'", id), "'skein agents' lists them",
-          std::chrono::milliseconds(0)};
+  return {Code::agent_not_found, fmt::format("there is no agent '{}'", id),
+          "'skein agents' lists them, and so does the tool agent_list", std::chrono::milliseconds(0)};
 }
 
 double milliseconds(Duration time) { return std::chrono::duration<double, std::milli>(time).count(); }
@@ -165,7 +165,10 @@ Task<void> end_agent(Self self, ContextPtr context, std::string id, operations::
     auto ending = terminate_child(self, self.whereis(k_named_agents_name), id, k_call_timeout);
     const auto ended = co_await ending;
     if (!ended) {
-      reply.fail({Code::internal, fmt::format("agent '{}' could not be stopped", id), "look at 'skein tree'", {}});
+      reply.fail({Code::internal,
+                  fmt::format("agent '{}' could not be stopped", id),
+                  "look at 'skein tree' or the tool tree",
+                  {}});
       co_return;
     }
   } else {
@@ -189,8 +192,9 @@ std::optional<Error> bad_request(NodeContext& context, const operations::SpawnAg
                                std::string(operations::k_plain_name_advice));
   }
   if (context.registry->find_agent(request.id)) {
-    return operations::invalid(fmt::format("there is an agent '{}' already", request.id),
-                               "choose another name, or none; 'skein agents' lists them");
+    return operations::invalid(
+        fmt::format("there is an agent '{}' already", request.id),
+        "choose another name, or none; 'skein agents' lists them, and so does the tool agent_list");
   }
   return std::nullopt;
 }
@@ -218,7 +222,7 @@ Task<void> begin_agent(Self self, ContextPtr context, operations::SpawnAgentRequ
     // Of a crash only what it says: the type of an exception helps nobody who types a name.
     const std::string why = reason.term().empty() ? reason.text() : reason.term();
     reply.fail(operations::invalid(fmt::format("agent '{}' could not be started: {}", request.id, why),
-                                   "is the name taken? 'skein agents' lists them"));
+                                   "is the name taken? 'skein agents' lists them, and so does the tool agent_list"));
     co_return;
   }
   reply(request.id);

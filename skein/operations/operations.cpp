@@ -158,8 +158,9 @@ std::optional<Error> Operations::bad_fallback(const SwarmRequest& request) const
         return std::string(swarm->field(ledger::k_field_fallback).value_or(""));
       });
   if (!problem) return std::nullopt;
-  return invalid(fmt::format("the fallback of {}: {}", swarm_text(request.name), *problem),
-                 "name a swarm that exists and does not lead back; 'skein swarms' lists them");
+  return invalid(
+      fmt::format("the fallback of {}: {}", swarm_text(request.name), *problem),
+      "name a swarm that exists and does not lead back; 'skein swarms' lists them, and so does the tool swarm_list");
 }
 
 void Operations::swarm_declare(SwarmRequest request, Reply<Nothing> reply) {
