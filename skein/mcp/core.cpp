@@ -294,7 +294,11 @@ void Core::sweep() {
     if (id != by_id_.end() && id->second == number) by_id_.erase(id);
     for (const std::string& each : found->second->waits_) questions_.erase(each);
     exchanges_.erase(found);
-    std::erase_if(calls_, [&](const auto& each) { return each.second.exchange == number; });
+    std::erase_if(calls_, [&](const auto& each) {
+      const bool is_unanswered = each.second.exchange == number;
+      if (is_unanswered) outlet_.give_up(each.first);
+      return is_unanswered;
+    });
     std::erase_if(timers_, [&](const auto& each) { return each.second.exchange == number; });
   }
   watch_if_needed();

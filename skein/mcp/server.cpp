@@ -59,7 +59,10 @@ void Bulletin::post(const Change& change) {
 Driver::Driver(Self self, ServerPtr server, std::string principal, Sink& sink)
     : self_(self), server_(std::move(server)), sink_(sink), core_(core_setup(*server_, std::move(principal)), *this) {}
 
-Driver::~Driver() { server_->bulletin->leave(self_.pid()); }
+Driver::~Driver() {
+  server_->bulletin->leave(self_.pid());
+  while (!waits_.empty()) give_up(waits_.begin()->first);
+}
 
 bool Driver::take(Message& message) {
   using operations::Answer;
@@ -67,7 +70,8 @@ bool Driver::take(Message& message) {
     const auto kind = answer->kind == Answer::Kind::ok     ? NodeAnswer::Kind::ok
                       : answer->kind == Answer::Kind::part ? NodeAnswer::Kind::part
                                                            : NodeAnswer::Kind::error;
-    core_.answered(answer->id, {kind, (*answer->make)()});
+    if (kind != NodeAnswer::Kind::part) waits_.erase(answer->id);
+    core_.answered(answer->id, node_answer(kind, *answer->make));
   } else if (const auto* wake = message.get_if<Wake>()) {
     core_.woken(wake->timer);
   } else if (const auto* change = message.get_if<Change>()) {
@@ -105,7 +109,17 @@ void Driver::let_go(StreamId stream) { sink_.let_go(stream); }
 
 void Driver::ask_node(std::uint64_t call, std::string_view op, json::object params) {
   operations::JsonReader in(params);
-  operations::carry_out(op, {*server_->hooks, in, operations::Responder(*server_->runtime, self_.pid(), call)});
+  std::shared_ptr<operations::WaitTicket> ticket;
+  if (op == "task_wait") ticket = waits_[call] = std::make_shared<operations::WaitTicket>();
+  operations::carry_out(
+      op, {*server_->hooks, in, operations::Responder(*server_->runtime, self_.pid(), call, std::move(ticket))});
+}
+
+void Driver::give_up(std::uint64_t call) {
+  const auto found = waits_.find(call);
+  if (found == waits_.end()) return;
+  if (const auto ops = server_->hooks->operations()) ops->give_up(*found->second);
+  waits_.erase(found);
 }
 
 void Driver::wake_after(std::uint64_t timer, std::chrono::milliseconds time) {

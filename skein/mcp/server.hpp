@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -84,6 +85,7 @@ class Driver final : private Outlet {
   void end(StreamId stream) override;
   void let_go(StreamId stream) override;
   void ask_node(std::uint64_t call, std::string_view op, json::object params) override;
+  void give_up(std::uint64_t call) override;
   void wake_after(std::uint64_t timer, std::chrono::milliseconds time) override;
   void watch(Watch what) override;
   void announce(const Change& change) override;
@@ -95,6 +97,7 @@ class Driver final : private Outlet {
   ServerPtr server_;
   Sink& sink_;
   Core core_;
+  std::map<std::uint64_t, std::shared_ptr<operations::WaitTicket>> waits_;  // task_wait that are not answered, by call
   bool wants_events_ = false;
   bool is_behind_ = false;                       // there were events that nobody told of
   std::shared_ptr<operations::Operations> ops_;  // keeps the event stream alive; let go when it must end

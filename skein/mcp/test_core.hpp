@@ -48,6 +48,7 @@ class RecordingOutlet final : public Outlet {
   void ask_node(std::uint64_t call, std::string_view op, json::object params) override {
     asked.push_back({call, std::string(op), std::move(params)});
   }
+  void give_up(std::uint64_t call) override { given_up.push_back(call); }
   void wake_after(std::uint64_t timer, std::chrono::milliseconds time) override { wakes.push_back({timer, time}); }
   void watch(Watch what) override { watched = what; }
   void announce(const Change& change) override { announced.push_back(change); }
@@ -56,6 +57,7 @@ class RecordingOutlet final : public Outlet {
   std::vector<StreamId> ended;
   std::vector<StreamId> let_gone;
   std::vector<Asked> asked;
+  std::vector<std::uint64_t> given_up;
   std::vector<Wake> wakes;
   std::vector<Change> announced;
   Watch watched = Watch::nothing;

@@ -49,6 +49,7 @@ void task_wait(Operations& ops, JsonReader& in, const Responder& respond) {
   WaitRequest request;
   request.id = in.task_id("id");
   request.timeout = in.milliseconds("timeout_ms", request.timeout);
+  request.ticket = respond.ticket();
   const bool with_progress = in.flag("progress");
   if (is_bad(in, respond)) return;
   ProgressFn progress;

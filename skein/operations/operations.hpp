@@ -73,6 +73,8 @@ class Operations final : public ledger::ChangeSink, public std::enable_shared_fr
   // With `notify`, the process may be told of the end before the answer is there.
   void task_submit(SubmitRequest request, Reply<SubmitAnswer> reply);
   void task_wait(const WaitRequest& request, ProgressFn progress, Reply<WaitAnswer> reply);
+  // Nobody waits with this ticket any more: its place is free, whenever it comes to take it. Any thread.
+  void give_up(WaitTicket& ticket) { waiters_.give_up(ticket); }
   void task_status(const StatusRequest& request, Reply<TaskStatus> reply);
   void task_list(ListRequest request, Reply<ListAnswer> reply);
   void task_cancel(CancelRequest request, Reply<State> reply);
