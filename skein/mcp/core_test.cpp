@@ -455,6 +455,7 @@ TEST_F(McpCoreTest, tells_of_all_that_is_subscribed_to_after_changes_were_missed
       modern({{"notifications", {{"resourceSubscriptions", json::array{"skein://tasks/1"}}}}}), 21);
   const std::size_t before = outlet_.sent.size();
   core().lost_track();
+  ASSERT_FALSE(outlet_.wakes.empty()) << "nobody was told";
   core().woken(outlet_.wakes.back().timer);
   std::set<std::string> told;
   for (std::size_t i = before; i < outlet_.sent.size(); ++i) {
