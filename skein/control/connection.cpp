@@ -303,7 +303,7 @@ void Connection::send_tree(Self self, std::uint64_t id) {
   std::string text = tree ? tree_json(*tree) : "null";
   if (text != stream.last_tree && unsent() < k_stream_bytes) {
     stream.last_tree = std::move(text);
-    put(id, "part", json::parse(stream.last_tree));
+    put(id, "part", operations::own_json(stream.last_tree));
   }
   self.send_after(stream.tree_every, self.pid(), TreeTick{id});
 }

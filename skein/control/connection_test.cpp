@@ -64,6 +64,29 @@ TEST_F(ConnectionTest, puts_lines_together_that_come_in_pieces) {
   EXPECT_EQ(client.line().at("ok"), "c");
 }
 
+// The config may nest supervisors 32 deep, and a tree has two levels of JSON for each.
+TEST_F(ConnectionTest, shows_a_tree_as_deep_as_one_may_be) {
+  for (std::size_t i = 0; i < TreeLimits{}.depth; ++i) {
+    TreeEntry above;
+    above.id = "s" + std::to_string(i);
+    above.type = ChildType::supervisor;
+    above.supervisor.emplace();
+    above.children.push_back(std::move(hooks_->shown_tree));
+    hooks_->shown_tree = std::move(above);
+  }
+  listen();
+  RawClient client = greeted();
+  client.send("{\"id\":2,\"op\":\"tree\"}\n{\"id\":3,\"op\":\"tree_watch\"}\n");
+  for (int i = 0; i < 2; ++i) {
+    const auto answer = client.line();
+    ASSERT_TRUE(answer.is_object()) << "no answer";
+    const auto* tree =
+        answer.at("id") == 2 ? answer.as_object().if_contains("ok") : answer.as_object().if_contains("part");
+    ASSERT_NE(tree, nullptr);
+    EXPECT_EQ(tree->at("id"), "s63");
+  }
+}
+
 TEST_F(ConnectionTest, answers_in_any_order_with_the_request_s_id) {
   hooks_->holds = true;
   listen();

@@ -13,10 +13,9 @@
 #include <string>
 #include <vector>
 
-#include <boost/json/parse.hpp>
-
 #include "skein/control/listener.hpp"
 #include "skein/control/unix_socket.hpp"
+#include "skein/operations/json_forms.hpp"
 #include "skein/operations/test_hooks.hpp"
 #include "skein/runtime/testing.hpp"
 #include "skein/supervision/stop_tree.hpp"
@@ -59,7 +58,7 @@ class RawClient {
       if (const std::size_t end = in_.find('\n'); end != std::string::npos) {
         const std::string text = in_.substr(0, end);
         in_.erase(0, end + 1);
-        return boost::json::parse(text);
+        return operations::own_json(text);
       }
       if (!fill(until)) return nullptr;
     }

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <boost/json/array.hpp>
 #include <utility>
 
@@ -7,8 +6,6 @@
 
 namespace skein::inline v0::mcp {
 namespace {
-
-constexpr std::size_t k_agents_default = 20;
 
 constexpr const char* k_agent_schema = R"({"type":"object","properties":{"id":{"type":"string"},
   "role":{"type":"string"},"status":{"type":"string"},"swarm":{"type":"string"},"executor":{"type":"string"},
@@ -31,38 +28,10 @@ Handler agent_done(std::string op, std::string what) {
   };
 }
 
-// The node answers with all of them: a page, by their ids, is cut out here.
-json::object page_of(const json::object& given, const json::value& answer) {
-  std::vector<const json::object*> agents;
-  for (const json::value& each : answer.at("agents").as_array()) {
-    const bool fits = !given.contains("swarm") || given.at("swarm") == each.at("swarm");
-    if (fits) agents.push_back(&each.as_object());
-  }
-  const auto id_of = [](const json::object* agent) { return std::string_view(agent->at("id").as_string()); };
-  std::ranges::sort(agents, {}, id_of);
-  const std::size_t total = agents.size();
-  if (given.contains("cursor")) {
-    const std::string after = text_in(given, "cursor");
-    std::erase_if(agents, [&](const json::object* each) { return id_of(each) <= after; });
-  }
-  const std::size_t limit = given.contains("limit") ? given.at("limit").to_number<std::size_t>() : k_agents_default;
-  json::object out{{"total", total}};
-  json::array page;
-  for (const json::object* each : agents) {
-    if (page.size() == limit) {
-      out["cursor"] = page.back().at("id");
-      break;
-    }
-    page.push_back(*each);
-  }
-  out["agents"] = std::move(page);
-  return out;
-}
-
 void list_agents(Exchange& exchange) {
   exchange.ask_node("agent_list", {}, [](Exchange& then, const NodeAnswer& answer) {
     if (answer.kind == NodeAnswer::Kind::error) return then.finish_error(error_text(answer.value));
-    then.finish(structured(page_of(then.arguments(), answer.value)));
+    then.finish(structured(page_of(then.arguments(), answer.value, "agents", "id")));
   });
 }
 

@@ -31,6 +31,7 @@ struct Tool {
   Handler call;
   std::string needs{};  // a capability of the client without which it cannot run
   TaskSupport task{};
+  std::string as_written{};  // an argument of any type whose numbers are kept as they were written, see json_exact.hpp
 };
 
 struct Prompt {

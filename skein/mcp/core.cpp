@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <boost/json/serialize.hpp>
+#include <exception>
 #include <utility>
 
 namespace skein::inline v0::mcp {
@@ -136,6 +137,18 @@ std::optional<RpcError> Core::modern_fault(const json::object& params, std::stri
   return std::nullopt;
 }
 
+template <class Work>
+void Core::guarded(Exchange& exchange, Work work) {
+  try {
+    work();
+  } catch (const std::exception& error) {
+    if (setup_.log) {
+      setup_.log(fmt::format("MCP: {} {} could not be answered: {}", exchange.method_, exchange.name_, error.what()));
+    }
+    fail(exchange, {k_internal_error, "a fault in the server: it could not answer this; its log says why", nullptr});
+  }
+}
+
 void Core::on_request(StreamId from, RpcMessage& message, std::string_view header_version) {
   const bool modern = is_modern(message, header_version);
   const auto refused = [&](const RpcError& error) {
@@ -159,6 +172,7 @@ void Core::on_request(StreamId from, RpcMessage& message, std::string_view heade
   auto& exchange = exchanges_[number];
   exchange.reset(new Exchange(*this, number, from, message.id));  // the constructor is private
   exchange->method_ = std::move(message.method);
+  exchange->written_ = std::move(message.written);
   exchange->batch_ = in_batch_;
   Caller& caller = exchange->caller_;
   const json::object* meta = meta_of(message.params);
@@ -177,7 +191,7 @@ void Core::on_request(StreamId from, RpcMessage& message, std::string_view heade
   if (token != nullptr && (token->is_string() || token->is_int64() || token->is_uint64())) {
     exchange->progress_token_ = *token;
   }
-  (this->*method->call)(*exchange, message.params);
+  guarded(*exchange, [&] { (this->*method->call)(*exchange, message.params); });
 }
 
 void Core::on_notification(StreamId from, const RpcMessage& message) {
@@ -208,7 +222,7 @@ void Core::on_response(StreamId from, const RpcMessage& message) {
                                           error != nullptr ? text_in(*error, "message") : "no result"));
   }
   asked.inputs_[question.key] = *result;
-  if (asked.waits_.empty()) run(asked);
+  if (asked.waits_.empty()) guarded(asked, [&] { run(asked); });
 }
 
 void Core::answered(std::uint64_t call, const NodeAnswer& answer) {
@@ -218,7 +232,9 @@ void Core::answered(std::uint64_t call, const NodeAnswer& answer) {
   // Kept while there may be parts to come, and called from a copy: it may ask again.
   const Exchange::OnAnswer then = found->second.then;
   if (answer.kind != NodeAnswer::Kind::part) calls_.erase(found);
-  if (exchange != exchanges_.end() && !exchange->second->is_over_) then(*exchange->second, answer);
+  if (exchange != exchanges_.end() && !exchange->second->is_over_) {
+    guarded(*exchange->second, [&] { then(*exchange->second, answer); });
+  }
   sweep();
 }
 
@@ -235,7 +251,9 @@ void Core::woken(std::uint64_t timer) {
   const Timer due = std::move(found->second);
   timers_.erase(found);
   const auto exchange = exchanges_.find(due.exchange);
-  if (exchange != exchanges_.end() && !exchange->second->is_over_) due.then(*exchange->second);
+  if (exchange != exchanges_.end() && !exchange->second->is_over_) {
+    guarded(*exchange->second, [&] { due.then(*exchange->second); });
+  }
   sweep();
 }
 
@@ -276,7 +294,11 @@ void Core::sweep() {
     if (id != by_id_.end() && id->second == number) by_id_.erase(id);
     for (const std::string& each : found->second->waits_) questions_.erase(each);
     exchanges_.erase(found);
-    std::erase_if(calls_, [&](const auto& each) { return each.second.exchange == number; });
+    std::erase_if(calls_, [&](const auto& each) {
+      const bool is_unanswered = each.second.exchange == number;
+      if (is_unanswered) outlet_.give_up(each.first);
+      return is_unanswered;
+    });
     std::erase_if(timers_, [&](const auto& each) { return each.second.exchange == number; });
   }
   watch_if_needed();

@@ -7,7 +7,8 @@
 // 1. Every request is answered once, in the era it was asked in, or cancelled: then not at all. Its stream is ended.
 // 2. A request with modern _meta gets modern rules, whatever was said before; initialize without gets legacy ones.
 // 3. At most CoreLimits::requests are under way, and no two with one id.
-// 4. What comes back from a client (request states, answers to our questions) is taken only if it is what went out.
+// 4. A handler that throws has its own request answered with an internal error; the others go on.
+// 5. What comes back from a client (request states, answers to our questions) is taken only if it is what went out.
 #pragma once
 
 #include <boost/json/array.hpp>
@@ -43,6 +44,7 @@ struct CoreSetup {
   std::function<std::int64_t()> wall_s;  // seconds since 1970
   std::string principal = "local";       // who is at the other end, as the transport found out
   MessageLimits limits{};
+  std::function<void(const std::string& line)> log{};  // of what went wrong here; may be empty
 };
 
 // What a legacy session is, as far as it must outlive its process.
@@ -69,8 +71,10 @@ class Core {
   void answered(std::uint64_t call, const NodeAnswer& answer);
   void woken(std::uint64_t timer);
   void changed(const Change& change);
-  // There were changes that changed() was not called for.
+  // There were changes that changed() was not called for: who subscribed is told of everything.
   void lost_track();
+  // Tasks may have changed since who listens for them was told.
+  void look_at_tasks();
   // The client has let go of a stream: in the modern era what was asked on it is cancelled.
   void closed(StreamId stream);
   // The server goes down: who listens is told that this is the end.
@@ -109,6 +113,9 @@ class Core {
   [[nodiscard]] std::optional<RpcError> modern_fault(const json::object& params, std::string_view header_version) const;
   [[nodiscard]] bool is_modern(const RpcMessage& message, std::string_view header_version) const;
   void refuse(StreamId to, const json::value& id, const RpcError& error);
+  // Does what a handler wants done. An exception that leaves it is the end of this one request, not of the client.
+  template <class Work>
+  void guarded(Exchange& exchange, Work work);
   void cancel(std::uint64_t number);
   void sweep();
 
@@ -137,6 +144,7 @@ class Core {
   void watch_if_needed();
   void tell(const Change& change);
   void pause_updates();
+  [[nodiscard]] std::set<std::string> resources_watched() const;
 
   // Input of the client, core_inputs.cpp.
   void run(Exchange& exchange);

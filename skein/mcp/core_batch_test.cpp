@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "skein/mcp/test_core.hpp"
+#include "skein/operations/json_forms.hpp"
 
 namespace skein::inline v0::mcp {
 namespace {
@@ -79,6 +80,18 @@ TEST_F(BatchTest, does_without_what_was_cancelled) {
   notify("notifications/cancelled", {{"requestId", "a"}});
   EXPECT_EQ(outlet_.sent.size(), before + 1);
   EXPECT_THAT(outlet_.ended, ElementsAre(k_batch_stream, 3U)) << "and the stream of the notification";
+}
+
+TEST_F(BatchTest, keeps_numbers_as_they_were_written) {
+  Tool keeps{"keep", "", "Keeps v", json::parse(R"({"type":"object"})"), {}, {}, [](Exchange& exchange) {
+               exchange.ask_node("keep", {{"v", operations::json_text(exchange.arguments().at("v"))}}, {});
+             }};
+  keeps.as_written = "v";
+  catalog_->add(std::move(keeps));
+  initialize("2025-03-26");
+  batch(R"([{"jsonrpc":"2.0","id":"a","method":"ping"},
+            {"jsonrpc":"2.0","id":"b","method":"tools/call","params":{"name":"keep","arguments":{"v":[1e2,0.10]}}}])");
+  EXPECT_EQ(outlet_.asked.back().params.at("v"), "[1e2,0.10]");
 }
 
 TEST_F(BatchTest, has_no_initialize_in_it) {

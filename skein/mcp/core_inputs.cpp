@@ -4,12 +4,12 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <utility>
 
 #include "skein/base/sha256.hpp"
 #include "skein/mcp/core.hpp"
+#include "skein/operations/json_forms.hpp"
 
 namespace skein::inline v0::mcp {
 namespace {
@@ -59,7 +59,7 @@ bool Core::take_inputs(Exchange& exchange, const json::object& params) {
     const json::string* sealed = given->if_string();
     const auto text = sealed != nullptr ? setup_.sealer->open(k_state_purpose, *sealed) : std::nullopt;
     if (!text) return refused("this requestState is none of ours; ask again without it");
-    const json::value state = json::parse(*text);
+    const json::value state = operations::own_json(*text);
     if (text_in(state.as_object(), "who") != setup_.principal || text_in(state.as_object(), "of") != exchange.digest_) {
       return refused("this requestState belongs to another request; ask again without it");
     }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "skein/mcp/core.hpp"
+#include "skein/operations/json_exact.hpp"
 
 namespace skein::inline v0::mcp {
 namespace {
@@ -14,6 +15,18 @@ constexpr std::size_t k_page_items = 200;
 constexpr std::array<std::string_view, 3> k_used_capabilities{"elicitation", "sampling", "roots"};
 
 RpcError bad_params(std::string why) { return {k_invalid_params, std::move(why), nullptr}; }
+
+// An argument of a tools/call with its numbers as they stand in the text.
+std::optional<json::value> written_argument(std::string_view text, std::string_view name, std::size_t depth_max) {
+  auto whole = operations::exact_json(text, depth_max);
+  json::value* at = whole ? &*whole : nullptr;
+  for (const std::string_view key : {std::string_view("params"), std::string_view("arguments"), name}) {
+    json::object* object = at != nullptr ? at->if_object() : nullptr;
+    at = object != nullptr ? object->if_contains(key) : nullptr;
+  }
+  if (at == nullptr) return std::nullopt;
+  return std::move(*at);
+}
 
 }  // namespace
 
@@ -136,6 +149,12 @@ void Core::call_tool(Exchange& exchange, const json::object& params) {
   if (found->tool.task.mode == TaskSupport::Mode::required && !exchange.can_task()) return missing_tasks(exchange);
   if (const auto fault = found->input.check(exchange.arguments_)) {
     return exchange.finish_error(fault->describe("arguments"));
+  }
+  if (!found->tool.as_written.empty() && !exchange.written_.empty()) {
+    // Only now: to a schema such a number would look like a string.
+    if (auto exact = written_argument(exchange.written_, found->tool.as_written, setup_.limits.depth)) {
+      exchange.arguments_[found->tool.as_written] = std::move(*exact);
+    }
   }
   exchange.handler_ = found->tool.call;
   if (take_inputs(exchange, params)) run(exchange);

@@ -145,6 +145,21 @@ void Core::changed(const Change& change) {
   pause_updates();
 }
 
+std::set<std::string> Core::resources_watched() const {
+  std::set<std::string> all(subscriptions_.begin(), subscriptions_.end());
+  for (const auto& each : exchanges_) {
+    const json::value* uris = each.second->filter_.if_contains(filter_of(Change::Kind::resource));
+    if (uris == nullptr) continue;
+    for (const json::value& uri : uris->as_array()) all.emplace(uri.as_string());
+  }
+  return all;
+}
+
+void Core::lost_track() {
+  look_at_tasks();
+  for (const std::string& each : resources_watched()) changed({Change::Kind::resource, each});
+}
+
 void Core::pause_updates() {
   pause_timer_ = ++last_number_;
   outlet_.wake_after(pause_timer_, k_update_pause);

@@ -165,7 +165,7 @@ void Core::task_changed(const std::string& id) {
   for (const auto& each : exchanges_) tell_task(*each.second, id);
 }
 
-void Core::lost_track() {
+void Core::look_at_tasks() {
   for (const auto& each : exchanges_) tell_tasks(*each.second);
 }
 

@@ -306,6 +306,17 @@ TEST_F(McpCoreTest, ends_a_modern_request_with_what_it_needs_and_goes_on_when_it
   EXPECT_EQ(text_of(result("tools/call", again)), "acceptcancel after second");
 }
 
+TEST_F(McpCoreTest, takes_input_as_deep_as_a_message_may_be) {
+  json::value deep = json::object();
+  for (std::size_t i = 0; i + 8 < k_message_depth_max; ++i) deep = json::object{{"a", std::move(deep)}};
+  json::object again = modern(tool("ask"), elicits());
+  again["inputResponses"] = {{"first", {{"action", "accept"}, {"content", std::move(deep)}}}};
+  const json::object first = result("tools/call", again);
+  again["requestState"] = first.at("requestState");
+  again["inputResponses"] = {{"second", {{"action", "cancel"}}}};
+  EXPECT_EQ(text_of(result("tools/call", again)), "acceptcancel after second");
+}
+
 TEST_F(McpCoreTest, takes_no_request_state_that_was_changed_or_is_old_or_of_another_request) {
   const json::object first = result("tools/call", modern(tool("ask"), elicits()));
   std::string state(first.at("requestState").as_string());
@@ -331,6 +342,61 @@ TEST_F(McpCoreTest, names_the_capability_a_modern_client_lacks) {
   EXPECT_EQ(error.at("code"), k_missing_capability);
   EXPECT_TRUE(error.at("data").at("requiredCapabilities").at("elicitation").is_object());
   EXPECT_EQ(outlet_.sent.back().status, 400);
+}
+
+// ---- answers that nobody wants ----
+
+TEST_F(McpCoreTest, gives_up_what_it_asked_the_node_for_a_request_that_is_cancelled) {
+  ask(1, "tools/call", modern(tool("count")), 11);
+  ask(2, "tools/call", modern(tool("count")), 12);
+  const std::uint64_t first = outlet_.asked[0].call;
+  const std::uint64_t second = outlet_.asked[1].call;
+  notify("notifications/cancelled", {{"requestId", 1}});
+  EXPECT_THAT(outlet_.given_up, ElementsAre(first));
+  core().closed(12);
+  EXPECT_THAT(outlet_.given_up, ElementsAre(first, second));
+  ask(3, "tools/call", modern(tool("count")));
+  core().answered(outlet_.asked.back().call, {NodeAnswer::Kind::ok, json::object()});
+  EXPECT_EQ(outlet_.given_up.size(), 2U) << "what was answered is not given up";
+}
+
+// ---- handlers that throw ----
+
+TEST_F(McpCoreTest, answers_for_a_handler_that_throws_and_goes_on) {
+  const auto add = [&](const char* name, Handler call) {
+    catalog_->add(Tool{name, "", "Throws", json::parse(R"({"type":"object"})"), {}, {}, std::move(call)});
+  };
+  const auto throws = [](Exchange&) { throw std::out_of_range("planted"); };
+  add("at_once", throws);
+  add("when_answered", [](Exchange& exchange) {
+    exchange.ask_node("status", {}, [](Exchange&, const NodeAnswer&) { throw std::out_of_range("planted"); });
+  });
+  add("when_woken", [throws](Exchange& exchange) { exchange.after(std::chrono::seconds(1), throws); });
+  add("when_told", [](Exchange& exchange) {
+    if (exchange.input("q") != nullptr) throw std::out_of_range("planted");
+    exchange.need({{"q", "elicitation/create", {{"message", "q"}}}});
+  });
+  const auto expect_internal = [&](int id) {
+    EXPECT_EQ(outlet_.sent.back().message.at("id"), id);
+    EXPECT_EQ(outlet_.sent.back().message.at("error").at("code"), k_internal_error);
+    EXPECT_EQ(core().under_way(), 0U);
+    EXPECT_THAT(logged_.back(), HasSubstr("planted"));
+  };
+  initialize(k_legacy_version, elicits());
+  ask(1001, "tools/call", tool("at_once"));
+  expect_internal(1001);
+  ask(1002, "tools/call", tool("when_answered"));
+  core().answered(outlet_.asked.back().call, {NodeAnswer::Kind::ok, json::object()});
+  expect_internal(1002);
+  ask(1003, "tools/call", tool("when_woken"));
+  core().woken(outlet_.wakes.back().timer);
+  expect_internal(1003);
+  const auto asked = ask(1004, "tools/call", tool("when_told"));
+  core().receive(3,
+                 json::serialize(json::object{
+                     {"jsonrpc", "2.0"}, {"id", asked.back().message.at("id")}, {"result", {{"action", "accept"}}}}));
+  expect_internal(1004);
+  EXPECT_EQ(text_of(result("tools/call", tool("echo", {{"text", "still here"}}))), "still here");
 }
 
 // ---- subscriptions ----
@@ -380,6 +446,23 @@ TEST_F(McpCoreTest, acknowledges_a_listen_and_sends_what_was_asked_for_under_its
   EXPECT_TRUE(outlet_.sent.back().is_last);
   EXPECT_EQ(outlet_.sent.back().message.at("result").at("_meta").at(k_meta_subscription), "listen:0");
   EXPECT_EQ(outlet_.watched, Outlet::Watch::nothing);
+}
+
+TEST_F(McpCoreTest, tells_of_all_that_is_subscribed_to_after_changes_were_missed) {
+  initialize();
+  result("resources/subscribe", {{"uri", "skein://tree"}});
+  ask("l", "subscriptions/listen",
+      modern({{"notifications", {{"resourceSubscriptions", json::array{"skein://tasks/1"}}}}}), 21);
+  const std::size_t before = outlet_.sent.size();
+  core().lost_track();
+  ASSERT_FALSE(outlet_.wakes.empty()) << "nobody was told";
+  core().woken(outlet_.wakes.back().timer);
+  std::set<std::string> told;
+  for (std::size_t i = before; i < outlet_.sent.size(); ++i) {
+    EXPECT_EQ(outlet_.sent[i].message.at("method"), "notifications/resources/updated");
+    told.emplace(outlet_.sent[i].message.at("params").at("uri").as_string());
+  }
+  EXPECT_THAT(told, ElementsAre("skein://tasks/1", "skein://tree"));
 }
 
 TEST_F(McpCoreTest, bounds_what_is_listened_to) {

@@ -112,6 +112,7 @@ class Exchange {
   Handler handler_{};
   json::object inputs_{};
   json::value state_{};
+  std::string written_{};          // see RpcMessage
   std::string digest_{};           // of what was asked, for the request state
   std::set<std::string> waits_{};  // ids of our requests to a legacy client that are not answered
   json::object filter_{};          // of subscriptions/listen

@@ -65,7 +65,10 @@ void by_capabilities(Exchange& exchange) {
 void two_rounds(Exchange& exchange) {
   if (exchange.input("step1") == nullptr) return exchange.need({elicits_name("step1")}, json::value(1));
   if (exchange.input("step2") == nullptr) return exchange.need({elicits_name("step2")}, json::value(2));
-  tell_client(exchange, fmt::format("Both rounds are done after state {}", exchange.state().to_number<int>()));
+  // A client may give all input at once, without ever having been asked.
+  const json::value& state = exchange.state();
+  tell_client(exchange,
+              "Both rounds are done after state " + (state.is_null() ? "none" : operations::json_text(state)));
 }
 
 void prompt_with_input(Exchange& exchange) {

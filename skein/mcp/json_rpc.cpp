@@ -5,8 +5,12 @@
 #include <boost/json/array.hpp>
 #include <boost/json/parse.hpp>
 #include <cmath>
+#include <optional>
 #include <utility>
 #include <vector>
+
+#include "skein/operations/json_exact.hpp"
+#include "skein/operations/json_forms.hpp"
 
 namespace skein::inline v0::mcp {
 namespace {
@@ -129,13 +133,22 @@ std::expected<RpcMessage, RpcFault> message_in(json::value& parsed) {
   return message;
 }
 
+// Whoever handles it may want to know how its numbers were written.
+bool needs_text(const RpcMessage& message) {
+  if (message.kind != RpcMessage::Kind::request || message.method != "tools/call") return false;
+  const json::value* arguments = message.params.if_contains("arguments");
+  return arguments != nullptr && operations::may_be_inexact(*arguments);
+}
+
 }  // namespace
 
 std::expected<RpcMessage, RpcFault> parse_message(std::string_view text, const MessageLimits& limits) {
   auto parsed = parse_json(text, limits);
   if (!parsed) return std::unexpected(RpcFault{nullptr, std::move(parsed.error())});
   if (parsed->is_array()) return no_message(nullptr, "only 2025-03-26 has batches; send one message at a time");
-  return message_in(*parsed);
+  auto message = message_in(*parsed);
+  if (message && needs_text(*message)) message->written = text;
+  return message;
 }
 
 bool looks_like_batch(std::string_view text) {
@@ -152,7 +165,15 @@ std::expected<ParsedBatch, RpcFault> parse_batch(std::string_view text, const Me
   }
   ParsedBatch batch;
   batch.reserve(all->size());
-  for (json::value& each : *all) batch.push_back(message_in(each));
+  std::optional<json::value> exact;
+  for (json::value& each : *all) {
+    auto message = message_in(each);
+    if (message && needs_text(*message)) {
+      if (!exact) exact = operations::exact_json(text, limits.depth);
+      if (exact) message->written = operations::json_text(exact->at(batch.size()));
+    }
+    batch.push_back(std::move(message));
+  }
   return batch;
 }
 

@@ -56,8 +56,9 @@ struct RpcMessage {
   json::value id{};      // of a request or a response
   std::string method{};  // of a request or a notification
   json::object params{};
-  json::value result{};  // of a response; or
-  json::value error{};   // what the other side says went wrong
+  std::string written{};  // the text of a tools/call, if a number in its arguments may be another than it says
+  json::value result{};   // of a response; or
+  json::value error{};    // what the other side says went wrong
 };
 
 // A text that is no message, and the id to answer with: null when it could not be read.

@@ -110,6 +110,40 @@ TEST_F(NodeCatalogTest, says_what_to_do_when_the_node_does_not_do_it) {
   EXPECT_EQ(text_of(result), "too much at once: try again [overloaded, try again in 100 ms]");
 }
 
+// Arguments that a tool's schema asks for, with something in each.
+json::object required_arguments(const json::object& schema) {
+  json::object arguments;
+  const json::value* required = schema.if_contains("required");
+  if (required == nullptr) return arguments;
+  for (const json::value& each : required->as_array()) {
+    const bool is_text = schema.at("properties").at(each.as_string()).at("type") == "string";
+    arguments[each.as_string()] = is_text ? json::value("x") : json::value(1);
+  }
+  return arguments;
+}
+
+TEST_F(NodeCatalogTest, takes_or_refuses_numbers_of_any_size) {
+  for (const Catalog::ListedTool& each : catalog_->tools()) {
+    const json::object& schema = each.tool.input_schema.as_object();
+    for (const auto& property : schema.at("properties").as_object()) {
+      const json::value* type = property.value().as_object().if_contains("type");
+      if (type == nullptr || *type != "integer") continue;
+      for (const json::value& number : {json::value(1e300), json::value(UINT64_MAX), json::value(-1e300)}) {
+        json::object arguments = required_arguments(schema);
+        arguments[property.key()] = number;
+        const std::size_t asked = outlet_.asked.size();
+        const auto sent = ask(++last_id_, "tools/call", modern({{"name", each.tool.name}, {"arguments", arguments}}));
+        const auto what =
+            fmt::format("{} of {}: {}", std::string_view(property.key()), each.tool.name, json::serialize(number));
+        if (outlet_.asked.size() > asked) continue;  // the node says what it thinks of it
+        ASSERT_EQ(sent.size(), 1U) << what;
+        ASSERT_TRUE(sent[0].message.contains("result")) << what << ": " << json::serialize(sent[0].message);
+        EXPECT_EQ(sent[0].message.at("result").at("isError"), true) << what;
+      }
+    }
+  }
+}
+
 TEST_F(NodeCatalogTest, pages_agents_by_their_ids) {
   std::string all;
   for (int i = 29; i >= 0; --i) {
@@ -126,6 +160,40 @@ TEST_F(NodeCatalogTest, pages_agents_by_their_ids) {
   EXPECT_FALSE(second.contains("cursor"));
   const json::object odd = called("agent_list", {{"swarm", "odd"}}, {answer}).at("structuredContent").as_object();
   EXPECT_EQ(odd.at("agents").as_array().size(), 15U);
+}
+
+TEST_F(NodeCatalogTest, pages_swarms_by_their_names) {
+  std::string all;
+  for (int i = 29; i >= 0; --i) {
+    all += fmt::format(R"({}{{"name":"s{:02}","state":"active","open_tasks":0}})", all.empty() ? "" : ",", i);
+  }
+  const std::string answer = R"({"swarms":[)" + all + "]}";
+  const json::object first = called("swarm_list", {}, {answer});
+  expect_fits("swarm_list", first);
+  EXPECT_EQ(first.at("structuredContent").at("swarms").as_array().size(), 20U);
+  EXPECT_EQ(first.at("structuredContent").at("cursor"), "s19");
+  EXPECT_EQ(first.at("structuredContent").at("total"), 30);
+  const json::object last =
+      called("swarm_list", {{"cursor", "s19"}, {"limit", 100}}, {answer}).at("structuredContent").as_object();
+  EXPECT_EQ(last.at("swarms").at(0).at("name"), "s20");
+  EXPECT_EQ(last.at("swarms").as_array().size(), 10U);
+  EXPECT_FALSE(last.contains("cursor"));
+}
+
+TEST_F(NodeCatalogTest, hands_numbers_on_as_they_were_written) {
+  const std::string params = R"({"n":12345678901234567890123,"m":[0.1000000000000000055,1e2,-7]})";
+  const auto expect_asked = [&](const std::string& arguments) {
+    const json::object asked = modern();
+    const std::string meta = json::serialize(asked.at("_meta"));
+    core().receive(7, fmt::format(R"({{"jsonrpc":"2.0","id":{},"method":"tools/call","params":{{"_meta":{},)"
+                                  R"("name":"task_submit","arguments":{}}}}})",
+                                  ++last_id_, meta, arguments));
+    EXPECT_EQ(outlet_.asked.back().params.at("params"), json::value(params));
+  };
+  expect_asked(R"({"type":"echo","params":)" + params + "}");
+  // A number that is the node's own business is one as before.
+  expect_asked(R"({"type":"echo","attempts":2e0,"params":)" + params + "}");
+  EXPECT_EQ(outlet_.asked.back().params.at("attempts").to_number<int>(), 2);
 }
 
 TEST_F(NodeCatalogTest, leaves_out_what_is_too_long_and_names_where_it_is) {
@@ -155,13 +223,23 @@ TEST_F(NodeCatalogTest, reads_resources_through_the_node_and_completes_their_nam
   EXPECT_EQ(outlet_.sent.back().message.at("result").at("completion").at("values"), (json::array{"ba", "bb"}));
 }
 
+TEST_F(NodeCatalogTest, tells_of_agents_and_of_the_tree_they_are_in) {
+  operations::Event event;
+  event.kind = operations::Event::Kind::agent_changed;
+  event.name = "a";
+  std::vector<std::string> uris;
+  for (const Change& each : changes_of(event)) uris.push_back(each.uri);
+  EXPECT_THAT(uris, testing::IsSupersetOf({"skein://agents", "skein://agents/a", "skein://tree", "skein://events"}));
+}
+
 TEST_F(NodeCatalogTest, knows_which_resources_an_event_changes) {
   operations::Event event;
   event.kind = operations::Event::Kind::swarm_changed;
   event.name = "s";
   std::vector<std::string> uris;
   for (const Change& each : changes_of(event)) uris.push_back(each.uri);
-  EXPECT_THAT(uris, testing::ElementsAre("skein://swarms", "skein://swarms/s", "skein://status"));
+  EXPECT_THAT(uris, testing::ElementsAre("skein://swarms", "skein://swarms/s", "skein://tree", "skein://status",
+                                         "skein://events"));
 }
 
 }  // namespace

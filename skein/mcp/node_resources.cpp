@@ -11,6 +11,7 @@ namespace skein::inline v0::mcp {
 namespace {
 
 constexpr int k_listed_tasks = 100;
+constexpr int k_listed_events = 100;
 
 // What an operation answers, as a JSON text. Its parameters may need the uri's variable.
 Handler reads(std::string op, std::string variable = {}, json::object params = {}) {
@@ -67,6 +68,8 @@ void add_node_resources(Catalog& catalog) {
       Resource{"skein://agents", "agents", "Agents", "All agents with what they do", json_type, reads("agent_list")});
   catalog.add(Resource{"skein://swarms", "swarms", "Swarms", "All swarms with their open tasks", json_type,
                        reads("swarm_list")});
+  catalog.add(Resource{"skein://events", "events", "Events", "The last hundred events, the newest last", json_type,
+                       reads("event_list", {}, {{"limit", k_listed_events}})});
   catalog.add(Resource{"skein://tasks/{id}", "task", "Task", "One task whole: params, result, failed attempts",
                        json_type, reads("task_status", "id")});
   catalog.add(Resource{"skein://agents/{id}", "agent", "Agent", "One agent with its last tasks", json_type,
@@ -86,11 +89,13 @@ std::vector<Change> changes_of(const operations::Event& event) {
     case Kind::swarm_removed:
       add("skein://swarms");
       add("skein://swarms/" + event.name);
+      add("skein://tree");  // it has a coordinator
       break;
     case Kind::agent_changed:
     case Kind::agent_removed:
       add("skein://agents");
       add("skein://agents/" + event.name);
+      add("skein://tree");
       break;
     default:
       if (!event.task.none()) {
@@ -101,6 +106,7 @@ std::vector<Change> changes_of(const operations::Event& event) {
       break;
   }
   add("skein://status");
+  add("skein://events");
   return all;
 }
 

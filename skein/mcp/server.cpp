@@ -1,6 +1,9 @@
 #include "skein/mcp/server.hpp"
 
+#include <fmt/format.h>
+
 #include <chrono>
+#include <exception>
 #include <utility>
 
 #include "skein/mcp/node_catalog.hpp"
@@ -22,7 +25,18 @@ CoreSetup core_setup(const Server& server, std::string principal) {
   setup.sealer = server.sealer;
   setup.wall_s = wall_seconds;
   setup.principal = std::move(principal);
+  setup.log = server.log;
   return setup;
+}
+
+// An answer that cannot be made is one request's error, not the end of the connection.
+NodeAnswer node_answer(NodeAnswer::Kind kind, std::move_only_function<json::value()>& make) {
+  try {
+    return {kind, make()};
+  } catch (const std::exception& error) {
+    return {NodeAnswer::Kind::error,
+            {{"code", "internal"}, {"message", fmt::format("the answer could not be written: {}", error.what())}}};
+  }
 }
 
 }  // namespace
@@ -45,7 +59,10 @@ void Bulletin::post(const Change& change) {
 Driver::Driver(Self self, ServerPtr server, std::string principal, Sink& sink)
     : self_(self), server_(std::move(server)), sink_(sink), core_(core_setup(*server_, std::move(principal)), *this) {}
 
-Driver::~Driver() { server_->bulletin->leave(self_.pid()); }
+Driver::~Driver() {
+  server_->bulletin->leave(self_.pid());
+  while (!waits_.empty()) give_up(waits_.begin()->first);
+}
 
 bool Driver::take(Message& message) {
   using operations::Answer;
@@ -53,7 +70,8 @@ bool Driver::take(Message& message) {
     const auto kind = answer->kind == Answer::Kind::ok     ? NodeAnswer::Kind::ok
                       : answer->kind == Answer::Kind::part ? NodeAnswer::Kind::part
                                                            : NodeAnswer::Kind::error;
-    core_.answered(answer->id, {kind, (*answer->make)()});
+    if (kind != NodeAnswer::Kind::part) waits_.erase(answer->id);
+    core_.answered(answer->id, node_answer(kind, *answer->make));
   } else if (const auto* wake = message.get_if<Wake>()) {
     core_.woken(wake->timer);
   } else if (const auto* change = message.get_if<Change>()) {
@@ -63,11 +81,16 @@ bool Driver::take(Message& message) {
   } else if (message.is<operations::OperationsGone>()) {
     events_.reset();
     ops_.reset();
+    is_behind_ = true;
     self_.send_after(k_look_again, self_.pid(), LookForEvents{});
   } else if (message.is<LookForEvents>()) {
     follow_events();
-  } else if (message.is<LostTrack>()) {
-    core_.lost_track();
+  } else if (message.is<Following>()) {
+    if (std::exchange(is_behind_, false)) {
+      core_.lost_track();
+    } else {
+      core_.look_at_tasks();
+    }
   } else {
     return false;
   }
@@ -86,7 +109,17 @@ void Driver::let_go(StreamId stream) { sink_.let_go(stream); }
 
 void Driver::ask_node(std::uint64_t call, std::string_view op, json::object params) {
   operations::JsonReader in(params);
-  operations::carry_out(op, {*server_->hooks, in, operations::Responder(*server_->runtime, self_.pid(), call)});
+  std::shared_ptr<operations::WaitTicket> ticket;
+  if (op == "task_wait") ticket = waits_[call] = std::make_shared<operations::WaitTicket>();
+  operations::carry_out(
+      op, {*server_->hooks, in, operations::Responder(*server_->runtime, self_.pid(), call, std::move(ticket))});
+}
+
+void Driver::give_up(std::uint64_t call) {
+  const auto found = waits_.find(call);
+  if (found == waits_.end()) return;
+  if (const auto ops = server_->hooks->operations()) ops->give_up(*found->second);
+  waits_.erase(found);
 }
 
 void Driver::wake_after(std::uint64_t timer, std::chrono::milliseconds time) {
@@ -119,11 +152,12 @@ void Driver::follow_events() {
         {}, [runtime = server_->runtime, pid = self_.pid()] { runtime->notify(pid, EventsReady{}); });
     if (made) {
       events_ = std::move(*made);
-      self_.send(self_.pid(), LostTrack{});  // nobody told of what happened before this
+      self_.send(self_.pid(), Following{});  // nobody told of what happened before this
       return;
     }
     ops_.reset();
   }
+  is_behind_ = true;
   self_.send_after(k_look_again, self_.pid(), LookForEvents{});
 }
 

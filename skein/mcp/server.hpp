@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -37,6 +38,7 @@ struct Server {
   std::shared_ptr<const Catalog> catalog;
   std::shared_ptr<const Sealer> sealer;
   std::shared_ptr<Bulletin> bulletin;
+  std::function<void(const std::string& line)> log{};  // of faults of ours; any thread; may be empty
 };
 using ServerPtr = std::shared_ptr<const Server>;
 
@@ -76,13 +78,14 @@ class Driver final : private Outlet {
   };
   struct EventsReady {};
   struct LookForEvents {};
-  struct LostTrack {};
+  struct Following {};  // the events are followed from here on
 
   void send(StreamId to, json::object message, Then then, int status) override;
   void send_batch(StreamId to, std::vector<json::object> answers) override;
   void end(StreamId stream) override;
   void let_go(StreamId stream) override;
   void ask_node(std::uint64_t call, std::string_view op, json::object params) override;
+  void give_up(std::uint64_t call) override;
   void wake_after(std::uint64_t timer, std::chrono::milliseconds time) override;
   void watch(Watch what) override;
   void announce(const Change& change) override;
@@ -94,7 +97,9 @@ class Driver final : private Outlet {
   ServerPtr server_;
   Sink& sink_;
   Core core_;
+  std::map<std::uint64_t, std::shared_ptr<operations::WaitTicket>> waits_;  // task_wait that are not answered, by call
   bool wants_events_ = false;
+  bool is_behind_ = false;                       // there were events that nobody told of
   std::shared_ptr<operations::Operations> ops_;  // keeps the event stream alive; let go when it must end
   std::unique_ptr<operations::EventStream::Subscription> events_;
 };

@@ -53,6 +53,13 @@ void create(Exchange& exchange) {
                     });
 }
 
+void list_swarms(Exchange& exchange) {
+  exchange.ask_node("swarm_list", {}, [](Exchange& then, const NodeAnswer& answer) {
+    if (answer.kind == NodeAnswer::Kind::error) return then.finish_error(error_text(answer.value));
+    then.finish(structured(page_of(then.arguments(), answer.value, "swarms", "name")));
+  });
+}
+
 }  // namespace
 
 void add_swarm_tools(Catalog& catalog) {
@@ -68,18 +75,25 @@ void add_swarm_tools(Catalog& catalog) {
                      "name":{"type":"string","minLength":1,"maxLength":120},
                      "executor":{"type":"string","description":"Of the node's config; 'function' is always there"},
                      "role":{"enum":["worker","specialist","coordinator"]},
-                     "min":{"type":"integer","minimum":0,"description":"Agents that always run, default 5"},
-                     "max":{"type":"integer","minimum":0,"description":"Agents at most, default 100"},
+                     "min":{"type":"integer","minimum":0,"maximum":100000,
+                       "description":"Agents that always run, default 5"},
+                     "max":{"type":"integer","minimum":0,"maximum":100000,
+                       "description":"Agents at most, default 100"},
                      "fallback":{"type":"string","minLength":1,
                        "description":"The swarm its tasks go to when their attempts are used up; must exist"}},
                      "required":["name"],"additionalProperties":false})"),
                    schema_of(k_done_schema), annotations({}), create});
-  catalog.add(Tool{"swarm_list", "List swarms", "All swarms with their state and how many tasks are open in each.",
-                   schema_of(R"({"type":"object","properties":{},"additionalProperties":false})"),
-                   schema_of(fmt::format(R"({{"type":"object","properties":{{"swarms":{{"type":"array","items":{}}}}},
-                     "required":["swarms"]}})",
+  catalog.add(Tool{"swarm_list", "List swarms",
+                   "Swarms by name, with their state and how many tasks are open in each, 20 in a page unless limit "
+                   "says otherwise; pass the cursor of the answer to go on.",
+                   schema_of(R"({"type":"object","properties":{
+                     "limit":{"type":"integer","minimum":1,"maximum":100},
+                     "cursor":{"type":"string","description":"Of the answer before"}},"additionalProperties":false})"),
+                   schema_of(fmt::format(R"({{"type":"object","properties":{{"total":{{"type":"integer"}},
+                     "cursor":{{"type":"string"}},"swarms":{{"type":"array","items":{}}}}},
+                     "required":["swarms","total"]}})",
                                          k_swarm_schema)),
-                   annotations({.is_read_only = true}), one_operation("swarm_list")});
+                   annotations({.is_read_only = true}), list_swarms});
   catalog.add(Tool{"swarm_status", "Look at a swarm",
                    "One swarm: its definition, state, open tasks, breaker and problems.", name_schema(),
                    schema_of(k_swarm_schema), annotations({.is_read_only = true}), one_operation("swarm_status")});

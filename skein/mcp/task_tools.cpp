@@ -109,7 +109,7 @@ void add_task_tools(Catalog& catalog) {
       schema_of(R"({"type":"object","properties":{"id":{"type":"string"},"state":{"type":"string"},
         "existing":{"type":"boolean"},"next":{"type":"string"}},"required":["id","state"]})"),
       annotations({}), submit, "",
-      TaskSupport{TaskSupport::Mode::offered, [](const json::object& task) { return ended_task(task); }}});
+      TaskSupport{TaskSupport::Mode::offered, [](const json::object& task) { return ended_task(task); }}, "params"});
   catalog.add(Tool{
       "task_wait", "Wait for a task",
       "Waits until a task has ended, at most 50 seconds, and gives its result. If finished is false the task still "

@@ -48,6 +48,7 @@ class RecordingOutlet final : public Outlet {
   void ask_node(std::uint64_t call, std::string_view op, json::object params) override {
     asked.push_back({call, std::string(op), std::move(params)});
   }
+  void give_up(std::uint64_t call) override { given_up.push_back(call); }
   void wake_after(std::uint64_t timer, std::chrono::milliseconds time) override { wakes.push_back({timer, time}); }
   void watch(Watch what) override { watched = what; }
   void announce(const Change& change) override { announced.push_back(change); }
@@ -56,6 +57,7 @@ class RecordingOutlet final : public Outlet {
   std::vector<StreamId> ended;
   std::vector<StreamId> let_gone;
   std::vector<Asked> asked;
+  std::vector<std::uint64_t> given_up;
   std::vector<Wake> wakes;
   std::vector<Change> announced;
   Watch watched = Watch::nothing;
@@ -79,6 +81,7 @@ class CoreTest : public testing::Test {
       setup.catalog = catalog_;
       setup.sealer = std::make_shared<const Sealer>("a key for tests");
       setup.wall_s = [this] { return now_s_; };
+      setup.log = [this](const std::string& line) { logged_.push_back(line); };
       core_ = std::make_unique<Core>(std::move(setup), outlet_);
     }
     return *core_;
@@ -146,6 +149,7 @@ class CoreTest : public testing::Test {
   std::shared_ptr<Catalog> catalog_ = std::make_shared<Catalog>();
   RecordingOutlet outlet_;
   std::int64_t now_s_ = 1'000'000;
+  std::vector<std::string> logged_;
   std::unique_ptr<Core> core_;
   int last_id_ = 0;
   std::string version_{k_modern_version};       // of the last request

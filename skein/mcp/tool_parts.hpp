@@ -28,6 +28,12 @@ struct Effect {
 // What the node says when it does not do it, in one line that says what to do.
 [[nodiscard]] std::string error_text(const json::value& error);
 
+// A page of a list that the node answers with whole, in the order of its items' names: `limit`, `cursor` and `swarm`
+// are those of the arguments.
+inline constexpr std::size_t k_page_default = 20;
+[[nodiscard]] json::object page_of(const json::object& given, const json::value& answer, std::string_view list,
+                                   std::string_view by);
+
 // A tool that is one operation: its arguments are the operation's, its result what `shape` makes of the answer.
 using Shape = std::function<json::object(const json::value& answer)>;
 [[nodiscard]] Handler one_operation(std::string op, Shape shape = {});

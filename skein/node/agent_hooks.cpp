@@ -29,8 +29,8 @@ constexpr std::string_view k_swarm_prefix = "swarm=";
 constexpr std::string_view k_kept_prefix = "kept=";
 
 Error no_agent(const std::string& id) {
-  return {Code::agent_not_found, fmt::format("there is no agent '{}'", id), "'skein agents' lists them",
-          std::chrono::milliseconds(0)};
+  return {Code::agent_not_found, fmt::format("there is no agent '{}'", id),
+          "'skein agents' lists them, and so does the tool agent_list", std::chrono::milliseconds(0)};
 }
 
 double milliseconds(Duration time) { return std::chrono::duration<double, std::milli>(time).count(); }
@@ -144,6 +144,11 @@ Task<void> set_paused(Self self, ContextPtr context, std::string id, bool is_pau
     } else {
       self.send(pid, dispatch::ResumeAgent{});
     }
+    operations::Event told;
+    told.kind = operations::Event::Kind::agent_changed;
+    told.name = id;
+    told.message = is_paused ? "paused" : "resumed";
+    publish(*context, std::move(told));
     reply(Nothing{});
   }
 }
@@ -160,7 +165,10 @@ Task<void> end_agent(Self self, ContextPtr context, std::string id, operations::
     auto ending = terminate_child(self, self.whereis(k_named_agents_name), id, k_call_timeout);
     const auto ended = co_await ending;
     if (!ended) {
-      reply.fail({Code::internal, fmt::format("agent '{}' could not be stopped", id), "look at 'skein tree'", {}});
+      reply.fail({Code::internal,
+                  fmt::format("agent '{}' could not be stopped", id),
+                  "look at 'skein tree' or the tool tree",
+                  {}});
       co_return;
     }
   } else {
@@ -184,8 +192,9 @@ std::optional<Error> bad_request(NodeContext& context, const operations::SpawnAg
                                std::string(operations::k_plain_name_advice));
   }
   if (context.registry->find_agent(request.id)) {
-    return operations::invalid(fmt::format("there is an agent '{}' already", request.id),
-                               "choose another name, or none; 'skein agents' lists them");
+    return operations::invalid(
+        fmt::format("there is an agent '{}' already", request.id),
+        "choose another name, or none; 'skein agents' lists them, and so does the tool agent_list");
   }
   return std::nullopt;
 }
@@ -213,13 +222,19 @@ Task<void> begin_agent(Self self, ContextPtr context, operations::SpawnAgentRequ
     // Of a crash only what it says: the type of an exception helps nobody who types a name.
     const std::string why = reason.term().empty() ? reason.text() : reason.term();
     reply.fail(operations::invalid(fmt::format("agent '{}' could not be started: {}", request.id, why),
-                                   "is the name taken? 'skein agents' lists them"));
+                                   "is the name taken? 'skein agents' lists them, and so does the tool agent_list"));
     co_return;
   }
   reply(request.id);
 }
 
 }  // namespace
+
+void publish(NodeContext& context, operations::Event event) {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  event.at = static_cast<ledger::WallMs>(std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
+  if (const auto work = context.work.get()) work->operations().events().publish(std::move(event));
+}
 
 void ask_agents(const ContextPtr& context, operations::Reply<std::vector<AgentDetail>> reply) {
   ask_in_process(context->runtime, &gather, context, std::move(reply));

@@ -16,4 +16,7 @@ void stop_agent(const ContextPtr& context, std::string id, operations::Reply<std
 void spawn_agent(const ContextPtr& context, operations::SpawnAgentRequest request,
                  operations::Reply<std::string> reply);
 
+// Into the stream of events, with the time of now; nowhere while the engine is away.
+void publish(NodeContext& context, operations::Event event);
+
 }  // namespace skein::inline v0::node

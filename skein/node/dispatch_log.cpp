@@ -30,4 +30,30 @@ LogLine line_of(const dispatch::DispatchEvent& event) {
   }
 }
 
+std::optional<operations::Event> event_of(const dispatch::DispatchEvent& event) {
+  using Kind = operations::Event::Kind;
+  operations::Event told;
+  told.name = event.subject;
+  switch (event.kind) {
+    case dispatch::DispatchEvent::Kind::agent_joined:
+      told.kind = Kind::agent_changed;
+      told.message = "joined";
+      return told;
+    case dispatch::DispatchEvent::Kind::agent_silent:
+      told.kind = Kind::agent_changed;
+      told.message = "silent";
+      return told;
+    case dispatch::DispatchEvent::Kind::agent_left:
+      told.kind = Kind::agent_removed;
+      told.message = "left";
+      return told;
+    case dispatch::DispatchEvent::Kind::agent_crashed:
+      told.kind = Kind::agent_removed;
+      told.message = "crashed";
+      return told;
+    default:
+      return std::nullopt;
+  }
+}
+
 }  // namespace skein::inline v0::node

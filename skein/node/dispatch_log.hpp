@@ -1,12 +1,14 @@
-// What the dispatcher notices, as lines of the node's log. A pure function; any thread.
+// What the dispatcher notices, as lines of the node's log and as events. Pure functions; any thread.
 //
 // One task is no news: only what concerns an agent, a swarm or the node is said aloud, the rest in `debug`.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "skein/dispatch/dispatcher_core.hpp"
 #include "skein/node/log.hpp"
+#include "skein/operations/event_stream.hpp"
 
 namespace skein::inline v0::node {
 
@@ -15,5 +17,7 @@ struct LogLine {
   std::string text{};
 };
 [[nodiscard]] LogLine line_of(const dispatch::DispatchEvent& event);
+// For who follows the node's events: agents that come and go. Nothing: it is no news there.
+[[nodiscard]] std::optional<operations::Event> event_of(const dispatch::DispatchEvent& event);
 
 }  // namespace skein::inline v0::node

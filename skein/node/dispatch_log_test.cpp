@@ -22,5 +22,18 @@ TEST(DispatchLog, keeps_what_happens_with_every_task_to_itself) {
   EXPECT_EQ(line_of({Kind::agent_joined, "a", 0, ""}).level, LogLevel::debug);
 }
 
+TEST(DispatchLog, makes_events_of_agents_that_come_and_go) {
+  using operations::Event;
+  const auto joined = event_of({Kind::agent_joined, "a", 0, ""});
+  ASSERT_TRUE(joined);
+  EXPECT_EQ(joined->kind, Event::Kind::agent_changed);
+  EXPECT_EQ(joined->name, "a");
+  EXPECT_EQ(joined->message, "joined");
+  EXPECT_EQ(event_of({Kind::agent_silent, "a", 0, ""})->kind, Event::Kind::agent_changed);
+  EXPECT_EQ(event_of({Kind::agent_left, "a", 0, ""})->kind, Event::Kind::agent_removed);
+  EXPECT_EQ(event_of({Kind::agent_crashed, "a", 0, ""})->message, "crashed");
+  EXPECT_FALSE(event_of({Kind::lease_expired, "a", 1, ""})) << "the ledger tells of tasks";
+}
+
 }  // namespace
 }  // namespace skein::node

@@ -34,6 +34,8 @@ std::span<const FixedLimit> fixed_limits() {
       {"shapes and names that tasks share", "ledger::k_interned_max", "4,096", "they are forgotten; tasks hold copies"},
       {"words of a search", "archive::k_words_max", "16", "further words are passed over"},
       {"tasks in one answer", "archive::k_page_max", "1,000", "the answer has a cursor for the rest"},
+      {"events in one answer", "operations::k_events_listed_max", "1,000", "a larger limit is refused"},
+      {"processes in one answer", "operations::k_processes_listed_max", "100,000", "a larger limit is refused"},
       {"tasks an agent may have at once", "dispatch::k_slots_max", "1,000", "it gets no more"},
       {"tasks an agent may say it holds", "dispatch::k_held_max", "16,384", "it is refused, and an event says so"},
       {"message of a failure", "dispatch::k_message_bytes_max", "4,096 bytes", "the rest is cut off"},

@@ -9,6 +9,7 @@
 
 #include "skein/control/listener.hpp"
 #include "skein/dispatch/dispatcher.hpp"
+#include "skein/node/agent_hooks.hpp"
 #include "skein/node/declared_supervisors.hpp"
 #include "skein/node/dispatch_log.hpp"
 #include "skein/node/engine.hpp"
@@ -58,6 +59,7 @@ ChildStarting start_dispatcher(Self self, const ContextPtr& context) {
     if (!node) return;
     const LogLine line = line_of(event);
     node->log(line.level, line.text);
+    if (auto told = event_of(event)) publish(*node, std::move(*told));
   };
   SpawnOptions options;
   options.link = true;
@@ -146,6 +148,9 @@ mcp::ServerPtr mcp_server(const ContextPtr& context, const std::shared_ptr<opera
   server->catalog = context->mcp_catalog;
   server->sealer = context->mcp_sealer;
   server->bulletin = std::make_shared<mcp::Bulletin>(context->runtime);
+  server->log = [weak = std::weak_ptr<NodeContext>(context)](const std::string& line) {
+    if (const auto alive = weak.lock()) alive->log.error(line);
+  };
   return server;
 }
 

@@ -234,6 +234,16 @@ EventBatch EventStream::take(Subscriber& subscriber, const EventFilter& filter, 
   return out;
 }
 
+std::vector<Event> EventStream::last(std::size_t at_most) {
+  Subscriber reader;  // nobody is told of more
+  {
+    const std::lock_guard lock(mutex_);
+    const std::uint64_t oldest = items_.empty() ? next_ : items_.front().first;
+    reader.next = std::max<std::uint64_t>(oldest, next_ > at_most ? next_ - at_most : 1);
+  }
+  return take(reader, {}, at_most).events;
+}
+
 EventStream::Status EventStream::status() const {
   const std::lock_guard lock(mutex_);
   return {next_ - 1, missed_, subscribers_.size()};

@@ -43,8 +43,8 @@ struct Event {
     swarm_removed,
     swarm_problem,  // `message`: what is wrong with it
     swarm_mended,   // `message`: what was
-    agent_changed,
-    agent_removed,
+    agent_changed,  // `message`: joined, silent, paused or resumed
+    agent_removed,  // `message`: left or crashed
     dispatch_taken,
     keys_evicted,
     tasks_archived,
@@ -99,6 +99,9 @@ class EventStream {
   void publish(const std::shared_ptr<const ledger::ChangeBatch>& batch);
   void publish(const journal::JournalEvent& event);
   void publish(Event event);  // from any thread; it gets its number here
+
+  // The newest of those that are kept, oldest first.
+  [[nodiscard]] std::vector<Event> last(std::size_t at_most);
 
   struct Status {
     std::uint64_t published = 0;

@@ -40,6 +40,21 @@ TEST(EventStreams, number_events_without_gaps_and_tell_where_they_come_from) {
   EXPECT_THAT(subscription->take().events, IsEmpty());
 }
 
+TEST(EventStreams, show_the_newest_without_a_subscription) {
+  EventStream stream(EventLimits{.kept = 6});
+  EXPECT_THAT(stream.last(3), IsEmpty());
+  stream.publish(batch_of(1, 2));
+  EXPECT_EQ(stream.last(3).size(), 2U);
+  stream.publish(batch_of(2, 5));
+  const auto newest = stream.last(3);
+  ASSERT_EQ(newest.size(), 3U);
+  EXPECT_EQ(newest.front().sequence, 5U);
+  EXPECT_EQ(newest.back().sequence, 7U);
+  EXPECT_EQ(stream.last(100).size(), 5U) << "those that are kept";
+  EXPECT_EQ(stream.status().subscribers, 0U);
+  EXPECT_EQ(stream.status().missed, 0U);
+}
+
 TEST(EventStreams, give_only_what_comes_after_the_subscription) {
   EventStream stream;
   stream.publish(batch_of(1, 5));

@@ -1,5 +1,6 @@
 #include "skein/operations/json_exact.hpp"
 
+#include <algorithm>
 #include <boost/json/basic_parser_impl.hpp>
 #include <boost/json/value_stack.hpp>
 #include <string>
@@ -101,6 +102,14 @@ std::optional<json::value> exact_json(std::string_view text, std::size_t depth_m
   const std::size_t read = parser.write_some(false, text.data(), text.size(), bad);
   if (bad || read != text.size()) return std::nullopt;
   return parser.handler().stack.release();
+}
+
+bool may_be_inexact(const json::value& value) {
+  if (value.is_double()) return true;
+  if (const json::array* array = value.if_array()) return std::ranges::any_of(*array, may_be_inexact);
+  const json::object* object = value.if_object();
+  return object != nullptr &&
+         std::ranges::any_of(*object, [](const auto& each) { return may_be_inexact(each.value()); });
 }
 
 std::optional<std::string_view> written_number(const json::value& value) {

@@ -13,6 +13,8 @@ namespace skein::inline v0::operations {
 
 // Nothing when the text is not one JSON value nested at most `depth_max` deep. Duplicate members: the last one counts.
 [[nodiscard]] std::optional<boost::json::value> exact_json(std::string_view text, std::size_t depth_max);
+// A number in it may be another than it was written: one with a fraction, an exponent or more than 64 bits.
+[[nodiscard]] bool may_be_inexact(const boost::json::value& value);
 // The number as it was written, if this is one that exact_json() keeps so.
 [[nodiscard]] std::optional<std::string_view> written_number(const boost::json::value& value);
 

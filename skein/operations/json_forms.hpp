@@ -25,6 +25,9 @@ namespace json = boost::json;
 // A JSON text as a value; as a string when it is none, null when it is empty.
 [[nodiscard]] json::value json_or_text(std::string_view text);
 
+// A JSON text that the program itself wrote, as deep as a tree or what a client gave may be. Throws when it is none.
+[[nodiscard]] json::value own_json(std::string_view text);
+
 // Reads the members of a request. The first thing wrong is kept, the rest then reads as defaults.
 class JsonReader {
  public:

@@ -59,6 +59,12 @@ json::value json_or_text(std::string_view text) {
   return json::parse(quoted_json(text));
 }
 
+json::value own_json(std::string_view text) {
+  json::parse_options options;
+  options.max_depth = k_shown_depth;
+  return json::parse(text, {}, options);
+}
+
 const json::value* JsonReader::get(std::string_view key) {
   seen_.emplace(key);
   const json::value* found = object_.if_contains(key);

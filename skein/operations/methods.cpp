@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <boost/json/parse.hpp>
 #include <memory>
 
 namespace skein::inline v0::operations {
@@ -50,6 +49,7 @@ void task_wait(Operations& ops, JsonReader& in, const Responder& respond) {
   WaitRequest request;
   request.id = in.task_id("id");
   request.timeout = in.milliseconds("timeout_ms", request.timeout);
+  request.ticket = respond.ticket();
   const bool with_progress = in.flag("progress");
   if (is_bad(in, respond)) return;
   ProgressFn progress;
@@ -121,6 +121,16 @@ void swarm_by_name(Operations& ops, JsonReader& in, const Responder& respond) {
   (ops.*k_call)(std::move(name), respond.reply<Nothing>());
 }
 
+void event_list(Operations& ops, JsonReader& in, const Responder& respond) {
+  const std::size_t limit = in.count("limit", 100, k_events_listed_max);
+  if (is_bad(in, respond)) return;
+  respond.send(Answer::Kind::ok, [all = ops.events().last(limit)]() -> json::value {
+    json::array shown;
+    for (const Event& each : all) shown.push_back(to_json(each));
+    return {{"events", std::move(shown)}};
+  });
+}
+
 void status(Operations& ops, JsonReader& in, const Responder& respond) {
   if (is_bad(in, respond)) return;
   ops.status(respond.reply<NodeStatus>());
@@ -134,13 +144,12 @@ void tree(NodeHooks& hooks, JsonReader& in, const Responder& respond) {
   if (is_bad(in, respond)) return;
   auto entry = hooks.tree();
   if (!entry) return respond.fail(std::move(entry.error()));
-  respond.send(Answer::Kind::ok,
-               [entry = std::move(*entry)]() -> json::value { return json::parse(tree_json(entry)); });
+  respond.send(Answer::Kind::ok, [entry = std::move(*entry)]() -> json::value { return own_json(tree_json(entry)); });
 }
 
 void processes(NodeHooks& hooks, JsonReader& in, const Responder& respond) {
   const std::string sort = in.text("sort", "mailbox");
-  const std::size_t limit = in.count("limit", 100, 100'000);
+  const std::size_t limit = in.count("limit", 100, k_processes_listed_max);
   if (is_bad(in, respond)) return;
   auto all = hooks.processes();
   const auto by = [&](auto key) { std::ranges::sort(all, std::greater<>(), key); };
@@ -252,7 +261,7 @@ struct TaskMethod {
   std::string_view name;
   TaskCall call;
 };
-constexpr std::array<TaskMethod, 17> k_task_methods{{
+constexpr std::array<TaskMethod, 18> k_task_methods{{
     {"task_submit", task_submit},
     {"task_status", task_status},
     {"task_wait", task_wait},
@@ -269,6 +278,7 @@ constexpr std::array<TaskMethod, 17> k_task_methods{{
     {"swarm_drain", swarm_by_name<&Operations::swarm_drain>},
     {"swarm_stop", swarm_by_name<&Operations::swarm_stop>},
     {"swarm_remove", swarm_by_name<&Operations::swarm_remove>},
+    {"event_list", event_list},
     {"status", status},
 }};
 

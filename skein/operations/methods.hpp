@@ -18,6 +18,9 @@ namespace skein::inline v0::operations {
 
 namespace json = boost::json;
 
+inline constexpr std::size_t k_events_listed_max = 1000;        // in one answer
+inline constexpr std::size_t k_processes_listed_max = 100'000;  // likewise
+
 // An answer on its way to the connection that asked. Its JSON is made there.
 struct Answer {
   enum class Kind : std::uint8_t { ok, part, error };
@@ -29,7 +32,9 @@ struct Answer {
 // Where the answers of one request go. Any thread; copies go to the same place.
 class Responder {
  public:
-  Responder(Runtime& runtime, Pid connection, std::uint64_t id) : runtime_(&runtime), to_(connection), id_(id) {}
+  // With a ticket whoever asked can give up a wait, see Operations::give_up().
+  Responder(Runtime& runtime, Pid connection, std::uint64_t id, std::shared_ptr<WaitTicket> ticket = nullptr)
+      : runtime_(&runtime), to_(connection), id_(id), ticket_(std::move(ticket)) {}
 
   void send(Answer::Kind kind, std::move_only_function<json::value()> make) const {
     runtime_->notify(to_, Answer{id_, kind, std::make_unique<std::move_only_function<json::value()>>(std::move(make))});
@@ -51,11 +56,13 @@ class Responder {
   [[nodiscard]] Runtime& runtime() const { return *runtime_; }
   [[nodiscard]] Pid connection() const { return to_; }
   [[nodiscard]] std::uint64_t id() const { return id_; }
+  [[nodiscard]] const std::shared_ptr<WaitTicket>& ticket() const { return ticket_; }
 
  private:
   Runtime* runtime_;
   Pid to_;
   std::uint64_t id_;
+  std::shared_ptr<WaitTicket> ticket_;
 };
 
 struct Request {

@@ -24,6 +24,10 @@ std::uint64_t space_of(std::uint64_t seed, std::uint64_t gate) { return Random(s
 
 std::string swarm_text(const std::string& name) { return fmt::format("swarm '{}'", name); }
 
+Error swarm_exists(const std::string& name) {
+  return {Code::swarm_exists, swarm_text(name) + " exists", "change it by overrides, or choose a name", 0ms};
+}
+
 }  // namespace
 
 Operations::Operations(const Parts& parts, const OperationsLimits& limits)
@@ -100,15 +104,29 @@ void Operations::swarm_create(SwarmRequest request, Reply<Nothing> reply) {
   if (const auto bad = bad_swarm(request)) return counted(std::move(reply)).fail(*bad);
   on_ledger(std::move(reply), [self = shared_from_this(), request = std::move(request)](Reply<Nothing> answer) mutable {
     if (self->parts_.ledger.find_swarm(request.name)) {
-      return self->counted(std::move(answer))
-          .fail({Code::swarm_exists, swarm_text(request.name) + " exists", "change it by overrides, or choose a name",
-                 0ms});
+      return self->counted(std::move(answer)).fail(swarm_exists(request.name));
     }
     if (const auto bad = self->bad_fallback(request)) return self->counted(std::move(answer)).fail(*bad);
-    const auto what = swarm_text(request.name);
-    self->control(ledger::SwarmPut{std::move(request.name), ledger::Origin::api, std::move(request.fields)}, what,
-                  std::move(answer));
+    self->create(std::move(request), std::move(answer));
   });
+}
+
+// The ledger takes a swarm that it has for a change of it, so two that are made at once are told apart here.
+void Operations::create(SwarmRequest request, Reply<Nothing> reply) {
+  const std::string name = request.name;
+  {
+    const std::scoped_lock lock(creating_mutex_);
+    if (!creating_.insert(name).second) return counted(std::move(reply)).fail(swarm_exists(name));
+  }
+  Reply<Nothing> then([self = shared_from_this(), name, reply = std::move(reply)](Result<Nothing> result) mutable {
+    {
+      const std::scoped_lock lock(self->creating_mutex_);
+      self->creating_.erase(name);
+    }
+    reply(std::move(result));
+  });
+  control(ledger::SwarmPut{std::move(request.name), ledger::Origin::api, std::move(request.fields)}, swarm_text(name),
+          std::move(then));
 }
 
 std::optional<Error> Operations::bad_swarm(const SwarmRequest& request) const {
@@ -117,15 +135,19 @@ std::optional<Error> Operations::bad_swarm(const SwarmRequest& request) const {
     return invalid(fmt::format("'{}' is no name of a swarm", request.name), std::string(k_plain_name_advice));
   }
   const auto executor = request.fields.find(dispatch::k_field_executor);
-  if (executor == request.fields.end() || executor->second.empty()) return std::nullopt;
+  const bool has_executor = executor != request.fields.end() && !executor->second.empty();
   const auto& known = parts_.executors;
-  if (!known.empty() && std::ranges::find(known, executor->second) == known.end()) {
+  if (has_executor && !known.empty() && std::ranges::find(known, executor->second) == known.end()) {
     return invalid(fmt::format("there is no executor '{}' in the config", executor->second),
                    fmt::format("executors are defined in skein.toml only; there are {}", fmt::join(known, ", ")));
   }
   ledger::Swarm swarm;
-  swarm.name = request.name;
   swarm.definition = request.fields;
+  if (has_executor) {
+    swarm.name = request.name;
+  } else {
+    swarm.definition[std::string(dispatch::k_field_executor)] = "none";  // it has no agents; the rest must be right
+  }
   const auto definition = swarm::definition_of(swarm);
   if (definition) return std::nullopt;
   return invalid(fmt::format("{}: {}", swarm_text(request.name), fmt::join(definition.error(), "; ")));
@@ -141,8 +163,9 @@ std::optional<Error> Operations::bad_fallback(const SwarmRequest& request) const
         return std::string(swarm->field(ledger::k_field_fallback).value_or(""));
       });
   if (!problem) return std::nullopt;
-  return invalid(fmt::format("the fallback of {}: {}", swarm_text(request.name), *problem),
-                 "name a swarm that exists and does not lead back; 'skein swarms' lists them");
+  return invalid(
+      fmt::format("the fallback of {}: {}", swarm_text(request.name), *problem),
+      "name a swarm that exists and does not lead back; 'skein swarms' lists them, and so does the tool swarm_list");
 }
 
 void Operations::swarm_declare(SwarmRequest request, Reply<Nothing> reply) {

@@ -22,6 +22,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -72,6 +73,8 @@ class Operations final : public ledger::ChangeSink, public std::enable_shared_fr
   // With `notify`, the process may be told of the end before the answer is there.
   void task_submit(SubmitRequest request, Reply<SubmitAnswer> reply);
   void task_wait(const WaitRequest& request, ProgressFn progress, Reply<WaitAnswer> reply);
+  // Nobody waits with this ticket any more: its place is free, whenever it comes to take it. Any thread.
+  void give_up(WaitTicket& ticket) { waiters_.give_up(ticket); }
   void task_status(const StatusRequest& request, Reply<TaskStatus> reply);
   void task_list(ListRequest request, Reply<ListAnswer> reply);
   void task_cancel(CancelRequest request, Reply<State> reply);
@@ -119,6 +122,7 @@ class Operations final : public ledger::ChangeSink, public std::enable_shared_fr
   void find_archived(TaskId id, Reply<T> reply, Fn fn);
   // Appends something about a swarm, or about the node as a whole.
   void control(const ledger::Op& op, std::string what, Reply<Nothing> reply);
+  void create(SwarmRequest request, Reply<Nothing> reply);
   // What is wrong with a swarm that somebody would create, its fallback apart.
   [[nodiscard]] std::optional<Error> bad_swarm(const SwarmRequest& request) const;
   // What is wrong with the fallback swarm that these fields name. On the journal's thread.
@@ -151,6 +155,8 @@ class Operations final : public ledger::ChangeSink, public std::enable_shared_fr
   std::uint64_t subscription_ = 0;  // to the journal's events
   mutable std::mutex problems_mutex_;
   std::map<std::string, std::vector<std::string>> problems_;  // by swarm; of those that have some
+  std::mutex creating_mutex_;
+  std::set<std::string> creating_;  // swarms whose creation is on its way
   std::mutex timer_mutex_;
   Instant timer_due_ = Instant::max();
   std::atomic<std::uint64_t> submitted_{0};

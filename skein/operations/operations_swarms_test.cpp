@@ -44,6 +44,26 @@ TEST_F(SwarmOperations, creates_and_lists_swarms) {
   EXPECT_EQ(swarm("green").code(), "swarm_not_found");
 }
 
+TEST_F(SwarmOperations, refuses_fields_that_make_no_sense_also_without_an_executor) {
+  EXPECT_EQ(create("huge", {{"agents_min", "1000000000"}}), "invalid");
+  EXPECT_EQ(create("huge", {{"executor", ""}, {"prefetch", "many"}}), "invalid");
+  EXPECT_EQ(swarm("huge").code(), "swarm_not_found");
+  EXPECT_EQ(create(std::string(125, 'n'), {{"agents_min", "2"}}), "ok") << "its name is no part of an agent's";
+}
+
+TEST_F(SwarmOperations, creates_one_of_two_with_one_name_that_come_at_once) {
+  Answer<Nothing> first;
+  Answer<Nothing> second;
+  ops_->swarm_create({"blue", {{"role", "worker"}}}, first.reply());
+  ops_->swarm_create({"blue", {{"role", "specialist"}}}, second.reply());
+  settle();
+  EXPECT_EQ(first.code(), "ok");
+  EXPECT_EQ(second.code(), "swarm_exists");
+  EXPECT_EQ(swarm("blue").value().field("role"), "worker");
+  EXPECT_EQ(named(&Operations::swarm_remove, "blue"), "ok");
+  EXPECT_EQ(create("blue"), "ok") << "its name is free again";
+}
+
 TEST_F(SwarmOperations, shows_what_is_wrong_with_a_swarm_until_it_is_mended) {
   EXPECT_EQ(create("blue"), "ok");
   EXPECT_TRUE(swarm("blue").value().problems.empty());

@@ -173,12 +173,12 @@ void Operations::task_status(const StatusRequest& request, Reply<TaskStatus> rep
 void Operations::task_wait(const WaitRequest& request, ProgressFn progress, Reply<WaitAnswer> reply) {
   const auto timeout = std::clamp(request.timeout, 0ms, limits_.wait_max);
   const Instant due = later(parts_.timers.now(), timeout);
-  on_ledger(counted(std::move(reply)), [self = shared_from_this(), id = request.id, due,
+  on_ledger(counted(std::move(reply)), [self = shared_from_this(), id = request.id, due, ticket = request.ticket,
                                         progress = std::move(progress)](Reply<WaitAnswer> answer) mutable {
     auto view = self->parts_.ledger.find(id);
     if (view && view->finished) return answer(WaitAnswer{status_of(std::move(*view)), true});
     if (view) {
-      self->waiters_.add({id, due, std::move(progress), std::move(answer)});
+      self->waiters_.add({id, due, std::move(progress), std::move(answer), std::move(ticket)});
       return self->arm_timer();
     }
     self->find_archived(id, std::move(answer), [](const archive::Finished& finished, Reply<WaitAnswer> last) {

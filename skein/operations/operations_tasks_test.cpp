@@ -325,6 +325,33 @@ TEST_F(TaskOperations, lets_only_so_many_wait) {
   EXPECT_EQ(second.code(), "ok");
 }
 
+TEST_F(TaskOperations, gives_the_place_of_a_wait_back_that_was_given_up) {
+  stop();
+  OperationsLimits limits;
+  limits.waiters = 1;
+  start(limits);
+  const auto task = submitted();
+  const auto ticket = std::make_shared<WaitTicket>();
+  Answer<WaitAnswer> first;
+  ops_->task_wait({task, 50s, ticket}, {}, first.reply());
+  settle();
+  EXPECT_FALSE(first.here());
+  ops_->give_up(*ticket);
+  EXPECT_EQ(first.code(), "stopped");
+  // Also before the journal's thread has come to it.
+  const auto early = std::make_shared<WaitTicket>();
+  Answer<WaitAnswer> second;
+  ops_->task_wait({task, 50s, early}, {}, second.reply());
+  ops_->give_up(*early);
+  settle();
+  EXPECT_EQ(second.code(), "stopped");
+  const auto third = wait(task, 50s);
+  EXPECT_FALSE(third.here()) << "there is room";
+  ops_->give_up(*ticket);
+  world_.complete(task);
+  EXPECT_EQ(third.code(), "ok");
+}
+
 TEST_F(TaskOperations, serves_thousands_who_wait) {
   std::vector<TaskId> tasks;
   for (int i = 0; i < 100; ++i) tasks.push_back(submitted());

@@ -1,6 +1,7 @@
 // What can be asked of a node, and what it answers: the words behind CLI, MCP and REST alike. Plain values.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -70,9 +71,14 @@ struct StatusRequest {
   std::string key{};
 };
 
+// Kept by whoever may stop waiting before the time is up, for Operations::give_up().
+struct WaitTicket {
+  std::atomic<bool> is_given_up{false};
+};
 struct WaitRequest {
   TaskId id{};
   std::chrono::milliseconds timeout{50'000};  // at most OperationsLimits::wait_max
+  std::shared_ptr<WaitTicket> ticket{};       // null: it is waited for in any case
 };
 struct WaitAnswer {
   TaskStatus status;

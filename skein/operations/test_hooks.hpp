@@ -24,7 +24,7 @@ class TestHooks final : public NodeHooks {
     info.name = "tested";
     return info;
   }
-  Result<TreeEntry> tree() override { return TreeEntry{}; }
+  Result<TreeEntry> tree() override { return shown_tree; }
   std::vector<ProcessInfo> processes() override { return {}; }
   void describe(std::string target, Reply<std::string> reply) override {
     if (!holds) return reply(std::move(target));
@@ -75,6 +75,7 @@ class TestHooks final : public NodeHooks {
 
   std::atomic<bool> holds{false};
   std::size_t dump_bytes = 10;
+  TreeEntry shown_tree{};
   std::function<void()> on_stop;
 
  private:

@@ -7,16 +7,25 @@ void Waiters::add(Waiter waiter) {
     const std::lock_guard lock(mutex_);
     // Dropped like those before it, with `stopped`. Kept, it would hold what holds this, for ever.
     if (waiters_max_ == 0) return;
+    if (waiter.ticket && waiter.ticket->is_given_up) return;
     if (waiters_.size() < waiters_max_) {
       const Number number = next_++;
       by_task_[waiter.id].push_back(number);
       by_due_.emplace(waiter.due, number);
+      if (waiter.ticket) by_ticket_.emplace(waiter.ticket.get(), number);
       waiters_.emplace(number, std::move(waiter));
       count_.store(waiters_.size(), std::memory_order_relaxed);
       return;
     }
   }
   waiter.reply.fail(overloaded("too many wait for tasks"));
+}
+
+void Waiters::give_up(WaitTicket& ticket) {
+  ticket.is_given_up = true;  // before it is looked for: add() looks at it with the lock held
+  std::optional<Waiter> gone;
+  const std::lock_guard lock(mutex_);
+  if (const auto at = by_ticket_.find(&ticket); at != by_ticket_.end()) gone.emplace(take(at->second));
 }
 
 void Waiters::on_changes(const ledger::ChangeBatch& batch) {
@@ -70,6 +79,7 @@ Waiters::Waiter Waiters::take(Number number) {
   Waiter waiter = std::move(at->second);
   waiters_.erase(at);
   by_due_.erase({waiter.due, number});
+  if (waiter.ticket) by_ticket_.erase(waiter.ticket.get());
   const auto same = by_task_.find(waiter.id);
   std::erase(same->second, number);
   if (same->second.empty()) by_task_.erase(same);

@@ -6,6 +6,7 @@
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -28,9 +29,13 @@ class Waiters {
     Instant due;
     ProgressFn progress;
     Reply<WaitAnswer> reply;
+    std::shared_ptr<const WaitTicket> ticket{};
   };
   // Answers `overloaded` when there are too many already. The task must be open, as the journal's thread sees it.
   void add(Waiter waiter);
+  // The one with this ticket is answered with `stopped` and keeps no place; so is one that has been given up when it is
+  // added.
+  void give_up(WaitTicket& ticket);
   void on_changes(const ledger::ChangeBatch& batch);
   // Those whose time is up.
   [[nodiscard]] std::vector<Waiter> take_due(Instant now);
@@ -48,6 +53,7 @@ class Waiters {
   std::map<Number, Waiter> waiters_;
   boost::unordered_flat_map<TaskId, std::vector<Number>, ledger::TaskIdHash> by_task_;
   std::set<std::pair<Instant, Number>> by_due_;
+  std::map<const WaitTicket*, Number> by_ticket_;
   Number next_ = 1;
   std::atomic<std::size_t> count_{0};
 };

@@ -20,7 +20,8 @@ json::object schema_of_param(const Param& param) {
       schema["type"] = "string";
       break;
     case Param::Kind::count:
-      schema = {{"type", "integer"}, {"minimum", 0}};
+      schema = {{"type", "integer"}, {"minimum", param.least}};
+      if (param.most != 0) schema["maximum"] = param.most;
       break;
     case Param::Kind::texts:
       schema = {{"type", "array"}, {"items", {{"type", "string"}}}};

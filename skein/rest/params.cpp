@@ -13,6 +13,7 @@
 
 #include "skein/base/utf8.hpp"
 #include "skein/mcp/json_rpc.hpp"
+#include "skein/operations/json_exact.hpp"
 #include "skein/operations/json_forms.hpp"
 #include "skein/rest/routes.hpp"
 
@@ -97,6 +98,15 @@ Fault read_query(const Route& route, const std::string& query, json::object& par
   return std::nullopt;
 }
 
+// A member as a text, with every number as the body has it.
+std::string written(const std::string& body, const json::key_value_pair& member) {
+  if (operations::may_be_inexact(member.value())) {
+    const auto exact = operations::exact_json(body, mcp::k_message_depth_max);
+    if (exact) return operations::json_text(exact->at(member.key()));
+  }
+  return operations::json_text(member.value());
+}
+
 Fault read_body(const Route& route, const std::string& body, json::object& params) {
   if (body.empty()) return std::nullopt;
   auto value = mcp::parse_json(body);
@@ -110,8 +120,7 @@ Fault read_body(const Route& route, const std::string& body, json::object& param
     if (param == nullptr) {
       return invalid(fmt::format("unknown member '{}'", std::string_view(each.key())), known(route, Param::In::body));
     }
-    params[each.key()] =
-        param->kind == Param::Kind::any ? json::value(operations::json_text(each.value())) : std::move(each.value());
+    params[each.key()] = param->kind == Param::Kind::any ? json::value(written(body, each)) : std::move(each.value());
   }
   return std::nullopt;
 }

@@ -112,7 +112,14 @@ void RestService::begin(Self self, const net::HttpRequest& request) {
 void RestService::ask(Self self, std::string_view op, const json::object& params) {
   call_ = std::max(call_, k_first_rest_call) + 1;
   operations::JsonReader in(params);
-  operations::carry_out(op, {*setup_->hooks, in, operations::Responder(*setup_->runtime, self.pid(), call_)});
+  if (op == "task_wait") wait_ = std::make_shared<operations::WaitTicket>();
+  operations::carry_out(op, {*setup_->hooks, in, operations::Responder(*setup_->runtime, self.pid(), call_, wait_)});
+}
+
+void RestService::give_up_wait() {
+  const auto wait = std::exchange(wait_, nullptr);
+  if (wait == nullptr) return;
+  if (const auto ops = setup_->hooks->operations()) ops->give_up(*wait);
 }
 
 bool RestService::take(Self self, Message& message) {
@@ -132,6 +139,7 @@ bool RestService::take(Self self, Message& message) {
 }
 
 void RestService::on_answer(Self self, Answer& given) {
+  wait_.reset();
   json::value value = (*given.make)();
   if (given.kind == Answer::Kind::error) return fail(value);
   if (route_->op == "metrics") {
@@ -170,6 +178,7 @@ void RestService::fail(net::HttpResponse response) {
 
 void RestService::on_client_gone(Self) {
   route_ = nullptr;
+  give_up_wait();
   events_.reset();
   ops_.reset();
 }

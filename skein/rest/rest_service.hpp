@@ -34,6 +34,9 @@ class RestService final : public net::HttpService {
  public:
   RestService(std::shared_ptr<const RestSetup> setup, net::HttpAnswers& answers)
       : setup_(std::move(setup)), answers_(answers) {}
+  ~RestService() override { give_up_wait(); }
+  RestService(const RestService&) = delete;
+  RestService& operator=(const RestService&) = delete;
 
   std::optional<net::HttpResponse> on_head(Self self, const net::HttpRequest& head) override;
   Task<void> on_request(Self self, net::HttpRequest request) override;
@@ -52,6 +55,7 @@ class RestService final : public net::HttpService {
 
   void begin(Self self, const net::HttpRequest& request);
   void ask(Self self, std::string_view op, const json::object& params);
+  void give_up_wait();
   void on_answer(Self self, operations::Answer& answer);
   void answer(int status, const json::value& value);
   void fail(const json::value& error);
@@ -66,9 +70,10 @@ class RestService final : public net::HttpService {
   net::HttpAnswers& answers_;
   const Route* route_ = nullptr;  // of the request that is being answered
   Shown shown_{};
-  json::value first_{};                          // the first answer, of a route that asks twice
-  std::uint64_t call_ = 0;                       // the number of what was asked last
-  std::shared_ptr<operations::Operations> ops_;  // keeps the event stream alive; let go when it must end
+  json::value first_{};                           // the first answer, of a route that asks twice
+  std::uint64_t call_ = 0;                        // the number of what was asked last
+  std::shared_ptr<operations::WaitTicket> wait_;  // of a wait that is not answered
+  std::shared_ptr<operations::Operations> ops_;   // keeps the event stream alive; let go when it must end
   std::unique_ptr<operations::EventStream::Subscription> events_;
   bool is_held_back_ = false;  // there are events, and no room
 };

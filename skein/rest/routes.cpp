@@ -5,6 +5,9 @@
 #include <optional>
 #include <utility>
 
+#include "skein/operations/methods.hpp"
+#include "skein/rest/answers.hpp"
+
 namespace skein::inline v0::rest {
 namespace {
 
@@ -20,6 +23,11 @@ Param in_query(std::string_view name, Kind kind, std::string_view about, std::st
 Param in_body(std::string_view name, Kind kind, std::string_view about, std::string_view words = {}) {
   return {In::body, name, kind, about, false, words};
 }
+Param from_to(Param param, std::uint64_t least, std::uint64_t most) {
+  param.least = least;
+  param.most = most;
+  return param;
+}
 Param needed(Param param) {
   param.is_required = true;
   return param;
@@ -28,7 +36,7 @@ Param needed(Param param) {
 Param task_id() { return in_path("id", "The task's id"); }
 Param swarm_name() { return in_path("name", "The swarm's name"); }
 Param agent_id() { return in_path("id", "The agent's id"); }
-Param page_limit() { return in_query("limit", Kind::count, "At most so many, up to 1000; default: 100"); }
+Param page_limit() { return from_to(in_query("limit", Kind::count, "At most so many; default: 100"), 1, k_page_max); }
 Param page_cursor() { return in_query("cursor", Kind::text, "Of the page before: the list goes on after it"); }
 
 std::vector<Route> task_routes() {
@@ -50,14 +58,15 @@ std::vector<Route> task_routes() {
        "task_submit",
        "Submit a task; it is durable when this is answered",
        "Submitted",
-       {needed(in_body("type", Kind::text, "What kind of work it is: an agent must have it as a capability")),
+       {needed(
+            in_body("type", Kind::text, "What kind of work it is; without capabilities an agent must have it as one")),
         in_body("params", Kind::any, "Any JSON value, as the agent gets it"),
         in_body("swarm", Kind::text, "default: default"),
         in_body("priority", Kind::text, "default: normal", "low normal high critical"),
         in_body("key", Kind::text, "Idempotency: the same key again finds the first task"),
-        in_body("capabilities", Kind::texts, "What an agent must have besides"),
+        in_body("capabilities", Kind::texts, "What an agent must have, instead of the type"),
         in_body("dependencies", Kind::texts, "Ids of tasks that must be completed first"),
-        in_body("attempts", Kind::count, "At most so many, the first included; default: 4"),
+        from_to(in_body("attempts", Kind::count, "At most so many, the first included; default: 4"), 1, 0),
         in_body("timeout_ms", Kind::count, "Of each attempt; default: the type's or the executor's"),
         in_body("delay_ms", Kind::count, "Not before this has passed"),
         in_body("deadline_ms", Kind::count, "All attempts together"),
@@ -87,9 +96,9 @@ std::vector<Route> task_routes() {
 }
 
 std::vector<Route> swarm_routes() {
-  const auto fields =
-      in_body("fields", Kind::fields,
-              "executor, role, capabilities, agents_min, agents_max, prefetch or idle_after_ms, each as text");
+  const auto fields = in_body(
+      "fields", Kind::fields,
+      "executor, role, capabilities, agents_min, agents_max, prefetch, idle_after_ms or fallback, each as text");
   return {
       {"GET",
        "/swarms",
@@ -148,7 +157,7 @@ std::vector<Route> agent_routes() {
         in_body("role", Kind::text, "default: worker", "worker specialist coordinator"),
         in_body("swarm", Kind::text, "default: default"),
         in_body("capabilities", Kind::texts, "default: the executor's"),
-        in_body("prefetch", Kind::count, "Tasks it holds ahead; default: 1")},
+        from_to(in_body("prefetch", Kind::count, "Tasks it holds ahead; default: 1"), 0, 100)},
        201},
       {"GET", "/agents/{id}", "agent_status", "An agent, with what it did last", "AgentStatus", {agent_id()}},
       {"POST", "/agents/{id}/pause", "agent_pause", "Give it no further task", "Done", {agent_id()}},
@@ -167,15 +176,16 @@ std::vector<Route> node_routes() {
        "tree",
        "The supervision tree as it stands",
        "Tree",
-       {in_query("depth", Kind::count, "Levels shown, up to 32; default: 32"),
-        in_query("children", Kind::count, "Shown of each supervisor, up to 1000; default: 100")}},
+       {from_to(in_query("depth", Kind::count, "Levels shown; default: 32"), 1, k_tree_depth_max),
+        from_to(in_query("children", Kind::count, "Shown of each supervisor; default: 100"), 1, k_tree_children_max)}},
       {"GET",
        "/processes",
        "processes",
        "Processes, those first that have most of something",
        "Processes",
        {in_query("sort", Kind::text, "By what; default: mailbox", "mailbox time memory handled"),
-        in_query("limit", Kind::count, "At most so many; default: 100")}},
+        from_to(in_query("limit", Kind::count, "At most so many; default: 100"), 0,
+                operations::k_processes_listed_max)}},
       {"GET",
        "/events",
        "events",
@@ -184,6 +194,12 @@ std::vector<Route> node_routes() {
        {in_query("task", Kind::text, "Only events of this task"),
         in_query("kinds", Kind::texts, "Only events of these kinds, with commas between"),
         in_query("after", Kind::count, "Begin after this sequence; 0: with all that is kept; default: from now on")}},
+      {"GET",
+       "/events/last",
+       "event_list",
+       "What happened last, the newest at the end",
+       "Events",
+       {from_to(in_query("limit", Kind::count, "At most so many; default: 100"), 0, operations::k_events_listed_max)}},
       {"GET", "/openapi.json", "openapi", "This description", "OpenApi"},
   };
 }

@@ -29,6 +29,8 @@ struct Param {
   std::string_view about;
   bool is_required = false;
   std::string_view words{};  // what a text may be, with spaces between; empty: anything
+  std::uint64_t least = 0;   // of a count
+  std::uint64_t most = 0;    // likewise; 0: no limit that could be named here
 };
 
 // A list of which an answer has a part: the operation answers with all of it.

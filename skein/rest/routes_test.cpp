@@ -109,6 +109,20 @@ TEST(RestParams, come_from_path_query_and_body) {
             R"({"name":"x","min":1,"max":2})");
 }
 
+TEST(RestParams, keep_numbers_as_they_were_written) {
+  EXPECT_EQ(read_of("POST", "/api/v1/tasks",
+                    request_of("", R"({"type":"echo","params":{"n":12345678901234567890123,"m":[1e2,0.10]}})")),
+            R"({"type":"echo","params":"{\"n\":12345678901234567890123,\"m\":[1e2,0.10]}"})");
+}
+
+TEST(RestRoutes, say_in_the_openapi_file_how_much_may_be_asked_for) {
+  const json::value& listed = openapi().at("paths").at("/agents").at("get").at("parameters");
+  const json::value& limit = listed.at(1);
+  ASSERT_EQ(limit.at("name"), "limit");
+  EXPECT_EQ(limit.at("schema").at("minimum"), 1);
+  EXPECT_EQ(limit.at("schema").at("maximum"), 1000);
+}
+
 TEST(RestParams, that_are_wrong_are_refused_with_what_is_known) {
   EXPECT_THAT(read_of("GET", "/api/v1/tasks", request_of("colour=red")), HasSubstr("known here: state, swarm"));
   EXPECT_THAT(read_of("GET", "/api/v1/tasks", request_of("limit=5&limit=6")), HasSubstr("twice"));

@@ -157,6 +157,9 @@ constexpr const char* k_other_schemas = R"({
   "at":{"$ref":"#/components/schemas/Time"},"task":{"$ref":"#/components/schemas/TaskId"},
   "type":{"type":"string"},"name":{"type":"string"},"message":{"type":"string"},"number":{"type":"integer"}},
   "required":["sequence","event","position"],"additionalProperties":false},
+"Events":{"type":"object","properties":{
+  "events":{"type":"array","items":{"$ref":"#/components/schemas/Event"}}},
+  "required":["events"],"additionalProperties":false},
 "OpenApi":{"type":"object"},
 "Error":{"type":"object","properties":{"error":{"type":"object","properties":{
   "code":{"type":"string","description":"For programs; it stays as it is"},
