@@ -42,14 +42,17 @@ class Keeper {
       std::array<pollfd, 4> waits{{{node_, POLLIN, 0},
                                    {life_line_, 0, 0},
                                    {reaped_ ? -1 : pidfd_.get(), POLLIN, 0},
-                                   {kill_at_ ? deaths_.get() : -1, POLLIN, 0}}};
+                                   {deaths_.get(), POLLIN, 0}}};
       if (::poll(waits.data(), waits.size(), wait_ms()) < 0 && errno != EINTR) break;
       if (waits[1].revents != 0) break;
       if (waits[0].revents != 0 && !take_packet()) break;
+      if (waits[3].revents != 0) forget_deaths();
       if (kill_at_) {
         look_at_end();
       } else if (pidfd_ && waits[2].revents != 0) {
         finish();
+      } else if (waits[3].revents != 0) {
+        look_at_deaths();
       }
     }
     kill_all();
@@ -120,10 +123,28 @@ class Keeper {
     kill_at_ = kill_at_ ? std::min(*kill_at_, at) : at;
   }
 
-  // The program may be gone before what it has started, which has its time all the same.
-  void look_at_end() {
+  void forget_deaths() const {
     signalfd_siginfo info{};
     while (::read(deaths_.get(), &info, sizeof info) > 0) continue;
+  }
+
+  // What the program has started and left dies here. The program itself stays: as long as it is not reaped, its
+  // group's number means it, and finish() can kill the group.
+  void look_at_deaths() {
+    if (!pidfd_) {
+      if (!reap_all()) kill_all();
+      return;
+    }
+    siginfo_t dead{};
+    while (::waitid(P_ALL, 0, &dead, WEXITED | WNOHANG | WNOWAIT) == 0 && dead.si_pid != 0) {
+      if (dead.si_pid == pid_) return finish();
+      ::waitpid(dead.si_pid, nullptr, WNOHANG);
+      dead = {};
+    }
+  }
+
+  // The program may be gone before what it has started, which has its time all the same.
+  void look_at_end() {
     if (reap_all()) return finish();
     if (Clock::now() < *kill_at_) return;
     kill_all();
@@ -172,7 +193,7 @@ class Keeper {
   pid_t pid_ = 0;
   Fd pidfd_;
   bool reaped_ = false;
-  Fd deaths_;                                 // SIGCHLD, looked at while it is being ended
+  Fd deaths_;                                 // SIGCHLD
   std::optional<Clock::time_point> kill_at_;  // it is being ended, and has until then
   ExitNote note_;
 };
