@@ -87,6 +87,7 @@ void OsIo::is_silent(std::uint64_t keeper_id) {
   if (handle == nullptr || Clock::now() < replaced_at(keeper, *handle)) return expect_answer(keeper_id);
   if (line_.socket) send_packet(line_.socket.get(), Kind::ask_replace, number, {}, false);
   drop_keeper(keeper_id);
+  start_waiting();
 }
 
 }  // namespace skein::inline v0::launcher
