@@ -48,11 +48,10 @@ std::string value_of(const std::string& environment, std::string_view name) {
 std::vector<MarkedProcess> marked_processes(const std::string& mark) {
   std::vector<MarkedProcess> found;
   for (const launcher::OsEntry& each : launcher::scan_processes()) {
-    if (each.state == 'Z' || each.state == 'X') continue;
-    const std::string folder = fmt::format("/proc/{}/", each.pid);
-    const std::string environment = read_all(folder + "environ");
+    if (launcher::is_dead(each)) continue;
+    const std::string environment = read_all(launcher::shown_of(each, "environ"));
     if (!has(environment, mark)) continue;
-    std::string name = read_all(folder + "comm");
+    std::string name = read_all(fmt::format("/proc/{}/comm", each.pid));
     while (!name.empty() && name.back() == '\n') name.pop_back();
     found.push_back({each.pid, std::move(name), value_of(environment, k_agent)});
   }

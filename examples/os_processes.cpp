@@ -1,5 +1,6 @@
 // Starts OS processes from a program of one's own: one that answers, one that is limited, one that leaves a daemon
-// behind. With `--host` it starts a tree of stubborn processes and waits to be killed; tests/launcher does that.
+// behind. With `--host [SCRIPT]` it starts a tree of stubborn processes, before them what the script does, and waits to
+// be killed; tests/launcher does that.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -77,7 +78,7 @@ int main(int argc, char** argv) {
     all_ended = runtime.wait_for_end(owner, limit).has_value() && all_ended;
   };
   if (host) {
-    run(shell(k_stubborn), "");
+    run(shell(std::string(argc > 2 ? argv[2] : "") + k_stubborn), "");
     return 1;
   }
   run(shell("read -r line; echo it said: $line"), "hello\n");

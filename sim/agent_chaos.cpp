@@ -2,8 +2,8 @@
 // and in real time. Nothing acknowledged may be lost, and every task ends once, with its own result.
 //
 // Killed or stopped are OS processes of agents (SIGKILL; SIGSTOP, after which some go on and some do not), agents'
-// processes, coordinators, the dispatcher, and the launcher with all it has started. Some tasks crash the agent that
-// runs them first.
+// processes, coordinators, the dispatcher, keepers (SIGSTOP), and the launcher (SIGSTOP; SIGKILL, with all it has
+// started). Some tasks crash the agent that runs them first.
 #include <fmt/format.h>
 
 #include <array>
@@ -29,6 +29,7 @@ constexpr const char* k_chaos_usage = "agent-chaos [--kills N] [--agents N] [--s
 constexpr std::uint64_t k_open_max = 512;
 constexpr auto k_end_limit = 180s;            // for all that was accepted, once nobody is killed any more
 constexpr std::uint64_t k_pause_max_ms = 40;  // between two kills
+constexpr std::uint64_t k_keepers_max = 1'000;
 
 struct Options {
   std::uint64_t kills = 2'000;
@@ -160,19 +161,23 @@ class Killer {
   }
   void once() {
     const std::uint64_t dice = random_.below(100);
-    if (dice < 55) {
+    if (dice < 50) {
       count("OS processes SIGKILLed", signal_one(SIGKILL));
-    } else if (dice < 65) {
+    } else if (dice < 60) {
       count("OS processes SIGSTOPped", signal_one(SIGSTOP));
-    } else if (dice < 70) {
+    } else if (dice < 65) {
       for (const pid_t pid : host_.os_processes()) ::kill(pid, SIGCONT);
-    } else if (dice < 85) {
+    } else if (dice < 80) {
       const auto names = host_.agents();
       count("agents killed", !names.empty() && host_.kill_agent(names[random_.below(names.size())]));
-    } else if (dice < 92) {
+    } else if (dice < 87) {
       count("coordinators killed", host_.kill_coordinator(random_.below(2) == 0 ? k_talkers : k_commands));
-    } else if (dice < 97) {
+    } else if (dice < 92) {
       count("dispatchers killed", host_.kill_dispatcher());
+    } else if (dice < 95) {
+      count("keepers SIGSTOPped", host_.stop_keeper(random_.below(k_keepers_max)));
+    } else if (dice < 97) {
+      count("launchers SIGSTOPped", host_.stop_launcher());
     } else {
       count("launchers SIGKILLed", host_.kill_launcher());
     }

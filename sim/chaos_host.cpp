@@ -57,9 +57,13 @@ std::map<ledger::TaskId, Endings::Ending> Endings::all() const {
 }
 
 ChaosHost::ChaosHost(std::uint32_t agents)
-    : folder_(make_folder("skein-chaos")), mark_(fmt::format("SKEIN_CHAOS_MARK={:016x}", random_number())) {
+    : folder_(make_folder("skein-chaos")), mark_(fmt::format("SKEIN_CHAOS_PROGRAM={:016x}", random_number())) {
   agent::OsExecutorOptions options;
   options.environment = {mark_, "PATH=/usr/bin:/bin"};
+  // By which tests/chaos finds whatever is left; guard, launchers and keepers have it anyway.
+  if (const char* run = std::getenv("SKEIN_MARK_CHAOS")) {
+    options.environment.push_back(fmt::format("SKEIN_MARK_CHAOS={}", run));
+  }
   options.directory = folder_;
   options.term_after = 200ms;
   options.kill_after = 500ms;
@@ -197,6 +201,18 @@ bool ChaosHost::kill_dispatcher() {
 bool ChaosHost::kill_launcher() {
   const pid_t pid = os_->counts().launcher;
   return pid > 0 && ::kill(pid, SIGKILL) == 0;
+}
+
+bool ChaosHost::stop_launcher() {
+  const pid_t pid = os_->counts().launcher;
+  return pid > 0 && ::kill(pid, SIGSTOP) == 0;
+}
+
+bool ChaosHost::stop_keeper(std::uint64_t which) {
+  const pid_t launcher = os_->counts().launcher;
+  auto keepers = launcher::descendants(launcher::scan_processes(), launcher, {});
+  std::erase_if(keepers, [launcher](const launcher::OsEntry& each) { return each.parent != launcher; });
+  return launcher > 0 && !keepers.empty() && ::kill(keepers[which % keepers.size()].pid, SIGSTOP) == 0;
 }
 
 std::vector<pid_t> ChaosHost::os_processes() const { return launcher::processes_with(mark_); }

@@ -67,6 +67,9 @@ class ChaosHost {
   bool kill_coordinator(const std::string& swarm);
   bool kill_dispatcher();
   bool kill_launcher();
+  // SIGSTOP. Nobody continues them but the node.
+  bool stop_launcher();
+  bool stop_keeper(std::uint64_t which);
   // OS processes that agents run, found by what they have in their environment.
   [[nodiscard]] std::vector<pid_t> os_processes() const;
   [[nodiscard]] launcher::OsCounts counts() const { return os_->counts(); }

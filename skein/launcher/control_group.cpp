@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -66,10 +67,22 @@ std::string below(const std::string& folder, const std::string& name) {
   return path;
 }
 
-// With those below: a program may be a node itself.
+// Each by the number of a thread, which means its whole process: cgroup.kill passes over one whose first thread has
+// ended (seen with Linux 6.18).
+void kill_members(int folder) {
+  std::istringstream threads(read_text(folder, "cgroup.threads"));
+  for (pid_t each = 0; threads >> each;) {
+    // One that this namespace cannot see has the number 0, which would mean our own group.
+    if (each > 0) ::kill(each, SIGKILL);
+  }
+}
+
+// With those below, a program may be a node itself; whoever is still in there is killed once more.
 bool remove_folders(const std::string& path) {
   for (const std::string& name : folders_in(path, "")) remove_folders(below(path, name));
-  return ::rmdir(path.c_str()) == 0 || errno == ENOENT;
+  if (::rmdir(path.c_str()) == 0 || errno == ENOENT) return true;
+  if (const Fd folder = open_folder(AT_FDCWD, path.c_str())) kill_members(folder.get());
+  return false;
 }
 
 // Kills whoever is in it, or below, and removes it.
@@ -257,7 +270,9 @@ bool KeeperGroup::prepare(const OsLimits& limits) {
 
 bool KeeperGroup::kill() {
   was_killed_ = true;
-  return folder_fd_ && write_text(folder_fd_.get(), "cgroup.kill", "1");
+  if (!folder_fd_ || !write_text(folder_fd_.get(), "cgroup.kill", "1")) return false;
+  kill_members(folder_fd_.get());
+  return true;
 }
 
 void KeeperGroup::remove() {

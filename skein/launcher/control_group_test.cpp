@@ -111,6 +111,20 @@ TEST_F(DelegatedGroup, of_a_dead_node_is_removed_by_the_next_with_whoever_lives_
   EXPECT_TRUE(entries(folder_).empty());
 }
 
+// cgroup.kill does not reach it.
+TEST_F(DelegatedGroup, is_removed_with_one_whose_first_thread_has_ended) {
+  const auto left = folder_ / "skein-1-0" / "2-3" / "below";
+  std::filesystem::create_directories(left);
+  const pid_t lost = fork_one_without_its_first_thread();
+  std::ofstream(left / "cgroup.procs") << lost << std::flush;
+  const NodeGroup living(folder_.string());
+  EXPECT_EQ(entries(folder_).size(), 1U) << "only the living one's";
+  int status = 0;
+  EXPECT_TRUE(eventually([&] { return ::waitpid(lost, &status, WNOHANG) == lost; }, seconds(5)));
+  ::kill(lost, SIGKILL);
+  living.remove();
+}
+
 TEST_F(DelegatedGroup, holds_a_program_with_all_it_starts) {
   World world;
   const OsId id = world.start(shell("(setsid env -i sleep 98780.1 &); echo up; sleep 98780.2"));

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <vector>
@@ -21,7 +22,7 @@ namespace skein::inline v0::launcher {
 
 namespace {
 
-constexpr int k_grace_rounds = 40;
+constexpr std::chrono::milliseconds k_grace{200};
 constexpr long k_grace_round_ms = 5;
 
 class Guard {
@@ -46,6 +47,8 @@ class Guard {
       }
       if (waits[0].revents != 0 && !take_packet()) break;
     }
+    // Who is stopped does not see that the node is gone.
+    for (const pid_t launcher : launchers_) ::kill(launcher, SIGCONT);
     launchers_.clear();
     end_orphans();
     NodeGroup::here().remove();
@@ -70,22 +73,21 @@ class Guard {
   // True when a launcher was among the dead: what it left is here then.
   bool reap_launchers() {
     const std::size_t before = launchers_.size();
-    childless_ = reap([this](pid_t pid, int /*status*/, const rusage& /*usage*/) {
-      if (std::erase(launchers_, pid) > 0) lost_.push_back(pid);
-    });
+    childless_ = reap(note_death_);
     return launchers_.size() != before;
   }
 
   // Keepers end what they keep and then themselves; a moment for that, because what they do tells more. Then by force.
   void end_orphans() {
-    for (int round = 0; round < k_grace_rounds; ++round) {
+    const auto until = std::chrono::steady_clock::now() + k_grace;
+    while (std::chrono::steady_clock::now() < until) {
       reap_launchers();
-      if (childless_ || orphans() == 0) return;
+      if (childless_) return;
+      if (orphans() == 0) break;
       wait_for_child(k_grace_round_ms);
     }
     const std::vector<pid_t> spared = launchers_;
-    kill_descendants(spared,
-                     [this](pid_t pid, int /*status*/, const rusage& /*usage*/) { std::erase(launchers_, pid); });
+    kill_descendants(spared, note_death_);
   }
 
   // Of launchers that died, once their keepers are gone.
@@ -100,6 +102,9 @@ class Guard {
   std::vector<pid_t> launchers_;
   std::vector<pid_t> lost_;
   bool childless_ = false;
+  const Reaped note_death_ = [this](pid_t pid, int /*status*/, const rusage& /*usage*/) {
+    if (std::erase(launchers_, pid) > 0) lost_.push_back(pid);
+  };
 };
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "skein/launcher/control_group.hpp"
 #include "skein/launcher/proc_tree.hpp"
@@ -27,6 +28,8 @@ namespace {
 // How long those that a control group has killed may take, before they are looked for in /proc.
 constexpr int k_group_rounds = 20;
 constexpr long k_group_round_ms = 5;
+// Reaped in one turn, so that a program whose children die all the time keeps nobody from ending it.
+constexpr int k_reaped_per_turn = 256;
 
 std::uint64_t microseconds(const timeval& time) {
   return (static_cast<std::uint64_t>(time.tv_sec) * 1'000'000) + static_cast<std::uint64_t>(time.tv_usec);
@@ -42,14 +45,18 @@ class Keeper {
       std::array<pollfd, 4> waits{{{node_, POLLIN, 0},
                                    {life_line_, 0, 0},
                                    {reaped_ ? -1 : pidfd_.get(), POLLIN, 0},
-                                   {kill_at_ ? deaths_.get() : -1, POLLIN, 0}}};
+                                   {deaths_.get(), POLLIN, 0}}};
       if (::poll(waits.data(), waits.size(), wait_ms()) < 0 && errno != EINTR) break;
       if (waits[1].revents != 0) break;
       if (waits[0].revents != 0 && !take_packet()) break;
+      const bool has_deaths = waits[3].revents != 0 || std::exchange(more_deaths_, false);
+      if (has_deaths) forget_deaths();
       if (kill_at_) {
         look_at_end();
       } else if (pidfd_ && waits[2].revents != 0) {
         finish();
+      } else if (has_deaths) {
+        look_at_deaths();
       }
     }
     kill_all();
@@ -67,6 +74,7 @@ class Keeper {
   }
 
   [[nodiscard]] int wait_ms() const {
+    if (more_deaths_) return 0;
     if (!kill_at_) return -1;
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(*kill_at_ - Clock::now()).count();
     return static_cast<int>(std::clamp<std::int64_t>(left, 0, std::numeric_limits<int>::max()));
@@ -120,10 +128,29 @@ class Keeper {
     kill_at_ = kill_at_ ? std::min(*kill_at_, at) : at;
   }
 
-  // The program may be gone before what it has started, which has its time all the same.
-  void look_at_end() {
+  void forget_deaths() const {
     signalfd_siginfo info{};
     while (::read(deaths_.get(), &info, sizeof info) > 0) continue;
+  }
+
+  // What the program has started and left dies here. The program itself stays: as long as it is not reaped, its
+  // group's number means it, and finish() can kill the group.
+  void look_at_deaths() {
+    if (!pidfd_) {
+      if (!reap_all()) kill_all();
+      return;
+    }
+    for (int reaped = 0; reaped < k_reaped_per_turn; ++reaped) {
+      siginfo_t dead{};
+      if (::waitid(P_ALL, 0, &dead, WEXITED | WNOHANG | WNOWAIT) != 0 || dead.si_pid == 0) return;
+      if (dead.si_pid == pid_) return finish();
+      ::waitpid(dead.si_pid, nullptr, WNOHANG);
+    }
+    more_deaths_ = true;
+  }
+
+  // The program may be gone before what it has started, which has its time all the same.
+  void look_at_end() {
     if (reap_all()) return finish();
     if (Clock::now() < *kill_at_) return;
     kill_all();
@@ -172,7 +199,8 @@ class Keeper {
   pid_t pid_ = 0;
   Fd pidfd_;
   bool reaped_ = false;
-  Fd deaths_;                                 // SIGCHLD, looked at while it is being ended
+  Fd deaths_;                                 // SIGCHLD
+  bool more_deaths_ = false;                  // than one turn reaps
   std::optional<Clock::time_point> kill_at_;  // it is being ended, and has until then
   ExitNote note_;
 };

@@ -48,6 +48,13 @@ std::ptrdiff_t count_threads() {
   return error ? 1 : std::distance(begin(tasks), end(tasks));
 }
 
+// A connection or a lock on a number that is missing would be taken for stdin or stdout, by us and by helpers.
+void open_missing_standard_fds() {
+  int fd = 0;
+  while (fd >= 0 && fd <= STDERR_FILENO) fd = ::open("/dev/null", O_RDWR);
+  if (fd >= 0) ::close(fd);
+}
+
 }  // namespace
 
 Launcher* Launcher::here() { return the_launcher.load(std::memory_order_acquire); }
@@ -57,6 +64,7 @@ Launcher& Launcher::fork_early() {
   if (count_threads() > k_threads_at_start) {
     throw std::logic_error("Launcher::fork_early() must come before any thread: call it first thing in main");
   }
+  open_missing_standard_fds();
   // Found before the guard is made, so that all below know it.
   NodeGroup::here();
   // Never freed: it is needed until the program ends, in whatever order that takes things down.

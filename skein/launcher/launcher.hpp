@@ -24,7 +24,8 @@ namespace skein::inline v0::launcher {
 class Launcher {
  public:
   // Starts the guard, or answers with what was started before. Throws std::logic_error when other threads exist
-  // already, std::runtime_error when the system gives no process.
+  // already, std::runtime_error when the system gives no process. Opens /dev/null for what is missing of stdin, stdout
+  // and stderr.
   static Launcher& fork_early();
   // What fork_early() made, or nullptr.
   [[nodiscard]] static Launcher* here();

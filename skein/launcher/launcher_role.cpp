@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "skein/launcher/control_group.hpp"
@@ -74,19 +75,16 @@ class LauncherRole {
   }
 
   void reap_children() {
-    bool orphans = false;
-    reap([&](pid_t pid, int status, const rusage& /*usage*/) {
-      // A keeper that ends by itself has cleaned up before.
-      if (std::erase(keepers_, pid) == 0 || (WIFEXITED(status) && WEXITSTATUS(status) == 0)) return;
-      orphans = true;
-      NodeGroup::here().end_keeper(self_, pid);
-    });
-    if (orphans) end_all_but_known();
+    reap(note_death_);
+    if (!lost_.empty()) end_all_but_known();
   }
 
+  // With what lost keepers have left, those included that die meanwhile.
   void end_all_but_known() {
+    for (const pid_t keeper : std::exchange(lost_, {})) NodeGroup::here().end_keeper(self_, keeper);
     const std::vector<pid_t> known = keepers_;
-    kill_descendants(known, [this](pid_t pid, int /*status*/, const rusage& /*usage*/) { std::erase(keepers_, pid); });
+    kill_descendants(known, note_death_);
+    for (const pid_t keeper : std::exchange(lost_, {})) NodeGroup::here().end_keeper(self_, keeper);
   }
 
   const pid_t self_ = ::getpid();
@@ -94,6 +92,11 @@ class LauncherRole {
   Fd life_line_;  // for the keepers
   Fd life_;
   std::vector<pid_t> keepers_;
+  std::vector<pid_t> lost_;  // keepers that were killed; one that ends by itself has cleaned up before
+  const Reaped note_death_ = [this](pid_t pid, int status, const rusage& /*usage*/) {
+    const bool has_cleaned_up = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    if (std::erase(keepers_, pid) > 0 && !has_cleaned_up) lost_.push_back(pid);
+  };
 };
 
 }  // namespace

@@ -71,6 +71,8 @@ void OsIo::end() {
   runtime_.exit(owner_watch_, ExitReason::kill());
   keepers_.clear();
   line_.socket.reset();
+  // Stopped, it would not see that.
+  if (line_.pidfd) ::syscall(SYS_pidfd_send_signal, line_.pidfd.get(), SIGCONT, nullptr, 0);
   pollfd gone{line_.pidfd.get(), POLLIN, 0};
   if (line_.pidfd) ::poll(&gone, 1, k_end_wait_ms);
 }

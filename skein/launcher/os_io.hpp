@@ -114,6 +114,8 @@ class OsIo : public std::enable_shared_from_this<OsIo> {
   void take_silence();
   void forget_answered();
   void is_silent(std::uint64_t keeper_id);
+  // When a keeper is given up that has owed this process an answer all the time.
+  [[nodiscard]] static Clock::time_point replaced_at(const Keeper& keeper, const OsHandle& handle);
 
   // os_io_pipes.cpp: pipes, and how a process ends
   void read_stdout(OsHandle& handle);

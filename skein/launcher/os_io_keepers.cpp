@@ -16,6 +16,7 @@ namespace skein::inline v0::launcher {
 namespace {
 
 constexpr const char* k_no_fds = "no file descriptors left in the node; raise its limit on open files (ulimit -n)";
+constexpr const char* k_lost_start = "its keepers died or gave no answer while it was being started";
 // A process whose keeper dies before it was told started gets another one.
 constexpr int k_start_attempts = 3;
 // When no launcher or guard can be started: until the next try, doubled up to the last.
@@ -109,6 +110,8 @@ void OsIo::take_keeper_packets(std::uint64_t keeper_id) {
 
 void OsIo::take_keeper_packet(std::uint64_t keeper_id, Keeper& keeper, Packet& packet) {
   const auto handle = find(keeper.process);
+  // Of the one before, which had ended already: it still owes the answer to this start.
+  if (packet.kind == Kind::ending && handle != nullptr && !handle->started) return;
   answered(keeper_id);
   switch (packet.kind) {
     case Kind::ending:
@@ -191,7 +194,9 @@ void OsIo::drop_keeper(std::uint64_t keeper_id) {
   if (!handle->started) {
     handle->keeper = 0;
     if (handle->end_wanted) return fail(handle, k_never_began);
-    if (handle->attempts >= k_start_attempts) return fail(handle, "launchers died while it was being started");
+    // Whoever killed it may have killed the idle ones as well; the next attempt is a new one's.
+    for (const std::uint64_t idle : std::vector(idle_)) drop_keeper(idle);
+    if (handle->attempts >= k_start_attempts) return fail(handle, k_lost_start);
     return waiting_.push_front(handle->id);
   }
   if (handle->draining) return finish(handle);

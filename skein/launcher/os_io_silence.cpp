@@ -1,8 +1,9 @@
 // How OsIo deals with keepers and launchers that do not answer: most likely somebody has stopped them (SIGSTOP).
 //
 // Each question is put on a list with the time by which it must be answered; as all have the same time, the list is in
-// order. One that is late is continued, again and again. A keeper that tells nothing of the end of its program, however
-// often it is continued (it may be held by a debugger), is replaced: that the program has ended is known without it.
+// order. One that is late is continued, again and again. A keeper that tells nothing of the start or the end of its
+// program, however often it is continued (a debugger may hold it, or the new process stands still before its exec), is
+// replaced: nothing of that program is known but that it has ended, or that nobody could use it yet.
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -18,6 +19,8 @@ namespace {
 
 constexpr std::chrono::milliseconds k_silence_limit{500};
 constexpr std::chrono::milliseconds k_keeper_replaced_after{10'000};
+// While it starts what nobody wants any more.
+constexpr std::chrono::milliseconds k_unwanted_replaced_after{2'000};
 
 }  // namespace
 
@@ -64,6 +67,13 @@ void OsIo::take_silence() {
   }
 }
 
+OsIo::Clock::time_point OsIo::replaced_at(const Keeper& keeper, const OsHandle& handle) {
+  const auto from = std::max(keeper.owes_from, handle.grace_until);
+  if (handle.has_ended) return from + k_keeper_replaced_after;
+  if (handle.started) return Clock::time_point::max();  // it runs, and there is time
+  return from + (handle.end_wanted ? k_unwanted_replaced_after : k_keeper_replaced_after);
+}
+
 void OsIo::is_silent(std::uint64_t keeper_id) {
   // The launcher, too: it is to continue its keepers, whose numbers mean them only as long as it has not reaped them.
   if (line_.pidfd) ::syscall(SYS_pidfd_send_signal, line_.pidfd.get(), SIGCONT, nullptr, 0);
@@ -74,11 +84,10 @@ void OsIo::is_silent(std::uint64_t keeper_id) {
   const std::string number = encode_number(static_cast<std::uint32_t>(keeper.pid));
   if (line_.socket) send_packet(line_.socket.get(), Kind::ask_continue, number, {}, false);
   const auto handle = find(keeper.process);
-  const bool has_ended = handle != nullptr && handle->has_ended;
-  const auto from = has_ended ? std::max(keeper.owes_from, handle->grace_until) : keeper.owes_from;
-  if (!has_ended || Clock::now() < from + k_keeper_replaced_after) return expect_answer(keeper_id);
+  if (handle == nullptr || Clock::now() < replaced_at(keeper, *handle)) return expect_answer(keeper_id);
   if (line_.socket) send_packet(line_.socket.get(), Kind::ask_replace, number, {}, false);
   drop_keeper(keeper_id);
+  start_waiting();
 }
 
 }  // namespace skein::inline v0::launcher

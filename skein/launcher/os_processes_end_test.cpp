@@ -7,7 +7,9 @@
 #include <chrono>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <string>
+#include <vector>
 
 #include "skein/launcher/os_processes.hpp"
 #include "skein/launcher/testing.hpp"
@@ -87,6 +89,68 @@ TEST(OsProcessesEnd, starts_and_stops_through_a_keeper_that_was_stopped) {
   ASSERT_EQ(::kill(keepers.front().pid, SIGSTOP), 0);
   EXPECT_TRUE(world.processes.terminate(id, seconds(20)));
   EXPECT_EQ(world.after_exit(id).exit.code, 4);
+}
+
+// The new process, if it was stopped before its exec, with which its name changes; else zero.
+pid_t stop_before_exec(pid_t launcher) {
+  for (const OsEntry& each : descendants(scan_processes(), launcher, {})) {
+    if (each.parent == launcher || ::kill(each.pid, SIGSTOP) != 0) continue;
+    std::ifstream file("/proc/" + std::to_string(each.pid) + "/comm");
+    std::string name;
+    if (file >> name && name == "skein-keeper") return each.pid;
+    ::kill(each.pid, SIGCONT);
+  }
+  return 0;
+}
+
+// Its keeper stands still until it is another program.
+TEST(OsProcessesEnd, gives_up_a_start_that_is_never_answered) {
+  World world;
+  OsSpec spec = shell("");
+  spec.argv = {"true"};
+  std::string places;
+  for (int i = 0; i < 50'000; ++i) places += "q:";  // it takes a while to try them all
+  spec.environment = {"PATH=" + places + "/bin"};
+  OsId id = 0;
+  pid_t stopped = 0;
+  for (int tries = 0; stopped == 0 && tries < 50; ++tries) {
+    id = world.start(spec);
+    while (stopped == 0 && world.stories.of(id).exits == 0) {
+      stopped = stop_before_exec(world.processes.counts().launcher);
+    }
+  }
+  ASSERT_NE(stopped, 0) << "it was never seen between clone and exec";
+  EXPECT_TRUE(world.processes.terminate(id, std::chrono::milliseconds(100)));
+  EXPECT_EQ(world.after_exit(id).failed, "killed before it started");
+  EXPECT_TRUE(eventually([&] { return !lives(stopped); }));
+  EXPECT_EQ(world.after_exit(world.start(shell("echo fine"))).output, "fine\n");
+}
+
+TEST(OsProcessesEnd, reaps_what_a_running_program_has_left) {
+  World world;
+  const OsId id = world.start(shell("i=0; while [ $i -lt 20 ]; do (true &); i=$((i+1)); done; echo up; read -r line"));
+  EXPECT_EQ(world.after_output(id, "up").failed, "");
+  // Its keeper and itself.
+  const auto is_alone = [&] {
+    return descendants(scan_processes(), world.processes.counts().launcher, {}).size() == 2;
+  };
+  EXPECT_TRUE(eventually(is_alone, seconds(5)));
+  world.processes.close_stdin(id);
+  EXPECT_EQ(world.after_exit(id).exit.code, 1);
+}
+
+TEST(OsProcessesEnd, leaves_nothing_when_it_is_destroyed_while_all_are_stopped) {
+  pid_t launcher = 0;
+  {
+    World world;
+    const OsId id = world.start(shell("(setsid sleep 98775.1 &); echo up; sleep 98775.2"));
+    EXPECT_EQ(world.after_output(id, "up").failed, "");
+    launcher = world.processes.counts().launcher;
+    for (const OsEntry& each : descendants(scan_processes(), launcher, {})) ::kill(each.pid, SIGSTOP);
+    ASSERT_EQ(::kill(launcher, SIGSTOP), 0);
+  }
+  EXPECT_TRUE(marked("98775.").empty());
+  EXPECT_FALSE(lives(launcher));
 }
 
 TEST(OsProcessesEnd, survives_the_death_of_the_launcher) {
@@ -185,6 +249,23 @@ TEST(OsProcessesEnd, replaces_or_continues_a_guard_that_is_stopped) {
   ASSERT_EQ(::kill(before.guard, SIGSTOP), 0);
   ASSERT_EQ(::kill(before.launcher, SIGKILL), 0);
   EXPECT_EQ(world.after_exit(world.start(shell("echo fine"))).output, "fine\n");
+}
+
+TEST(OsProcessesEnd, starts_although_its_idle_keepers_were_killed) {
+  World world;
+  for (int round = 0; round < 10; ++round) {
+    std::vector<OsId> ids;
+    for (int i = 0; i < 4; ++i) ids.push_back(world.start(shell("read -r line")));
+    for (const OsId id : ids) EXPECT_TRUE(eventually([&] { return world.stories.of(id).started; }));
+    for (const OsId id : ids) world.processes.close_stdin(id);
+    for (const OsId id : ids) EXPECT_EQ(world.after_exit(id).exits, 1);
+    // More of them than a start has attempts, and at best before their ends are seen.
+    for (const OsEntry& each : descendants(scan_processes(), world.processes.counts().launcher, {})) {
+      ::kill(each.pid, SIGKILL);
+    }
+    EXPECT_EQ(world.after_exit(world.start(shell("echo fine"))).output, "fine\n");
+  }
+  EXPECT_EQ(world.processes.counts().start_failures, 0U);
 }
 
 TEST(OsProcessesEnd, survives_the_death_of_a_keeper) {

@@ -22,8 +22,8 @@ const Launcher& k_forked_early = Launcher::fork_early();
 std::vector<pid_t> marked(std::string_view word) {
   std::vector<pid_t> found;
   for (const OsEntry& each : scan_processes()) {
-    if (each.state == 'Z' || each.pid == ::getpid()) continue;
-    std::ifstream file("/proc/" + std::to_string(each.pid) + "/cmdline", std::ios::binary);
+    if (is_dead(each) || each.pid == ::getpid()) continue;
+    std::ifstream file(shown_of(each, "cmdline"), std::ios::binary);
     std::stringstream text;
     text << file.rdbuf();
     if (text.str().find(word) != std::string::npos) found.push_back(each.pid);

@@ -17,6 +17,7 @@
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "skein/base/fd.hpp"
 
@@ -27,6 +28,7 @@ namespace {
 constexpr int k_freeze_passes = 16;
 constexpr long k_first_wait_ms = 1;
 constexpr long k_longest_wait_ms = 256;
+constexpr int k_quiet_walks = 3;
 
 bool read_entry(const char* name, OsEntry& entry) {
   char path[48];
@@ -41,10 +43,9 @@ bool read_entry(const char* name, OsEntry& entry) {
   const char* after = std::strrchr(text, ')');
   if (after == nullptr) return false;
   entry.pid = static_cast<pid_t>(std::atoi(name));
-  return std::sscanf(after + 1, " %c %d %d", &entry.state, &entry.parent, &entry.group) == 3;
+  return std::sscanf(after + 1, " %c %d %d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %d", &entry.state,
+                     &entry.parent, &entry.group, &entry.threads) == 4;
 }
-
-bool is_dead(const OsEntry& entry) { return entry.state == 'Z' || entry.state == 'X'; }
 
 std::vector<OsEntry> living_descendants(std::span<const pid_t> spared) {
   auto found = descendants(scan_processes(), ::getpid(), spared);
@@ -53,6 +54,18 @@ std::vector<OsEntry> living_descendants(std::span<const pid_t> spared) {
 }
 
 }  // namespace
+
+std::string shown_of(const OsEntry& entry, const char* file) {
+  const std::string own = "/proc/" + std::to_string(entry.pid);
+  std::string path = own + "/" + file;
+  if (entry.state != 'Z') return path;
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir((own + "/task").c_str()), &::closedir);
+  while (const dirent* each = folder == nullptr ? nullptr : ::readdir(folder.get())) {
+    if (each->d_name[0] == '.' || std::atoi(each->d_name) == entry.pid) continue;
+    return own + "/task/" + each->d_name + "/" + file;
+  }
+  return path;
+}
 
 std::vector<OsEntry> scan_processes() {
   std::vector<OsEntry> all;
@@ -70,7 +83,7 @@ std::vector<pid_t> processes_with(std::string_view variable) {
   std::vector<pid_t> found;
   for (const OsEntry& each : scan_processes()) {
     if (is_dead(each)) continue;
-    std::ifstream file("/proc/" + std::to_string(each.pid) + "/environ", std::ios::binary);
+    std::ifstream file(shown_of(each, "environ"), std::ios::binary);
     for (std::string entry; std::getline(file, entry, '\0');) {
       if (entry != variable) continue;
       found.push_back(each.pid);
@@ -135,13 +148,24 @@ void signal_descendants(int number, pid_t but) {
 }
 
 void kill_descendants(std::span<const pid_t> spared, const Reaped& reaped) {
+  int deaths = 0;
+  const Reaped counted = [&](pid_t pid, int status, const rusage& usage) {
+    ++deaths;
+    reaped(pid, status, usage);
+  };
+  int quiet_walks = 0;
   for (long wait_ms = k_first_wait_ms;; wait_ms = std::min(wait_ms * 2, k_longest_wait_ms)) {
-    if (reap(reaped)) return;
+    if (reap(counted)) return;
     auto found = living_descendants(spared);
     if (found.empty()) {
-      reap(reaped);
-      return;
+      // Whoever forks and exits during the walk is not seen, but its end is: it has landed here.
+      if (reap(counted)) return;
+      quiet_walks = std::exchange(deaths, 0) == 0 ? quiet_walks + 1 : 0;
+      if (!spared.empty() && quiet_walks >= k_quiet_walks) return;
+      wait_for_child(wait_ms);
+      continue;
     }
+    quiet_walks = 0;
     std::unordered_set<pid_t> stopped;
     for (int pass = 0; pass < k_freeze_passes; ++pass) {
       bool fresh = false;

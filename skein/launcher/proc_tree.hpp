@@ -9,6 +9,7 @@
 
 #include <functional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -18,8 +19,16 @@ struct OsEntry {
   pid_t pid = 0;
   pid_t parent = 0;
   pid_t group = 0;
-  char state = '?';  // as /proc says; Z and X are dead
+  char state = '?';  // as /proc says, of the first thread
+  int threads = 1;
 };
+
+// Z of a process is that of its first thread, which may end before the others.
+[[nodiscard]] inline bool is_dead(const OsEntry& entry) {
+  return entry.state == 'X' || (entry.state == 'Z' && entry.threads <= 1);
+}
+// The path of what /proc shows of its memory (environ, cmdline): by a thread that lives.
+[[nodiscard]] std::string shown_of(const OsEntry& entry, const char* file);
 
 // Whoever was there while it looked; one that came meanwhile may be missing.
 [[nodiscard]] std::vector<OsEntry> scan_processes();
@@ -35,7 +44,8 @@ using Reaped = std::function<void(pid_t, int status, const rusage&)>;
 // Reaps what is dead; true when this process has no child left at all.
 bool reap(const Reaped& reaped);
 // Stops and then kills every descendant but the spared, again and again, until none lives. Stopping them all first is
-// what keeps those from winning who fork faster than one walk through /proc.
+// what keeps those from winning who fork faster than one walk through /proc. A walk that finds nobody proves nothing:
+// it goes on until this process has no child or, where some are spared, nobody was found for a while and nobody died.
 void kill_descendants(std::span<const pid_t> spared, const Reaped& reaped);
 // Sends this to every living descendant that is not in the group `but`, once each, those included that come meanwhile.
 void signal_descendants(int number, pid_t but);

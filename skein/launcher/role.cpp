@@ -82,7 +82,8 @@ void enter_role(const char* name, std::initializer_list<int> kept) {
   ::sigprocmask(SIG_SETMASK, &all, nullptr);
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   ::prctl(PR_SET_NAME, name);
-  ::prctl(PR_SET_PDEATHSIG, 0);
+  // Stopped, it would not see that its connection hangs up.
+  ::prctl(PR_SET_PDEATHSIG, SIGCONT);
   hide_from_others();
 }
 

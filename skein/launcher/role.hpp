@@ -19,7 +19,8 @@ namespace skein::inline v0::launcher {
 // program that is marked (SKEIN_MARK_... in its environment), whose marks are to be read. False: it is marked.
 bool hide_from_others();
 // First thing in each of them: closes all descriptors but `kept` (-1: none), puts /dev/null on 0 to 2, takes its own
-// session, gives every signal its default, blocks them all, becomes a child subreaper, and hides from others.
+// session, gives every signal its default, blocks them all, becomes a child subreaper, is continued when its parent
+// dies, and hides from others.
 void enter_role(const char* name, std::initializer_list<int> kept);
 // Last thing: ends the OS process without what the node would do at its exit.
 [[noreturn]] void leave_role();

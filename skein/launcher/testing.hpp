@@ -126,11 +126,13 @@ struct World {
 
 [[nodiscard]] inline bool lives(pid_t pid) {
   const auto all = scan_processes();
-  return std::ranges::any_of(all, [&](const OsEntry& each) { return each.pid == pid && each.state != 'Z'; });
+  return std::ranges::any_of(all, [&](const OsEntry& each) { return each.pid == pid && !is_dead(each); });
 }
 
 // Living processes whose command line holds this word: tests give each tree one of its own.
 [[nodiscard]] std::vector<pid_t> marked(std::string_view word);
 [[nodiscard]] std::size_t open_descriptors();
+// A child whose first thread has ended while another lives: /proc shows it as a zombie.
+[[nodiscard]] pid_t fork_one_without_its_first_thread();
 
 }  // namespace skein::inline v0::launcher::tests

@@ -1,6 +1,8 @@
 #include "skein/launcher/wire.hpp"
 
+#include <fcntl.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
@@ -33,7 +35,13 @@ void take_fds(msghdr& header, Packet& packet) {
 std::expected<std::pair<Fd, Fd>, int> packet_pair() {
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return std::unexpected(errno);
-  return std::pair(Fd(ends[0]), Fd(ends[1]));
+  std::pair<Fd, Fd> made{Fd(ends[0]), Fd(ends[1])};
+  for (Fd* each : {&made.first, &made.second}) {
+    if (each->get() > STDERR_FILENO) continue;
+    each->reset(::fcntl(each->get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+    if (!*each) return std::unexpected(errno);
+  }
+  return made;
 }
 
 bool send_packet(int socket, Kind kind, std::string_view body, std::span<const int> fds, bool wait) {

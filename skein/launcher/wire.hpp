@@ -52,6 +52,7 @@ struct Packet {
 
 enum class Got : std::uint8_t { packet, nothing, closed };
 
+// Never on the numbers of stdin, stdout and stderr, where helpers put /dev/null. The error is an errno.
 [[nodiscard]] std::expected<std::pair<Fd, Fd>, int> packet_pair();
 // False when it could not be sent: the peer is gone or, without waiting, its queue is full.
 bool send_packet(int socket, Kind kind, std::string_view body, std::span<const int> fds = {}, bool wait = true);
