@@ -327,7 +327,10 @@ void DispatcherCore::on_hand_back(Pid from, std::span<const TaskRef> tasks, cons
         continue;
       }
       const bool has_yielded = run->is_asked_to_yield;
-      if (has_yielded) event(DispatchEvent::Kind::preempted, agents_[slot].id, ref.number);
+      if (has_yielded) {
+        ++tasks_[run->task].times_preempted;
+        event(DispatchEvent::Kind::preempted, agents_[slot].id, ref.number);
+      }
       if (run->is_asked_back) {
         ++counters_.taken_back;
         TaskRecord& task = tasks_[run->task];
