@@ -164,6 +164,10 @@ void DispatcherCore::match_announced(SlotNumber slot, std::span<const TaskRef> h
     run->is_sent = true;
     run->lease_until = later(moment.now, options_.lease);
     if (!run->is_reported) mail_to(slot).ask_again.push_back(ref);
+    // Whose timeout it has was not known when the run was found in the state.
+    if (tasks_[run->task].phase != Phase::running || run->has_timed_out) continue;
+    set_timeout(*run);
+    set_due(run->task);
   }
   const std::vector<SlotNumber> runs = agents_[slot].runs;
   for (const SlotNumber index : runs) {

@@ -209,6 +209,8 @@ class DispatcherCore {
   void deliver(SlotNumber run, const Moment& moment);
   [[nodiscard]] Order order_for(const Run& run);
   [[nodiscard]] Duration timeout_of(const TaskRecord& task, const AgentRecord& agent);
+  // Runs from its start, or from its order where starts are not told; nothing before that.
+  void set_timeout(Run& run);
   // What an attempt took, for the timeouts of its type.
   void learn_latency(const TaskRecord& task, Duration took);
   // The agent has it no longer.

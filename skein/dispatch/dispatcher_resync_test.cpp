@@ -1,0 +1,74 @@
+// What the dispatcher's core makes of agents and runs it does not know, or no longer: after a restart, a fresh start, a
+// lost message.
+#include <gtest/gtest.h>
+
+#include "skein/dispatch/core_world.hpp"
+
+namespace skein::dispatch {
+namespace {
+
+using namespace std::chrono_literals;
+using Event = DispatchEvent::Kind;
+using ledger::State;
+
+// A run of task 1 at agent 1 that a new dispatcher finds in the state, before the agent announces itself again.
+struct FoundRun : testing::Test {
+  void restart_with(const AgentReady& ready) {
+    world.begin();
+    world.join(1, ready);
+    world.submit(1);
+    world.settle();
+    ref = world.ref(1);
+    if (ready.reports_starts) world.start(1, ref);
+    world.restart();
+    world.join(1, ready);
+    if (ready.reports_starts) world.start(1, ref);
+  }
+
+  CoreWorld world;
+  TaskRef ref;
+};
+
+TEST_F(FoundRun, has_the_timeout_of_its_executor) {
+  AgentReady ready;
+  ready.reports_starts = true;
+  ready.attempt_timeout = 2h;
+  restart_with(ready);
+  world.pass(11min);
+  EXPECT_EQ(world.count(Event::attempt_timed_out), 0U) << "its executor has two hours";
+  world.complete(1, ref);
+  EXPECT_EQ(world.state(1), State::completed);
+}
+
+TEST_F(FoundRun, has_the_timeout_of_a_function) {
+  AgentReady ready;
+  ready.reports_starts = true;
+  ready.is_function = true;
+  restart_with(ready);
+  world.pass(4s);
+  EXPECT_EQ(world.count(Event::attempt_timed_out), 0U);
+  world.pass(2s);
+  EXPECT_EQ(world.count(Event::attempt_timed_out), 1U);
+}
+
+TEST_F(FoundRun, has_a_timeout_although_its_agent_tells_no_starts) {
+  AgentReady ready;
+  ready.is_function = true;
+  restart_with(ready);
+  world.pass(6s);
+  EXPECT_EQ(world.count(Event::attempt_timed_out), 1U);
+}
+
+TEST(FreshStart, an_agent_that_tells_no_starts_keeps_its_timeout) {
+  CoreWorld world;
+  world.begin();
+  world.join_function(1);
+  world.submit(1);
+  world.settle();
+  world.core->on_state(world.ledger.epoch(), StateView::of(*world.ledger.freeze()), world.moment);
+  world.pass(6s);
+  EXPECT_EQ(world.count(Event::attempt_timed_out), 1U);
+}
+
+}  // namespace
+}  // namespace skein::dispatch
