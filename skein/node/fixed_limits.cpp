@@ -40,7 +40,7 @@ std::span<const FixedLimit> fixed_limits() {
       {"id of an agent in the router", "dispatch::k_id_bytes_max", "256 bytes", "the agent is refused"},
       {"capability in the router", "dispatch::k_capability_bytes_max", "256 bytes", "the agent is refused"},
       {"capabilities of an agent in the router", "dispatch::k_agent_capabilities_max", "256", "the agent is refused"},
-      {"capabilities a task may require", "dispatch::k_required_max", "32", "it is not routed"},
+      {"capabilities a task may require", "dispatch::k_required_max", "33", "it is not routed"},
       {"agents a route may avoid", "dispatch::k_avoid_max", "16", "those that were named first are not avoided"},
       {"what q_learning has learned, as text", "dispatch::k_text_bytes_max", "16 KiB", "it is refused, and says so"},
       {"correlations remembered", "dispatch::k_entries_max", "100,000", "the oldest is forgotten"},
