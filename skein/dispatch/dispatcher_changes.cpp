@@ -47,6 +47,7 @@ void DispatcherCore::on_state(ledger::Epoch epoch, const StateView& state, const
   for (SlotNumber i = 0; i < agents_.slots(); ++i) {
     agents_[i].runs.clear();
     agents_[i].unsettled = 0;
+    agents_[i].is_full = false;
   }
   epoch_ = epoch;
   ledger_version_ = state.version;

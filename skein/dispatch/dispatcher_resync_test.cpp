@@ -70,5 +70,32 @@ TEST(FreshStart, an_agent_that_tells_no_starts_keeps_its_timeout) {
   EXPECT_EQ(world.count(Event::attempt_timed_out), 1U);
 }
 
+TEST(FreshStart, an_agent_that_was_full_gets_tasks_again) {
+  CoreWorld world;
+  world.begin();
+  AgentReady ready;
+  ready.slots = 4;
+  ready.outcome_room = 2;
+  world.join(1, ready);
+  world.submit(1);
+  world.submit(2);
+  world.settle();
+  const auto one = world.ref(1);
+  const auto two = world.ref(2);
+  world.is_held = true;
+  world.complete(1, one);
+  world.complete(1, two);
+  world.step();
+  // The two outcomes are under way, and their runs no longer known as told.
+  world.core->on_state(world.ledger.epoch(), StateView::of(*world.ledger.freeze()), world.moment);
+  while (world.apply_next()) {
+  }
+  world.is_held = false;
+  for (const auto ref : {one, two}) world.hand_back(1, ref);
+  world.submit(3);
+  world.pass(3s);
+  EXPECT_EQ(world.where(3), "agent1");
+}
+
 }  // namespace
 }  // namespace skein::dispatch
