@@ -209,6 +209,24 @@ TEST(AgentStack, runs_longer_than_its_timeout_are_stopped_and_tried_again) {
   EXPECT_TRUE(world.saw(DispatchEvent::Kind::attempt_timed_out));
 }
 
+TEST(AgentStack, a_node_whose_name_the_ledger_refuses_is_named_once_and_tried_again) {
+  World world;
+  dispatch::DispatcherOptions options;
+  options.node = std::string(129, 'n');
+  world.start_dispatcher(options);
+  world.start_agent("a");
+  world.append(world.submit(1));
+  world.runtime.run_for(20s);
+  std::erase_if(world.events, [](const auto& each) { return each.kind != DispatchEvent::Kind::dispatch_refused; });
+  ASSERT_EQ(world.events.size(), 1U);
+  EXPECT_EQ(world.events[0].detail, "the node's name is longer than the ledger's name_bytes, 128");
+  ledger::Limits wider;
+  wider.name_bytes = 200;
+  world.append(ledger::SetLimits{wider});
+  world.runtime.run_for(5s);
+  EXPECT_EQ(world.state(1), State::completed);
+}
+
 TEST(AgentStack, another_dispatcher_ends_the_first) {
   World world;
   const Pid first = world.start_dispatcher();

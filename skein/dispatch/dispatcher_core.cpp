@@ -68,6 +68,8 @@ std::string_view name_of(DispatchEvent::Kind kind) {
       return "breaker_closed";
     case deposed:
       return "deposed";
+    case dispatch_refused:
+      return "dispatch_refused";
   }
   return "unknown";
 }

@@ -72,7 +72,8 @@ struct DispatchEvent {
     breaker_opened,
     breaker_half_opened,
     breaker_closed,
-    deposed,  // another dispatcher has taken over
+    deposed,           // another dispatcher has taken over
+    dispatch_refused,  // by the ledger; nothing is given out meanwhile
   };
   Kind kind = Kind::agent_joined;
   std::string subject;  // an agent, a swarm, or capabilities
