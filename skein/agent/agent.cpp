@@ -151,6 +151,7 @@ void Agent::hand_back_waiting() {
 bool Agent::handle_own(Message message) {
   if (auto* orders = message.get_if<dispatch::Orders>()) {
     if (message.from() != dispatcher_) return true;
+    if (orders->announce) announce();
     seen_ = orders->sequence;
     core_.take(*orders, time());
     step();
@@ -230,7 +231,7 @@ void Agent::beat() {
     static_cast<void>(told);
   }
   if (!dispatcher_) return;
-  self_.send(dispatcher_, dispatch::AgentHeartbeat{seen_, core_.held()});
+  self_.send(dispatcher_, dispatch::AgentHeartbeat{seen_, core_.held(), core_.is_paused()});
   const AgentStats& stats = core_.stats();
   const std::uint64_t ended = stats.tasks_completed + stats.tasks_failed;
   if (ended == told_ended_) return;

@@ -209,6 +209,24 @@ TEST(AgentStack, runs_longer_than_its_timeout_are_stopped_and_tried_again) {
   EXPECT_TRUE(world.saw(DispatchEvent::Kind::attempt_timed_out));
 }
 
+TEST(AgentStack, one_that_was_refused_for_want_of_room_is_taken_when_there_is_some) {
+  World world;
+  dispatch::DispatcherOptions options;
+  options.agents_max = 1;
+  world.start_dispatcher(options);
+  world.runtime.run_for(10ms);
+  const Pid first = world.start_agent("a");
+  world.runtime.run_for(50ms);
+  world.start_agent("b");
+  world.runtime.run_for(2s);
+  ASSERT_TRUE(world.saw(DispatchEvent::Kind::agent_refused));
+  world.runtime.exit(first, ExitReason::kill());
+  world.runtime.run_for(2s);
+  world.append(world.submit(1));
+  world.runtime.run_for(5s);
+  EXPECT_EQ(world.state(1), State::completed);
+}
+
 TEST(AgentStack, a_node_whose_name_the_ledger_refuses_is_named_once_and_tried_again) {
   World world;
   dispatch::DispatcherOptions options;

@@ -246,6 +246,8 @@ class DispatcherCore {
   [[nodiscard]] static bool is_in_mail(const AgentRecord& agent, TaskRef ref);
   void not_held(SlotNumber agent, TaskRef ref);
   void send_all(SlotNumber agent);
+  void invite(Pid pid);
+  void turn_away(Pid pid);
   Orders& mail_to(SlotNumber agent);
   void update_readiness(AgentRecord& agent, const Moment& moment);
   void forget_if_idle(SlotNumber agent);
@@ -313,6 +315,7 @@ class DispatcherCore {
   IdIndex agent_ids_;
   boost::unordered_flat_map<Pid, SlotNumber, std::hash<Pid>> agent_pids_;
   Interner<std::vector<std::string>> capabilities_;  // of agents
+  std::deque<Pid> turned_away_;                      // not to be invited; the last ones
   std::vector<SlotNumber> in_mail_;
   Slab<SwarmRecord> swarms_;
   Named swarm_names_;

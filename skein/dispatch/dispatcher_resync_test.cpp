@@ -97,5 +97,62 @@ TEST(FreshStart, an_agent_that_was_full_gets_tasks_again) {
   EXPECT_EQ(world.where(3), "agent1");
 }
 
+TEST(UnknownAgent, is_asked_to_announce_itself_when_there_is_room) {
+  DispatcherOptions options;
+  options.agents_max = 1;
+  CoreWorld world(options);
+  world.begin();
+  world.join(1);
+  auto& second = world.join(2);
+  ASSERT_EQ(world.count(Event::agent_refused), 1U);
+  world.pass(5s);
+  EXPECT_EQ(second.invitations, 0U);
+  world.crash(1);
+  world.beat(2);
+  EXPECT_EQ(second.invitations, 1U);
+  world.join(2);
+  world.submit(1);
+  world.settle();
+  EXPECT_EQ(world.where(1), "agent2");
+  world.pass(5s);
+  EXPECT_EQ(second.invitations, 1U) << "it is known";
+}
+
+TEST(UnknownAgent, is_not_asked_when_another_has_its_name_by_now) {
+  CoreWorld world;
+  world.begin();
+  AgentReady ready;
+  ready.id = "twin";
+  auto& first = world.join(1, ready);
+  world.join(2, ready);
+  world.pass(5s);
+  EXPECT_EQ(first.invitations, 0U) << "the two would take the name from each other for ever";
+}
+
+TEST(UnknownAgent, is_not_asked_when_it_would_be_refused_again) {
+  CoreWorld world;
+  world.begin();
+  AgentReady ready;
+  ready.capabilities.assign(Router::k_agent_capabilities_max + 1, "work");
+  auto& agent = world.join(1, ready);
+  ASSERT_EQ(world.count(Event::agent_refused), 1U);
+  world.pass(5s);
+  EXPECT_EQ(agent.invitations, 0U);
+}
+
+TEST(Heartbeats, say_that_an_agent_is_paused_should_that_have_been_lost) {
+  CoreWorld world;
+  world.begin();
+  auto& agent = world.join(1);
+  agent.is_paused = true;
+  world.beat(1);
+  world.submit(1);
+  world.settle();
+  EXPECT_EQ(world.state(1), State::queued);
+  agent.is_paused = false;
+  world.beat(1);
+  EXPECT_EQ(world.where(1), "agent1");
+}
+
 }  // namespace
 }  // namespace skein::dispatch

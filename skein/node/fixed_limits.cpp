@@ -35,6 +35,7 @@ std::span<const FixedLimit> fixed_limits() {
       {"words of a search", "archive::k_words_max", "16", "further words are passed over"},
       {"tasks in one answer", "archive::k_page_max", "1,000", "the answer has a cursor for the rest"},
       {"tasks an agent may have at once", "dispatch::k_slots_max", "1,000", "it gets no more"},
+      {"agents that are not invited again", "dispatch::k_turned_away_max", "1,024", "the first may be invited again"},
       {"tasks an agent may say it holds", "dispatch::k_held_max", "16,384", "it is refused, and an event says so"},
       {"message of a failure", "dispatch::k_message_bytes_max", "4,096 bytes", "the rest is cut off"},
       {"id of an agent in the router", "dispatch::k_id_bytes_max", "256 bytes", "the agent is refused"},
