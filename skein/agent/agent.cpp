@@ -131,6 +131,7 @@ void Agent::announce() {
   // What was to be reported is asked for again by who is there now.
   core_.forget_report();
   self_.send(dispatcher_, std::move(ready));
+  if (core_.is_paused()) hand_back_waiting();
 }
 
 void Agent::handle_info(Self self, Message message) {
@@ -154,6 +155,8 @@ bool Agent::handle_own(Message message) {
     if (orders->announce) announce();
     seen_ = orders->sequence;
     core_.take(*orders, time());
+    // Ordered before the dispatcher knew.
+    if (core_.is_paused()) hand_back_waiting();
     step();
   } else if (message.is<Work>()) {
     is_working_ = false;
