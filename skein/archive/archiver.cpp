@@ -159,6 +159,7 @@ class Archiver::Loop final : public ledger::ChangeSink, public std::enable_share
       ++status_.batches;
       status_.failing.clear();
     }
+    if (!is_retaining_.exchange(true)) retain_after(limits_.retain_every);
     retry_ = limits_.retry_first;
     finished_ = ledger_.counters().finished_tasks;
     busy_ = false;
@@ -244,8 +245,12 @@ class Archiver::Loop final : public ledger::ChangeSink, public std::enable_share
       if (removed) status_.removed += *removed;
       if (!removed) ++status_.failures;
     }
-    const Duration next = more ? Duration::zero() : Duration(limits_.retain_every);
-    jobs_.post_after(next, [self = self()] { self->retain(); });
+    retain_after(more ? Duration::zero() : Duration(limits_.retain_every));
+  }
+
+  // If the queue has no room, the next batch that is archived asks again.
+  void retain_after(Duration delay) {
+    is_retaining_ = jobs_.post_after(delay, [self = self()] { self->retain(); });
   }
 
   std::shared_ptr<Loop> self() { return shared_from_this(); }
@@ -261,6 +266,7 @@ class Archiver::Loop final : public ledger::ChangeSink, public std::enable_share
   std::atomic<bool> busy_{false};
   std::atomic<bool> lingering_{false};
   std::atomic<bool> is_linking_{false};
+  std::atomic<bool> is_retaining_{true};    // a job is there that will
   bool listening_ = false;                  // journal's thread
   std::atomic<std::uint64_t> finished_{0};  // in the ledger, about
   std::chrono::milliseconds retry_{limits_.retry_first};
