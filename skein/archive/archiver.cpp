@@ -202,26 +202,31 @@ class Archiver::Loop final : public ledger::ChangeSink, public std::enable_share
 
   // The record may be in the archive already, without the link.
   void relink(Links links) {
-    const bool posted = jobs_.post([self = self(), links = std::move(links)] {
-      for (const auto& [old_task, new_task] : links) {
-        if (const auto ok = self->link(old_task, new_task); ok) continue;
-        {
-          const std::lock_guard lock(self->mutex_);
-          ++self->status_.failures;
-        }
-        return self->link_open_later();
-      }
-    });
-    if (!posted) link_open_later();
+    if (!jobs_.post([self = self(), links = std::move(links)] { self->link_all(links); })) link_open_later();
   }
 
-  // What a crash or a failing archive has left without its link: the keys of retries do not live for ever.
-  void link_open() {
-    Links links;
-    for (const auto& task : ledger_.freeze()->open_tasks()) {
-      if (!task.more().retry_of.none()) links.emplace_back(task.more().retry_of, task.id);
+  void link_all(const Links& links) {
+    for (const auto& [old_task, new_task] : links) {
+      if (const auto ok = link(old_task, new_task); ok) continue;
+      {
+        const std::lock_guard lock(mutex_);
+        ++status_.failures;
+      }
+      return link_open_later();
     }
-    if (!links.empty()) relink(std::move(links));
+  }
+
+  // What a crash or a failing archive has left without its link: the keys of retries do not live for ever. The journal
+  // waits only until the ledger is frozen: to look at a million tasks takes long.
+  void link_open() {
+    const bool posted = jobs_.post([self = self(), frozen = ledger_.freeze()] {
+      Links links;
+      for (const auto& task : frozen->open_tasks()) {
+        if (!task.more().retry_of.none()) links.emplace_back(task.more().retry_of, task.id);
+      }
+      self->link_all(links);
+    });
+    if (!posted) link_open_later();
   }
 
   void link_open_later() {
