@@ -102,7 +102,7 @@ class AnyOps {
       case 0:
         return TakeDispatch{"node", now_};
       case 1:
-        return LedgerVersion{random_.chance(0.1) ? 1U : 2U};
+        return LedgerVersion{1 + random_.below(k_ledger_version)};
       case 2:
       case 3:
         return SwarmPut{swarm, static_cast<Origin>(1 + random_.below(2)), any_fields(random_)};

@@ -38,6 +38,7 @@ struct Known {
   std::vector<TaskId> waits_for;
   TaskId retried_as;
   bool expired = false;
+  bool is_in_front = false;       // if it is queued
   std::string swarm;              // that has it now
   std::vector<std::string> hops;  // those that handed it on
 
@@ -113,7 +114,8 @@ class Model {
 
   OpResult on(const Fail& op) {
     if (auto bad = not_running(op.task, op.fence, State::failed)) return *bad;
-    return failed(op.task, op.error == ErrorClass::permanent);
+    const bool has_crashed = op.error == ErrorClass::crash && version_ >= 3;
+    return failed(op.task, op.error == ErrorClass::permanent, has_crashed && op.retry_at == 0);
   }
 
   OpResult on(const Requeue& op) {
@@ -122,8 +124,9 @@ class Model {
     Known& task = tasks_[op.task];
     const bool crashed = op.reason == RequeueReason::agent_crash || op.reason == RequeueReason::lease_expired;
     const bool worn_out = op.reason == RequeueReason::node_crash && task.deliveries > k_deliveries;
-    if (crashed || worn_out) return failed(op.task, false);
+    if (crashed || worn_out) return failed(op.task, false, op.front);
     task.state = State::queued;
+    task.is_in_front = op.front;
     return {Verdict::ok, State::queued, 0, {}};
   }
 
@@ -134,15 +137,17 @@ class Model {
     Known& task = tasks_[op.task];
     if (op.cause == HandOnCause::node_crash && task.deliveries <= k_deliveries) {
       task.state = State::queued;
+      task.is_in_front = true;
       return {Verdict::ok, State::queued, 0, {}};
     }
     const bool permanent = op.cause == HandOnCause::reported && op.error == ErrorClass::permanent;
     const bool has_room = op.to != k_nowhere && op.to != task.swarm && takes(op.to) &&
                           open_count(op.to) < k_model_open_max && task.hops.size() < k_hops;
-    if (permanent || task.attempts + 1 < task.attempts_max || !has_room) return failed(op.task, permanent);
+    if (permanent || task.attempts + 1 < task.attempts_max || !has_room) return failed(op.task, permanent, false);
     task.hops.push_back(std::exchange(task.swarm, op.to));
     task.attempts = 0;
     task.state = State::queued;
+    task.is_in_front = false;
     return {Verdict::ok, State::queued, task.hops.size(), {}};
   }
 
@@ -243,6 +248,9 @@ class Model {
                            name_of(task.state), task.fence, task.attempts, name_of(known.state), known.fence,
                            known.attempts);
       }
+      if (task.state == State::queued && (task.order < 0) != known.is_in_front) {
+        return fmt::format("task {}: order {}, must be {}", n, task.order, known.is_in_front ? "in front" : "behind");
+      }
       std::vector<std::string> hops;
       for (const auto& hop : task.more().hops) hops.push_back(hop.swarm);
       if (task.shape->swarm != known.swarm || hops != known.hops) {
@@ -289,10 +297,11 @@ class Model {
     if (!is_running(task.state) || task.fence != fence) return OpResult{Verdict::stale_fence, task.state, 0, {}};
     return std::nullopt;
   }
-  OpResult failed(TaskId id, bool permanent) {
+  OpResult failed(TaskId id, bool permanent, bool to_front) {
     Known& task = tasks_[id];
     ++task.attempts;
     task.state = State::queued;
+    task.is_in_front = to_front;
     if (permanent || task.attempts == task.attempts_max) end(id, State::failed);
     return {Verdict::ok, tasks_[id].state, 0, {}};
   }
@@ -371,7 +380,7 @@ class World {
       case 6:
         return check(Complete{id, fence, now_, body_of("result")});
       case 7:
-        return check(Fail{id, fence, now_, static_cast<ErrorClass>(s.more % 6 + 1), now_ + 5, "failed"});
+        return check(Fail{id, fence, now_, static_cast<ErrorClass>(s.more % 6 + 1), s.how % 2 * (now_ + 5), "failed"});
       case 8:
       case 9:
         return check(Requeue{epoch, id, fence, now_, static_cast<RequeueReason>(s.more % 5 + 1), 0, s.how % 2 == 0});
@@ -476,7 +485,7 @@ class World {
         return check(SwarmSetState{s.more % 2 == 0 ? k_first : k_second, SwarmState::active});
       case 4:
       case 5:
-        return check(LedgerVersion{s.more % 8 == 0 ? 1U : 2U});
+        return check(LedgerVersion{1 + s.more % k_ledger_version});
       case 6:
         return check(Archived{s.more});
       default:

@@ -16,7 +16,7 @@ TaskId replay_id(std::uint64_t n) { return {9, n + 1}; }
 
 // The commands of a history. The fence of the n-th assignment is n, since all are accepted in their order.
 std::vector<std::string> history_of(std::span<const std::uint8_t> bytes, std::uint64_t order) {
-  const Op raise[] = {LedgerVersion{2}, SwarmPut{"second", Origin::api, {}}};
+  const Op raise[] = {LedgerVersion{k_ledger_version}, SwarmPut{"second", Origin::api, {}}};
   std::vector<std::string> commands{encode_command(TakeDispatch{"node", 1}), encode_command(raise)};
   constexpr Epoch k_epoch = 1;
   std::vector<Op> answers;
@@ -36,6 +36,7 @@ std::vector<std::string> history_of(std::span<const std::uint8_t> bytes, std::ui
     if (how % 3 == 0) answers.emplace_back(Complete{replay_id(n), fence - 1, 100 + n, body_of("stale")});
     if (how % 3 == 1) answers.emplace_back(Complete{replay_id(n), fence, 100 + n, body_of("done")});
     if (how % 2 == 0) answers.emplace_back(Fail{replay_id(n), fence, 100 + n, ErrorClass::transient, 200, "broken"});
+    if (how % 9 == 1) answers.emplace_back(Fail{replay_id(n), fence, 100 + n, ErrorClass::crash, how % 2U, "crashed"});
     if (how % 7 == 0) answers.emplace_back(Cancel{replay_id(n), 100 + n, "enough"});
     if (how % 7 == 1)
       answers.emplace_back(Requeue{k_epoch, replay_id(n), fence, 100, RequeueReason::agent_crash, 0, true});

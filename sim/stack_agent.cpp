@@ -29,7 +29,8 @@ StackAgent::StackAgent(Self self, StackWorld* world, std::string id, std::vector
       capabilities_(std::move(capabilities)),
       random_(seed),
       slots_(static_cast<std::uint32_t>(1 + random_.below(3))),
-      reports_starts_(random_.chance(0.5)) {
+      reports_starts_(random_.chance(0.5)),
+      tells_last_words_(random_.chance(0.5)) {
   world_->oracle().agent_lives(id_);
   connect(self);
   self.send_after(k_beat_every, self.pid(), Beat{});
@@ -65,7 +66,9 @@ void StackAgent::connect(Self self) {
   ready.capabilities = capabilities_;
   ready.slots = slots_;
   ready.reports_starts = reports_starts_;
+  ready.tells_last_words = tells_last_words_;
   ready.held = refs();
+  if (bad(k_message_lost)) return world_->oracle().count("announcements lost");
   name_all();
   self.send(dispatcher_, std::move(ready));
 }
@@ -97,6 +100,10 @@ void StackAgent::handle_info(Self self, Message message) {
 }
 
 void StackAgent::take(Self self, dispatch::Orders& orders) {
+  if (orders.announce) {
+    world_->oracle().count("agents asked to announce themselves");
+    connect(self);
+  }
   seen_ = orders.sequence;
   world_->note([&] {
     std::string text = fmt::format("  {} gets orders {}{}:", id_, orders.sequence, orders.full ? ", all there is" : "");
@@ -135,6 +142,11 @@ void StackAgent::take_order(Self self, dispatch::Order& order) {
   if (bad(0.03)) return world_->oracle().count("orders forgotten");
   if (bad(0.04)) {
     world_->oracle().count("agents crashed by a task");
+    if (tells_last_words_) {
+      AgentReport report;
+      report.last_words.push_back({ref, "it was too much"});
+      send_report(self, std::move(report));
+    }
     throw std::runtime_error(fmt::format("crashed by task {}", ref.number));
   }
   past_.push_back(ref);
@@ -182,6 +194,10 @@ void StackAgent::stop(const dispatch::StopTask& stop, AgentReport& report) {
   }
   Held& held = at->second;
   if (held.is_done && stop.why == dispatch::StopReason::yield) return;
+  if (tells_last_words_ && stop.why == dispatch::StopReason::timed_out && random_.chance(0.7)) {
+    world_->oracle().count("last words of what timed out");
+    report.last_words.push_back({stop.ref, "nearly done"});
+  }
   if (stop.why == dispatch::StopReason::take_back) {
     if (held.is_begun) return;
     world_->oracle().count("tasks taken back");
@@ -278,7 +294,7 @@ void StackAgent::beat(Self self) {
 
 void StackAgent::send_report(Self self, AgentReport report) {
   const bool is_empty = report.started.empty() && report.progress.empty() && report.complete.empty() &&
-                        report.failed.empty() && report.handed_back.empty();
+                        report.failed.empty() && report.handed_back.empty() && report.last_words.empty();
   if (is_empty || !dispatcher_ || is_cut(self)) return;
   given_back_.insert(report.handed_back.begin(), report.handed_back.end());
   world_->note([&] {

@@ -79,6 +79,7 @@ class StackAgent {
   Random random_;
   std::uint32_t slots_;
   bool reports_starts_;
+  bool tells_last_words_;
   Pid dispatcher_;
   MonitorRef watch_;
   std::uint64_t seen_ = 0;

@@ -214,6 +214,10 @@ void StackOracle::judge_accepted(const BookedTask& task, const Op& op) {
     }
   } else if (const auto* failed = std::get_if<Fail>(&op)) {
     if (failed->message.starts_with(k_agents_own)) return;
+    if (failed->error == ledger::ErrorClass::crash) {
+      count("crashes with last words");
+      return judge_accepted(task, Requeue{0, failed->task, failed->fence, failed->at, RequeueReason::agent_crash});
+    }
     // The dispatcher's own: the attempt took too long.
     const WallMs allowed = task.timeout_ms != 0 ? task.timeout_ms : timeout_ms_min;
     if (failed->at + k_rounding_ms < task.assigned_at + allowed) {

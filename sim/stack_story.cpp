@@ -51,7 +51,7 @@ void StackWorld::bad_times() {
 
 void StackWorld::do_harm() {
   auto& agent = agents_[random_.below(agents_.size())];
-  switch (random_.below(24)) {
+  switch (random_.below(26)) {
     case 0:
     case 1:
       if (!node_ || crashes_left_ == 0) return;
@@ -121,6 +121,15 @@ void StackWorld::do_harm() {
       oracle_.count("agents cut off");
       runtime_.send(agent.pid, StackAgent::CutOff{std::chrono::milliseconds(6'000 + random_.below(6'000))});
       return;
+    case 24:
+    case 25: {
+      if (!agent.is_function || !runtime_.is_alive(agent.pid)) return;
+      const bool is_paused = random_.chance(0.5);
+      note([&] { return fmt::format("{} is {}", agent.id, is_paused ? "paused" : "resumed"); });
+      oracle_.count("agents paused or resumed");
+      if (is_paused) return static_cast<void>(runtime_.send(agent.pid, dispatch::PauseAgent{}));
+      return static_cast<void>(runtime_.send(agent.pid, dispatch::ResumeAgent{}));
+    }
     default:
       if (crashes_left_ == 0) return;
       --crashes_left_;
@@ -198,7 +207,12 @@ void StackWorld::heal() {
   start_at_ = std::min(start_at_, runtime_.now());
   for (auto& agent : agents_) {
     agent.start_at = runtime_.now();
-    if (!agent.is_function && runtime_.is_alive(agent.pid)) runtime_.send(agent.pid, StackAgent::CutOff{});
+    if (!runtime_.is_alive(agent.pid)) continue;
+    if (agent.is_function) {
+      runtime_.send(agent.pid, dispatch::ResumeAgent{});
+    } else {
+      runtime_.send(agent.pid, StackAgent::CutOff{});
+    }
   }
 }
 

@@ -131,6 +131,7 @@ void Agent::announce() {
   // What was to be reported is asked for again by who is there now.
   core_.forget_report();
   self_.send(dispatcher_, std::move(ready));
+  if (core_.is_paused()) hand_back_waiting();
 }
 
 void Agent::handle_info(Self self, Message message) {
@@ -151,8 +152,11 @@ void Agent::hand_back_waiting() {
 bool Agent::handle_own(Message message) {
   if (auto* orders = message.get_if<dispatch::Orders>()) {
     if (message.from() != dispatcher_) return true;
+    if (orders->announce) announce();
     seen_ = orders->sequence;
     core_.take(*orders, time());
+    // Ordered before the dispatcher knew.
+    if (core_.is_paused()) hand_back_waiting();
     step();
   } else if (message.is<Work>()) {
     is_working_ = false;
@@ -230,7 +234,7 @@ void Agent::beat() {
     static_cast<void>(told);
   }
   if (!dispatcher_) return;
-  self_.send(dispatcher_, dispatch::AgentHeartbeat{seen_, core_.held()});
+  self_.send(dispatcher_, dispatch::AgentHeartbeat{seen_, core_.held(), core_.is_paused()});
   const AgentStats& stats = core_.stats();
   const std::uint64_t ended = stats.tasks_completed + stats.tasks_failed;
   if (ended == told_ended_) return;

@@ -209,6 +209,82 @@ TEST(AgentStack, runs_longer_than_its_timeout_are_stopped_and_tried_again) {
   EXPECT_TRUE(world.saw(DispatchEvent::Kind::attempt_timed_out));
 }
 
+TEST(AgentStack, what_is_on_its_way_to_an_agent_that_is_paused_goes_to_another) {
+  // One of these moments lies between the assignment and its order.
+  for (auto after = 0ms; after <= 4ms; after += 1ms) {
+    World world;
+    world.start_dispatcher();
+    world.runtime.run_for(10ms);
+    const Pid paused = world.start_agent("a");
+    world.runtime.run_for(50ms);
+    world.append(world.submit(1));
+    world.runtime.run_for(after);
+    world.runtime.send(paused, dispatch::PauseAgent{});
+    world.runtime.run_for(1ms);
+    world.start_agent("b");
+    world.runtime.run_for(60s);
+    EXPECT_EQ(world.state(1), State::completed)
+        << "paused " << after.count() << " ms after the submit: at " << ledger::view_of(world.view(1).task.agent);
+  }
+}
+
+TEST(AgentStack, one_paused_while_there_is_no_dispatcher_hands_back_what_it_has_not_begun) {
+  World world;
+  world.start_dispatcher();
+  world.runtime.run_for(10ms);
+  const Pid paused = world.start_agent("a");
+  world.runtime.run_for(50ms);
+  world.append(world.submit(1, "sleep", "3000"));
+  world.append(world.submit(2));
+  world.runtime.run_for(50ms);
+  world.runtime.exit(world.dispatcher, ExitReason::kill());
+  world.runtime.run_for(5ms);
+  world.runtime.send(paused, dispatch::PauseAgent{});
+  world.runtime.run_for(5ms);
+  world.start_dispatcher();
+  world.runtime.run_for(5s);
+  ASSERT_EQ(world.state(1), State::completed);
+  world.start_agent("b");
+  world.runtime.run_for(60s);
+  EXPECT_EQ(world.state(2), State::completed) << "at " << ledger::view_of(world.view(2).task.agent);
+}
+
+TEST(AgentStack, one_that_was_refused_for_want_of_room_is_taken_when_there_is_some) {
+  World world;
+  dispatch::DispatcherOptions options;
+  options.agents_max = 1;
+  world.start_dispatcher(options);
+  world.runtime.run_for(10ms);
+  const Pid first = world.start_agent("a");
+  world.runtime.run_for(50ms);
+  world.start_agent("b");
+  world.runtime.run_for(2s);
+  ASSERT_TRUE(world.saw(DispatchEvent::Kind::agent_refused));
+  world.runtime.exit(first, ExitReason::kill());
+  world.runtime.run_for(2s);
+  world.append(world.submit(1));
+  world.runtime.run_for(5s);
+  EXPECT_EQ(world.state(1), State::completed);
+}
+
+TEST(AgentStack, a_node_whose_name_the_ledger_refuses_is_named_once_and_tried_again) {
+  World world;
+  dispatch::DispatcherOptions options;
+  options.node = std::string(129, 'n');
+  world.start_dispatcher(options);
+  world.start_agent("a");
+  world.append(world.submit(1));
+  world.runtime.run_for(20s);
+  std::erase_if(world.events, [](const auto& each) { return each.kind != DispatchEvent::Kind::dispatch_refused; });
+  ASSERT_EQ(world.events.size(), 1U);
+  EXPECT_EQ(world.events[0].detail, "the node's name is longer than the ledger's name_bytes, 128");
+  ledger::Limits wider;
+  wider.name_bytes = 200;
+  world.append(ledger::SetLimits{wider});
+  world.runtime.run_for(5s);
+  EXPECT_EQ(world.state(1), State::completed);
+}
+
 TEST(AgentStack, another_dispatcher_ends_the_first) {
   World world;
   const Pid first = world.start_dispatcher();

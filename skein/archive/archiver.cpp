@@ -164,6 +164,7 @@ class Archiver::Loop final : public ledger::ChangeSink, public std::enable_share
       ++status_.batches;
       status_.failing.clear();
     }
+    if (!is_retaining_.exchange(true)) retain_after(limits_.retain_every);
     retry_ = limits_.retry_first;
     finished_ = ledger_.counters().finished_tasks;
     busy_ = false;
@@ -206,26 +207,31 @@ class Archiver::Loop final : public ledger::ChangeSink, public std::enable_share
 
   // The record may be in the archive already, without the link.
   void relink(Links links) {
-    const bool posted = jobs_.post([self = self(), links = std::move(links)] {
-      for (const auto& [old_task, new_task] : links) {
-        if (const auto ok = self->link(old_task, new_task); ok) continue;
-        {
-          const std::lock_guard lock(self->mutex_);
-          ++self->status_.failures;
-        }
-        return self->link_open_later();
-      }
-    });
-    if (!posted) link_open_later();
+    if (!jobs_.post([self = self(), links = std::move(links)] { self->link_all(links); })) link_open_later();
   }
 
-  // What a crash or a failing archive has left without its link: the keys of retries do not live for ever.
-  void link_open() {
-    Links links;
-    for (const auto& task : ledger_.freeze()->open_tasks()) {
-      if (!task.more().retry_of.none()) links.emplace_back(task.more().retry_of, task.id);
+  void link_all(const Links& links) {
+    for (const auto& [old_task, new_task] : links) {
+      if (const auto ok = link(old_task, new_task); ok) continue;
+      {
+        const std::lock_guard lock(mutex_);
+        ++status_.failures;
+      }
+      return link_open_later();
     }
-    if (!links.empty()) relink(std::move(links));
+  }
+
+  // What a crash or a failing archive has left without its link: the keys of retries do not live for ever. The journal
+  // waits only until the ledger is frozen: to look at a million tasks takes long.
+  void link_open() {
+    const bool posted = jobs_.post([self = self(), frozen = ledger_.freeze()] {
+      Links links;
+      for (const auto& task : frozen->open_tasks()) {
+        if (!task.more().retry_of.none()) links.emplace_back(task.more().retry_of, task.id);
+      }
+      self->link_all(links);
+    });
+    if (!posted) link_open_later();
   }
 
   void link_open_later() {
@@ -249,8 +255,12 @@ class Archiver::Loop final : public ledger::ChangeSink, public std::enable_share
       if (removed) status_.removed += *removed;
       if (!removed) ++status_.failures;
     }
-    const Duration next = more ? Duration::zero() : Duration(limits_.retain_every);
-    jobs_.post_after(next, [self = self()] { self->retain(); });
+    retain_after(more ? Duration::zero() : Duration(limits_.retain_every));
+  }
+
+  // If the queue has no room, the next batch that is archived asks again.
+  void retain_after(Duration delay) {
+    is_retaining_ = jobs_.post_after(delay, [self = self()] { self->retain(); });
   }
 
   std::shared_ptr<Loop> self() { return shared_from_this(); }
@@ -266,6 +276,7 @@ class Archiver::Loop final : public ledger::ChangeSink, public std::enable_share
   std::atomic<bool> busy_{false};
   std::atomic<bool> lingering_{false};
   std::atomic<bool> is_linking_{false};
+  std::atomic<bool> is_retaining_{true};    // a job is there that will
   bool listening_ = false;                  // journal's thread
   std::atomic<std::uint64_t> finished_{0};  // in the ledger, about
   std::chrono::milliseconds retry_{limits_.retry_first};

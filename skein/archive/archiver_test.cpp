@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <future>
 
 #include "skein/archive/manual_job_queue.hpp"
@@ -226,6 +227,38 @@ TEST_F(Archivers, removes_old_tasks_from_time_to_time) {
   advance(61s);
   EXPECT_EQ(store_.count().value(), 2U);
   EXPECT_EQ(archiver_->status().removed, 7U);
+}
+
+// A queue that may have no room.
+class CrowdedJobs final : public JobQueue {
+ public:
+  explicit CrowdedJobs(JobQueue& jobs) : jobs_(jobs) {}
+  bool post(Job job) override { return post_after(Duration::zero(), std::move(job)); }
+  bool post_after(Duration delay, Job job) override { return !is_full && jobs_.post_after(delay, std::move(job)); }
+  [[nodiscard]] Instant now() const override { return jobs_.now(); }
+  [[nodiscard]] ledger::WallMs wall_now() const override { return jobs_.wall_now(); }
+  std::atomic<bool> is_full = false;
+
+ private:
+  JobQueue& jobs_;
+};
+
+TEST_F(Archivers, goes_on_removing_old_tasks_when_the_job_queue_has_room_again) {
+  ArchiverLimits limits;
+  limits.retention = {std::chrono::hours(0), 2};
+  CrowdedJobs jobs(jobs_);
+  archiver_ = std::make_unique<Archiver>(world_.journal(), world_.ledger(), store_, jobs, limits);
+  archiver_->start();
+  advance(59s);
+  jobs.is_full = true;
+  advance(2s);
+  jobs.is_full = false;
+  for (std::uint64_t n = 1; n <= 9; ++n) world_.finish_new(n);
+  advance(1s);
+  ASSERT_EQ(store_.count().value(), 9U);
+  advance(61s);
+  EXPECT_EQ(store_.count().value(), 2U);
+  archiver_.reset();
 }
 
 TEST_F(Archivers, begins_nothing_new_once_stopped) {

@@ -112,9 +112,44 @@ std::string free_name(const std::string& path) {
   }
 }
 
+// The one that was the archive until last; empty when there is none.
+std::string last_damaged(const std::string& path) {
+  const fs::path whole(path);
+  const std::string prefix = whole.filename().string() + ".damaged";
+  std::error_code code;
+  std::string last;
+  fs::file_time_type last_time;
+  for (const auto& each : fs::directory_iterator(whole.has_parent_path() ? whole.parent_path() : ".", code)) {
+    const std::string name = each.path().filename().string();
+    if (!name.starts_with(prefix) || name.ends_with("-wal") || name.ends_with("-shm")) continue;
+    if (!each.is_regular_file(code)) continue;
+    const auto time = each.last_write_time(code);
+    if (code || (!last.empty() && time <= last_time)) continue;
+    last = path + name.substr(whole.filename().string().size());
+    last_time = time;
+  }
+  return last;
+}
+
+// A rebuild that was killed had put the old file aside, and the new one was not yet in its place. What it left of the
+// old one's files goes where the first is, and is read there.
+ArchiveResult<void> go_on(const std::string& path, RebuildReport& report) {
+  const std::string damaged = last_damaged(path);
+  if (damaged.empty()) return {};
+  std::error_code code;
+  for (const char* side : k_sides) {
+    if (!fs::exists(path + side) || fs::exists(damaged + side)) continue;
+    fs::rename(path + side, damaged + side, code);
+    if (code) return std::unexpected(io_error(path + side, code));
+  }
+  report.old_file = true;
+  report.kept_as = damaged;
+  return {};
+}
+
 ArchiveResult<void> swap_in(const std::string& aside, const std::string& path, RebuildReport& report) {
   std::error_code code;
-  if (report.old_file) {
+  if (report.old_file && report.kept_as.empty()) {
     report.kept_as = free_name(path);
     for (const char* side : k_sides) {
       if (!fs::exists(path + side)) continue;
@@ -166,12 +201,16 @@ ArchiveResult<RebuildReport> rebuild_archive(const std::string& path, const std:
   RebuildReport report;
   std::error_code ignored;
   report.old_file = fs::exists(path, ignored);
+  if (!report.old_file) {
+    if (auto ok = go_on(path, report); !ok) return std::unexpected(ok.error());
+  }
+  const std::string old_path = report.kept_as.empty() ? path : report.kept_as;
   const std::string aside = path + ".new";
   for (const char* side : k_sides) fs::remove(aside + side, ignored);
   {
     auto store = SqliteStore::open(aside);
     if (!store) return std::unexpected(store.error());
-    if (auto ok = fill(**store, path, from_ledger, archived_up_to, report); !ok) return std::unexpected(ok.error());
+    if (auto ok = fill(**store, old_path, from_ledger, archived_up_to, report); !ok) return std::unexpected(ok.error());
   }
   // The last connection to close took the log of the new file into it.
   if (auto ok = swap_in(aside, path, report); !ok) return std::unexpected(ok.error());

@@ -84,6 +84,37 @@ TEST_F(Rebuilds, takes_the_place_of_a_file_that_is_no_database) {
   EXPECT_EQ(rebuild(finished_from(1, 2), 0).kept_as, path_ + ".damaged-2");
 }
 
+TEST_F(Rebuilds, goes_on_when_the_last_one_was_killed_before_the_new_file_took_the_old_ones_place) {
+  std::filesystem::create_directory(path_ + ".damaged-3-of-somebody-else");
+  write_old(7);
+  std::filesystem::rename(path_, path_ + ".damaged");
+  const auto now = std::filesystem::last_write_time(path_ + ".damaged");
+  std::filesystem::last_write_time(path_ + ".damaged", now - std::chrono::hours(1));
+  write_old(100);
+  std::filesystem::rename(path_, path_ + ".damaged-2");
+  std::ofstream(path_ + ".new") << "whatever was written by then";
+  const auto report = rebuild(finished_from(101, 102), 100);
+  EXPECT_EQ(report.from_old, 100U);
+  EXPECT_EQ(report.missing, 0U);
+  EXPECT_EQ(report.kept_as, path_ + ".damaged-2");
+  EXPECT_EQ(count(), 102U);
+}
+
+// What was not yet in the database when the file was put aside is in its log.
+TEST_F(Rebuilds, goes_on_when_the_last_one_was_killed_before_it_put_the_log_of_the_old_file_aside) {
+  auto writing = SqliteStore::open(path_);
+  ASSERT_TRUE(writing);
+  ASSERT_TRUE((*writing)->insert(finished_from(1, 50)));
+  ASSERT_TRUE(std::filesystem::exists(path_ + "-wal"));
+  std::filesystem::copy(path_, path_ + ".damaged");
+  std::filesystem::copy(path_ + "-wal", path_ + ".kept");
+  writing->reset();
+  std::filesystem::remove(path_);
+  std::filesystem::rename(path_ + ".kept", path_ + "-wal");
+  EXPECT_EQ(rebuild({}, 50).from_old, 50U);
+  EXPECT_EQ(count(), 50U);
+}
+
 TEST_F(Rebuilds, leaves_the_old_file_alone_when_the_new_one_cannot_be_written) {
   write_old(3);
   std::filesystem::create_directory(path_ + ".new");

@@ -8,7 +8,8 @@
 //    that should run there: what the agent holds besides is to be stopped and forgotten.
 // 3. An agent keeps an outcome until it is settled and says it again in AgentReady's or a heartbeat's `held`; the
 //    dispatcher asks for it by `ask_again`.
-// 4. One message carries many tasks in either direction. In Orders `run` comes first: what is stopped as well stops.
+// 4. Who beats and is not known is asked to announce itself, as soon as there is room.
+// 5. One message carries many tasks in either direction. In Orders `run` comes first: what is stopped as well stops.
 #pragma once
 
 #include <cstdint>
@@ -77,9 +78,10 @@ struct Orders {
   std::vector<StopTask> stop;
   std::vector<TaskRef> settled;    // outcomes that are decided: forget them
   std::vector<TaskRef> ask_again;  // outcomes the dispatcher has not heard or has forgotten: say them again
+  bool announce = false;           // the dispatcher does not know the agent: say AgentReady again
 
   [[nodiscard]] bool empty() const {
-    return !full && run.empty() && stop.empty() && settled.empty() && ask_again.empty();
+    return !full && !announce && run.empty() && stop.empty() && settled.empty() && ask_again.empty();
   }
 };
 
@@ -145,6 +147,7 @@ struct AgentReport {
 struct AgentHeartbeat {
   std::uint64_t seen = 0;  // the last Orders
   std::vector<TaskRef> held;
+  bool is_paused = false;  // see AgentPaused, which may have been lost
 };
 
 // It goes down in order. What it names is handed back; what it holds besides was at work when it fell.

@@ -26,8 +26,10 @@ class CoreWorld : public ledger::ChangeSink {
     std::vector<TaskRef> settled;
     std::vector<TaskRef> asked;
     std::uint64_t seen = 0;
+    std::size_t invitations = 0;
     std::size_t orders = 0;  // received, the same one twice counted twice
     bool is_alive = true;
+    bool is_paused = false;  // as its heartbeats say
   };
 
   explicit CoreWorld(DispatcherOptions options = {}, std::uint64_t seed = 1)
@@ -128,7 +130,7 @@ class CoreWorld : public ledger::ChangeSink {
     settle();
   }
   void beat(std::uint32_t n) {
-    AgentHeartbeat heartbeat{agents[n].seen, {}};
+    AgentHeartbeat heartbeat{agents[n].seen, {}, agents[n].is_paused};
     for (const auto& [ref, order] : agents[n].held) heartbeat.held.push_back(ref);
     core->on_heartbeat(pid_of(n), heartbeat, moment);
     settle();
@@ -279,6 +281,7 @@ class CoreWorld : public ledger::ChangeSink {
     }
     for (const auto& stop : orders.stop) agent.stops.push_back(stop);
     for (const auto ref : orders.ask_again) agent.asked.push_back(ref);
+    agent.invitations += orders.announce ? 1U : 0U;
     agent.orders += orders.run.size();
     for (auto& order : orders.run) agent.held.emplace(order.ref, order);
   }

@@ -78,12 +78,22 @@ void Dispatcher::on_dispatch_taken(Self self, const journal::Answer& answer) {
                            ? ledger::decode_results(answer.results[0].result)
                            : std::nullopt;
   if (!results || results->empty() || (*results)[0].refused()) {
+    if (results && !results->empty()) tell_refusal((*results)[0]);
     self.send_after(take_again_, self.pid(), TakeAgain{});
     take_again_ = std::min(take_again_ * 2, setup_->options.append_again_max);
     return;
   }
   epoch_ = (*results)[0].number;
   ask_for_state();
+}
+
+// Said once. It is asked again all the same: the ledger's limits can be changed.
+void Dispatcher::tell_refusal(const ledger::OpResult& result) {
+  if (std::exchange(has_told_refusal_, true) || !setup_->on_event) return;
+  std::string why = result.verdict == ledger::Verdict::too_large
+                        ? fmt::format("the node's name is longer than the ledger's name_bytes, {}", result.number)
+                        : fmt::format("the ledger says {}", ledger::name_of(result.verdict));
+  setup_->on_event({DispatchEvent::Kind::dispatch_refused, setup_->options.node, 0, std::move(why)});
 }
 
 void Dispatcher::ask_for_state() {

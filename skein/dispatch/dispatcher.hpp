@@ -102,6 +102,7 @@ class Dispatcher {
   void look_into_inbox(Self self);
   void take(Self self, InboxItem& item);
   void on_dispatch_taken(Self self, const journal::Answer& answer);
+  void tell_refusal(const ledger::OpResult& result);
   void on_answer(Self self, AppendAnswer& item);
   void append(std::uint64_t number);
   void flush_later(Self self);
@@ -121,6 +122,7 @@ class Dispatcher {
   bool is_asking_ = false;
   bool is_flushing_ = false;
   bool is_over_ = false;
+  bool has_told_refusal_ = false;
   Instant wake_at_ = Instant::max();
   TimerRef wake_timer_;
   std::uint64_t wakes_ = 0;

@@ -15,6 +15,12 @@ namespace skein::inline v0::dispatch {
 // There may be a million of them.
 static_assert(sizeof(AgentRecord) <= 304);
 
+namespace {
+
+constexpr std::size_t k_turned_away_max = 1'024;
+
+}  // namespace
+
 SlotNumber DispatcherCore::agent_of(Pid pid, const Moment& moment) {
   const auto at = agent_pids_.find(pid);
   if (at == agent_pids_.end()) return k_no_slot;
@@ -63,6 +69,7 @@ bool DispatcherCore::set_paused(std::string_view id, bool paused, const Moment& 
 void DispatcherCore::on_ready(Pid from, AgentReady ready, const Moment& moment) {
   if (ready.id.empty() || ready.held.size() > k_held_max) {
     event(DispatchEvent::Kind::agent_refused, ready.id, 0, "it has no id, or holds more than k_held_max tasks");
+    turn_away(from);
     return;
   }
   if (const auto other = agent_pids_.find(from); other != agent_pids_.end() && agents_[other->second].id != ready.id) {
@@ -79,6 +86,7 @@ void DispatcherCore::on_ready(Pid from, AgentReady ready, const Moment& moment) 
       // The same name from another process: the newer one counts.
       output_.unwatch.push_back(agent.pid);
       agent_pids_.erase(agent.pid);
+      turn_away(agent.pid);
       Orders nothing;
       nothing.full = true;
       nothing.sequence = ++agent.sequence;
@@ -121,6 +129,7 @@ void DispatcherCore::join(SlotNumber slot, AgentReady& ready, const Moment& mome
     auto joined = router_.join({agent.id, agent.pid, ready.capabilities, slots, ready.executor}, moment.now);
     if (!joined) {
       event(DispatchEvent::Kind::agent_refused, agent.id, 0, std::string(route_error_text(joined.error())));
+      turn_away(agent.pid);
       on_down(agent.pid, true, moment);
       return;
     }
@@ -164,6 +173,10 @@ void DispatcherCore::match_announced(SlotNumber slot, std::span<const TaskRef> h
     run->is_sent = true;
     run->lease_until = later(moment.now, options_.lease);
     if (!run->is_reported) mail_to(slot).ask_again.push_back(ref);
+    // Whose timeout it has was not known when the run was found in the state.
+    if (tasks_[run->task].phase != Phase::running || run->has_timed_out) continue;
+    set_timeout(*run);
+    set_due(run->task);
   }
   const std::vector<SlotNumber> runs = agents_[slot].runs;
   for (const SlotNumber index : runs) {
@@ -188,10 +201,26 @@ void DispatcherCore::not_held(SlotNumber slot, TaskRef ref) {
   if (at != runs.end()) runs_[*at].is_listed = true;
 }
 
+// Its announcement was lost, or there was no room.
+void DispatcherCore::invite(Pid pid) {
+  if (is_deposed_ || agent_pids_.size() >= options_.agents_max) return;
+  if (std::find(turned_away_.begin(), turned_away_.end(), pid) != turned_away_.end()) return;
+  Orders orders;
+  orders.announce = true;
+  output_.mail.emplace_back(pid, std::move(orders));
+}
+
+// It may announce itself, but is not asked to: it would be refused again, or take its name from who has it now.
+void DispatcherCore::turn_away(Pid pid) {
+  if (turned_away_.size() == k_turned_away_max) turned_away_.pop_front();
+  turned_away_.push_back(pid);
+}
+
 void DispatcherCore::on_heartbeat(Pid from, const AgentHeartbeat& heartbeat, const Moment& moment) {
   const SlotNumber slot = agent_of(from, moment);
-  if (slot == k_no_slot) return;
+  if (slot == k_no_slot) return invite(from);
   if (agents_[slot].heartbeats) agents_[slot].heartbeats->heartbeat(moment.now);
+  if (agents_[slot].has_paused != heartbeat.is_paused) on_paused(from, {heartbeat.is_paused}, moment);
   if (!has_state_ || heartbeat.held.size() > k_held_max) return;
   if (!planted(Bug::lease_not_renewed)) {
     for (const TaskRef ref : heartbeat.held) {
@@ -327,7 +356,10 @@ void DispatcherCore::on_hand_back(Pid from, std::span<const TaskRef> tasks, cons
         continue;
       }
       const bool has_yielded = run->is_asked_to_yield;
-      if (has_yielded) event(DispatchEvent::Kind::preempted, agents_[slot].id, ref.number);
+      if (has_yielded) {
+        ++tasks_[run->task].times_preempted;
+        event(DispatchEvent::Kind::preempted, agents_[slot].id, ref.number);
+      }
       if (run->is_asked_back) {
         ++counters_.taken_back;
         TaskRecord& task = tasks_[run->task];

@@ -47,6 +47,7 @@ void DispatcherCore::on_state(ledger::Epoch epoch, const StateView& state, const
   for (SlotNumber i = 0; i < agents_.slots(); ++i) {
     agents_[i].runs.clear();
     agents_[i].unsettled = 0;
+    agents_[i].is_full = false;
   }
   epoch_ = epoch;
   ledger_version_ = state.version;
@@ -95,7 +96,7 @@ void DispatcherCore::adopt(SlotNumber slot, std::string_view agent_id, ledger::F
   run.is_started = is_started;
   run.since = moment.now;
   run.lease_until = fence <= options_.dead_fence ? moment.now : later(moment.now, options_.lease);
-  if (is_started) run.timeout_at = later(moment.now, timeout_of(tasks_[slot], agents_[agent]));
+  set_timeout(run);
   if (agents_[agent].handle) {
     if (auto ticket = router_.adopted(*agents_[agent].handle, moment.now)) run.ticket = std::move(*ticket);
   }

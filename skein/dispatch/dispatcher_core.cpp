@@ -68,6 +68,8 @@ std::string_view name_of(DispatchEvent::Kind kind) {
       return "breaker_closed";
     case deposed:
       return "deposed";
+    case dispatch_refused:
+      return "dispatch_refused";
   }
   return "unknown";
 }
@@ -195,7 +197,7 @@ void DispatcherCore::make_ready(SlotNumber slot, const Moment& moment) {
   TaskRecord& record = tasks_[slot];
   record.phase = Phase::ready;
   record.wait_until = Instant::max();
-  record.asked_to_yield = false;
+  record.asks_again_at = Instant{};
   queue_.push(record.lane, {record.order, slot, record.effective_priority});
   if (record.effective_priority < ledger::k_critical) ageing_.push_back({slot, record.order, moment.now});
   if (ageing_.size() > 2 * queue_.ready() + k_ageing_slack) {

@@ -72,7 +72,8 @@ struct DispatchEvent {
     breaker_opened,
     breaker_half_opened,
     breaker_closed,
-    deposed,  // another dispatcher has taken over
+    deposed,           // another dispatcher has taken over
+    dispatch_refused,  // by the ledger; nothing is given out meanwhile
   };
   Kind kind = Kind::agent_joined;
   std::string subject;  // an agent, a swarm, or capabilities
@@ -209,6 +210,8 @@ class DispatcherCore {
   void deliver(SlotNumber run, const Moment& moment);
   [[nodiscard]] Order order_for(const Run& run);
   [[nodiscard]] Duration timeout_of(const TaskRecord& task, const AgentRecord& agent);
+  // Runs from its start, or from its order where starts are not told; nothing before that.
+  void set_timeout(Run& run);
   // What an attempt took, for the timeouts of its type.
   void learn_latency(const TaskRecord& task, Duration took);
   // The agent has it no longer.
@@ -243,6 +246,8 @@ class DispatcherCore {
   [[nodiscard]] static bool is_in_mail(const AgentRecord& agent, TaskRef ref);
   void not_held(SlotNumber agent, TaskRef ref);
   void send_all(SlotNumber agent);
+  void invite(Pid pid);
+  void turn_away(Pid pid);
   Orders& mail_to(SlotNumber agent);
   void update_readiness(AgentRecord& agent, const Moment& moment);
   void forget_if_idle(SlotNumber agent);
@@ -310,6 +315,7 @@ class DispatcherCore {
   IdIndex agent_ids_;
   boost::unordered_flat_map<Pid, SlotNumber, std::hash<Pid>> agent_pids_;
   Interner<std::vector<std::string>> capabilities_;  // of agents
+  std::deque<Pid> turned_away_;                      // not to be invited; the last ones
   std::vector<SlotNumber> in_mail_;
   Slab<SwarmRecord> swarms_;
   Named swarm_names_;

@@ -68,6 +68,9 @@ struct DispatcherOptions {
   std::size_t take_backs_at_once = 1'000;  // per tick
   std::uint8_t take_backs_max = 3;         // of one task: each is one delivery more
 
+  std::uint8_t preemptions_max = 3;               // of one task; then it is asked no more, so that it ends
+  Duration yield_wait = std::chrono::seconds(1);  // a critical task without a place then asks the next run
+
   Duration tick = std::chrono::seconds(1);                // of ageing, breakers, silence
   Duration ask_again = std::chrono::milliseconds(100);    // for an agent, when nobody was free
   Duration resync_after = std::chrono::seconds(2);        // orders not seen for so long are sent again

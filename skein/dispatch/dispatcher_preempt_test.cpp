@@ -28,9 +28,9 @@ struct DispatcherPreempt : testing::Test {
     world.submit(n, "work", priority);
     world.settle();
   }
-  std::vector<TaskRef> asked_to_yield() {
+  std::vector<TaskRef> asked_to_yield(std::uint32_t agent = 1) {
     std::vector<TaskRef> refs;
-    for (const auto& stop : world.agents[1].stops) {
+    for (const auto& stop : world.agents[agent].stops) {
       if (stop.why == StopReason::yield) refs.push_back(stop.ref);
     }
     return refs;
@@ -92,6 +92,56 @@ TEST_F(DispatcherPreempt, critical_tasks_and_those_that_waited_as_long_keep_thei
   submit(2, ledger::k_critical);
   submit(3, ledger::k_critical);
   EXPECT_THAT(asked_to_yield(), IsEmpty());
+}
+
+TEST_F(DispatcherPreempt, what_has_waited_as_long_keeps_its_place_also_when_no_other_is_free) {
+  world.begin();
+  submit(1, ledger::k_low);
+  world.pass(100s);
+  ASSERT_EQ(world.task(1).effective_priority, ledger::k_critical);
+  world.join(1);
+  world.start(1, world.ref(1));
+  submit(2, ledger::k_critical);
+  EXPECT_THAT(asked_to_yield(), IsEmpty());
+}
+
+// One agent, a task that takes 20 s, and a critical one every 10 s.
+TEST_F(DispatcherPreempt, a_task_makes_way_three_times_and_then_ends) {
+  begin(1);
+  submit(1, ledger::k_normal);
+  std::uint64_t last = 1;
+  while (last < 20) {
+    world.start(1, world.ref(1));
+    world.pass(9s);
+    const auto normal = world.ref(1);
+    submit(++last, ledger::k_critical);
+    if (asked_to_yield().empty() || asked_to_yield().back() != normal) break;
+    world.hand_back(1, normal);
+    ASSERT_EQ(world.where(last), "agent1") << "what made way took the place itself";
+    world.start(1, world.ref(last));
+    world.pass(1s);
+    world.complete(1, world.ref(last));
+  }
+  EXPECT_EQ(world.count(DispatchEvent::Kind::preempted), 3U) << "put off again and again";
+  world.complete(1, world.ref(1));
+  EXPECT_EQ(world.state(1), State::completed);
+}
+
+TEST_F(DispatcherPreempt, a_critical_task_asks_another_when_the_first_cannot_yield) {
+  begin(1);
+  submit(1, ledger::k_low);
+  world.join(2);
+  submit(2, ledger::k_normal);
+  submit(3, ledger::k_critical);
+  ASSERT_THAT(asked_to_yield(), ElementsAre(world.ref(1)));
+  world.pass(500ms);
+  ASSERT_THAT(asked_to_yield(2), IsEmpty()) << "too early";
+  world.pass(2s);
+  EXPECT_THAT(asked_to_yield(2), ElementsAre(world.ref(2)));
+  world.hand_back(2, world.ref(2));
+  EXPECT_EQ(world.where(3), "agent2");
+  world.pass(5s);
+  EXPECT_EQ(asked_to_yield().size() + asked_to_yield(2).size(), 2U) << "asked although it has its place";
 }
 
 TEST_F(DispatcherPreempt, no_other_task_asks) {

@@ -95,6 +95,7 @@ struct TaskRecord {
   ledger::WallMs deadline_at = 0;
   Instant wait_until = Instant::max();    // delayed: when it becomes ready
   Instant deadline_due = Instant::max();  // the deadline on the monotonic clock
+  Instant asks_again_at{};                // for a place: when the next run may be asked to yield for it
   std::uint64_t batch = 0;                // the append that carries an operation on it; 0: none
   SlotNumber lane = k_no_slot;
   SlotNumber swarm = k_no_slot;
@@ -105,7 +106,7 @@ struct TaskRecord {
   std::uint16_t effective_priority = 0;
   Phase phase = Phase::none;
   std::uint8_t times_asked_back = 0;  // for an idle agent
-  bool asked_to_yield = false;        // somebody else, for it
+  std::uint8_t times_preempted = 0;   // as far as this dispatcher knows
   bool goes_to_idle = false;          // it was taken back for one, whatever the swarm's strategy says
   std::unique_ptr<TaskPast> past;
 };

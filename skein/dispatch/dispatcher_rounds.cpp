@@ -262,7 +262,7 @@ bool DispatcherCore::assign_to_somebody(SlotNumber slot, const ReadyQueue::Need&
 // Asks whoever runs the least important task, and could do this one, to give it back.
 void DispatcherCore::preempt_for(SlotNumber slot, const ReadyQueue::Need& need, const Moment& moment) {
   TaskRecord& task = tasks_[slot];
-  if (task.asked_to_yield || moment.now < next_preemption_) return;
+  if (moment.now < std::max(task.asks_again_at, next_preemption_)) return;
   next_preemption_ = later(moment.now, options_.ask_again);
   SlotNumber least = k_no_slot;
   for (SlotNumber i = 0; i < agents_.slots(); ++i) {
@@ -284,13 +284,17 @@ void DispatcherCore::preempt_for(SlotNumber slot, const ReadyQueue::Need& need, 
     }
   }
   if (least == k_no_slot) return;
-  task.asked_to_yield = true;
+  // Whoever was asked may not be able to; then another is.
+  task.asks_again_at = later(moment.now, options_.yield_wait);
   ask_to_yield(least);
 }
 
 bool DispatcherCore::may_be_asked_to_yield(const Run& run) const {
   if (run.task == k_no_slot || run.is_reported || run.is_told_to_stop || run.is_asked_to_yield) return false;
-  return tasks_[run.task].phase == Phase::running && tasks_[run.task].priority < ledger::k_critical;
+  const TaskRecord& task = tasks_[run.task];
+  // Neither what has waited until it was as urgent nor what has made way before: nothing is put off for ever.
+  return task.phase == Phase::running && task.effective_priority < ledger::k_critical &&
+         task.times_preempted < options_.preemptions_max;
 }
 
 void DispatcherCore::ask_to_yield(SlotNumber index) {
@@ -299,16 +303,14 @@ void DispatcherCore::ask_to_yield(SlotNumber index) {
   mail_to(run.agent).stop.push_back({run.ref, StopReason::yield});
 }
 
-// An agent does what it holds one after the other: a critical task must not wait for what came before it. What has
-// waited until it was as urgent keeps its place, or it could be put off for ever.
+// An agent does what it holds one after the other: a critical task must not wait for what came before it.
 void DispatcherCore::make_way(SlotNumber index) {
   const Run& urgent = runs_[index];
   const AgentRecord& agent = agents_[urgent.agent];
   if (tasks_[urgent.task].priority < ledger::k_critical || !agent.reports_starts) return;
   for (const SlotNumber each : agent.runs) {
     const Run& run = runs_[each];
-    if (!may_be_asked_to_yield(run) || run.ref.fence >= urgent.ref.fence) continue;
-    if (tasks_[run.task].effective_priority < ledger::k_critical) ask_to_yield(each);
+    if (run.ref.fence < urgent.ref.fence && may_be_asked_to_yield(run)) ask_to_yield(each);
   }
 }
 

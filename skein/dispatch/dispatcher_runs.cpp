@@ -73,6 +73,13 @@ Duration DispatcherCore::timeout_of(const TaskRecord& task, const AgentRecord& a
   return std::max(timeout, options_.timeout_minimum);
 }
 
+void DispatcherCore::set_timeout(Run& run) {
+  const AgentRecord& agent = agents_[run.agent];
+  // Of one that has not announced itself nothing is known.
+  const bool is_timed = run.is_started || (agent.pid && !agent.reports_starts);
+  if (is_timed) run.timeout_at = later(run.since, timeout_of(tasks_[run.task], agent));
+}
+
 void DispatcherCore::learn_latency(const TaskRecord& task, Duration took) {
   if (type_timeout_.empty()) return;
   const auto type = type_timeout_.find(task.shape().type);

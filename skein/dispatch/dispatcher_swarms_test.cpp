@@ -36,6 +36,23 @@ TEST(DispatcherSwarms, tasks_of_a_swarm_with_an_executor_go_to_its_own_agents_on
   EXPECT_EQ(world.where(1), "agent2");
 }
 
+TEST(DispatcherSwarms, its_own_agents_get_tasks_with_as_many_capabilities_as_the_ledger_takes) {
+  CoreWorld world;
+  world.begin();
+  put_swarm(world, "own", {{"executor", "e"}});
+  AgentReady ready = member_of("own");
+  auto op = world.a_task(1);
+  op.spec.swarm = "own";
+  for (std::uint64_t i = 0; i < ledger::Limits{}.capabilities; ++i) {
+    op.spec.capabilities.push_back("can" + std::to_string(i));
+    ready.capabilities.push_back(op.spec.capabilities.back());
+  }
+  world.join(1, std::move(ready));
+  ASSERT_EQ(world.run(op).verdict, ledger::Verdict::ok);
+  world.settle();
+  EXPECT_EQ(world.where(1), "agent1") << "accepted, and nobody ever gets it";
+}
+
 TEST(DispatcherSwarms, tasks_of_a_swarm_without_an_executor_go_to_whoever_can) {
   CoreWorld world;
   world.begin();

@@ -88,7 +88,7 @@ class Router {
   static constexpr std::size_t k_id_bytes_max = 256;
   static constexpr std::size_t k_capability_bytes_max = 256;
   static constexpr std::size_t k_agent_capabilities_max = 256;
-  static constexpr std::size_t k_required_max = 32;
+  static constexpr std::size_t k_required_max = 33;  // of a task, and the one that says whose agents
   static constexpr std::size_t k_avoid_max = 16;
   static constexpr std::uint32_t k_capacity_max = Tier::k_loads - 1;
 

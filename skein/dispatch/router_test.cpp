@@ -447,7 +447,7 @@ TEST_F(RouterTest, refuses_bad_agents_with_a_reason) {
 
 TEST_F(RouterTest, refuses_requests_that_ask_for_too_much) {
   join("a");
-  const std::vector<std::string_view> many(33, "work");
+  const std::vector<std::string_view> many(Router::k_required_max + 1, "work");
   EXPECT_EQ(router_.decide({.capabilities = many}, random_, now_).error(), RouteError::too_many_capabilities);
 }
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "skein/ledger/codec.hpp"
 
 namespace skein::inline v0::ledger {
@@ -93,11 +95,16 @@ CommandFrames::CommandFrames(std::string_view bytes) {
   if (!r.ok() || count_ == 0 || count_ > k_ops_max) return;
   rest_ = bytes.substr(bytes.size() - r.left());
   std::uint8_t unknown = 0;
+  std::uint64_t goes_on_with = 0;
   bool is_lowest = version == k_first_command_version;
   for (std::size_t i = 0; i < count_; ++i) {
     const auto opcode = r.byte();
-    r.view();
+    const auto body = r.view();
     if (!r.ok()) return;
+    if (opcode == static_cast<std::uint8_t>(Opcode::ledger_version)) {
+      const auto op = decode_op({Opcode::ledger_version, body});
+      if (op) goes_on_with = std::max(goes_on_with, std::get<LedgerVersion>(*op).version);
+    }
     is_lowest |= opcode == static_cast<std::uint8_t>(Opcode::hand_on);
     if (!is_known(opcode, version) && unknown == 0) unknown = opcode == 0 ? 0xFF : opcode;
   }
@@ -105,6 +112,10 @@ CommandFrames::CommandFrames(std::string_view bytes) {
   // Only a frame that is whole can be from a newer program; a broken one is refused by every version alike.
   if (unknown != 0) throw UnknownEntry(fmt::format("unknown operation {}: run a newer skein", unknown));
   ok_ = is_lowest;
+  if (ok_ && goes_on_with > k_ledger_version) {
+    throw UnknownEntry(fmt::format("the ledger goes on with version {}; this program knows up to {}: run a newer skein",
+                                   goes_on_with, k_ledger_version));
+  }
 }
 
 OpFrame CommandFrames::next() {

@@ -1,6 +1,4 @@
 // What operations on swarms, agents, limits and the dispatch epoch do; and lookups.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <charconv>
 
@@ -214,10 +212,7 @@ OpResult Core::on(const SetLimits& op) {
 }
 
 OpResult Core::on(const LedgerVersion& op) {
-  if (op.version > k_ledger_version) {
-    throw UnknownEntry(fmt::format("the ledger goes on with version {}; this program knows up to {}: run a newer skein",
-                                   op.version, k_ledger_version));
-  }
+  // A later one than this program knows was found before the first operation: see CommandFrames.
   if (op.version < head_.version) return refuse(Verdict::old_version, head_.version);
   const bool raised = op.version > head_.version;
   head_.version = op.version;

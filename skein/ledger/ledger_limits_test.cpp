@@ -229,6 +229,14 @@ TEST_F(LedgerLimits, lowered_below_what_is_there_stop_what_is_new_alone) {
   EXPECT_EQ(verdict(SwarmSetState{"s", SwarmState::paused}), Verdict::ok);
 }
 
+TEST_F(LedgerLimits, a_command_that_goes_on_with_an_unknown_version_changes_nothing) {
+  const Op ops[] = {TakeDispatch{"newer", 1}, LedgerVersion{k_ledger_version + 1}};
+  const auto before = ledger.digest();
+  EXPECT_THROW(ledger.apply(99, encode_command(ops)), UnknownEntry);
+  EXPECT_EQ(ledger.digest(), before);
+  EXPECT_TRUE(told<DispatchTaken>().empty());
+}
+
 TEST_F(LedgerLimits, the_version_goes_up_only_and_never_beyond_what_is_known) {
   EXPECT_EQ(ledger.version(), 1U);
   EXPECT_EQ(run(LedgerVersion{1}), (OpResult{Verdict::ok, std::nullopt, 1, {}}));

@@ -25,6 +25,8 @@ LogLine line_of(const dispatch::DispatchEvent& event) {
       return {LogLevel::warning, fmt::format("for '{}': {}", event.subject, event.detail)};
     case deposed:
       return {LogLevel::warning, "another dispatcher has taken over"};
+    case dispatch_refused:
+      return {LogLevel::error, fmt::format("node '{}' gives out no tasks: {}", event.subject, event.detail)};
     default:
       return {LogLevel::debug, fmt::format("{} '{}' {}", name_of(event.kind), event.subject, event.detail)};
   }

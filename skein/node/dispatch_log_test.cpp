@@ -14,6 +14,7 @@ TEST(DispatchLog, says_aloud_what_concerns_a_swarm_or_an_agent) {
   EXPECT_EQ(line_of({Kind::breaker_opened, "w", 0, ""}).level, LogLevel::warning);
   EXPECT_EQ(line_of({Kind::breaker_closed, "w", 0, ""}).level, LogLevel::info);
   EXPECT_EQ(line_of({Kind::agent_silent, "a", 0, ""}).level, LogLevel::warning);
+  EXPECT_EQ(line_of({Kind::dispatch_refused, "n", 0, "why"}).text, "node 'n' gives out no tasks: why");
   EXPECT_EQ(line_of({Kind::routing_timeout, "ocr", 0, "4 tasks wait"}).text, "for 'ocr': 4 tasks wait");
 }
 

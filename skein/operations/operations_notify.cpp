@@ -1,10 +1,18 @@
 // Telling a process that the task it submitted has ended.
+#include <chrono>
 #include <utility>
 
 #include "skein/operations/operations.hpp"
 #include "skein/operations/operations_calls.hpp"
 
 namespace skein::inline v0::operations {
+namespace {
+
+constexpr Duration k_notify_again = std::chrono::seconds(1);
+
+bool is_passing(Code code) { return code == Code::overloaded || code == Code::archive_unavailable; }
+
+}  // namespace
 
 // The place is promised before the task is accepted, so that whoever is accepted is told.
 void Operations::submit_and_notify(Pid pid, SubmitRequest request, Reply<SubmitAnswer> reply) {
@@ -29,7 +37,11 @@ void Operations::submit_and_notify(Pid pid, SubmitRequest request, Reply<SubmitA
 
 // As with a wait: the ledger is asked and the notice registered in one callback, so no end can slip in between.
 void Operations::notify_at_end(Pid pid, TaskId id) {
-  Reply<WaitAnswer> told([self = shared_from_this(), pid](const Result<WaitAnswer>& answer) {
+  Reply<WaitAnswer> told([self = shared_from_this(), pid, id](const Result<WaitAnswer>& answer) {
+    if (!answer && is_passing(answer.error().code)) {
+      // The place stays promised until it is known.
+      if (self->parts_.timers.post_after(k_notify_again, [self, pid, id] { self->notify_at_end(pid, id); })) return;
+    }
     self->promised_.fetch_sub(1);
     if (answer && answer->status.finished) self->notify(pid, *answer->status.finished);
   });

@@ -1,3 +1,4 @@
+#include <atomic>
 #include <mutex>
 #include <vector>
 
@@ -116,6 +117,40 @@ TEST_F(NotifyOperations, tells_at_once_when_the_key_belongs_to_a_task_that_has_e
   ASSERT_EQ(heard_->complete().size(), 2U);
   EXPECT_EQ(heard_->complete()[1].id, id);
   EXPECT_EQ(ledger::view_of(heard_->complete()[1].result), "[2]");
+}
+
+// A queue that may have no room.
+class CrowdedReads final : public JobQueue {
+ public:
+  explicit CrowdedReads(JobQueue& jobs) : jobs_(jobs) {}
+  bool post(Job job) override { return post_after(Duration::zero(), std::move(job)); }
+  bool post_after(Duration delay, Job job) override { return !is_full && jobs_.post_after(delay, std::move(job)); }
+  [[nodiscard]] Instant now() const override { return jobs_.now(); }
+  [[nodiscard]] ledger::WallMs wall_now() const override { return jobs_.wall_now(); }
+  std::atomic<bool> is_full = false;
+
+ private:
+  JobQueue& jobs_;
+};
+
+TEST_F(NotifyOperations, tells_as_soon_as_an_archive_that_could_not_be_asked_answers) {
+  CrowdedReads reads(jobs_);
+  ops_ = Operations::start({world_.journal(), world_.ledger(), archive_, jobs_, reads, nullptr, 7, &runtime_});
+  start_archiver();
+  auto again = request();
+  again.key = "once";
+  again.notify = Pid{};
+  world_.complete(submit(again).value().id, "[3]");
+  archive_all();
+  reads.is_full = true;
+  again.notify = pid_;
+  ASSERT_TRUE(submit(again).value().existing);
+  advance(std::chrono::seconds(3));
+  reads.is_full = false;
+  advance(std::chrono::seconds(3));
+  expect_told(1);
+  EXPECT_EQ(promised(), 0U);
+  stop();
 }
 
 TEST_F(NotifyOperations, turns_away_what_it_could_not_keep_its_word_for) {
