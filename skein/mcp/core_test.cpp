@@ -374,7 +374,8 @@ TEST_F(McpCoreTest, answers_for_a_handler_that_throws_and_goes_on) {
   add("when_woken", [throws](Exchange& exchange) { exchange.after(std::chrono::seconds(1), throws); });
   add("when_told", [](Exchange& exchange) {
     if (exchange.input("q") != nullptr) throw std::out_of_range("planted");
-    exchange.need({{"q", "elicitation/create", {{"message", "q"}}}});
+    const json::object schema{{"type", "object"}, {"properties", json::object()}};
+    exchange.need({{"q", "elicitation/create", {{"message", "q"}, {"requestedSchema", schema}}}});
   });
   const auto expect_internal = [&](int id) {
     EXPECT_EQ(outlet_.sent.back().message.at("id"), id);
