@@ -104,7 +104,10 @@ Task<operations::Result<ReloadAnswer>> ConfigKeeper::handle_call(Self self, Relo
     answer->needs_restart = needs_restart(*before, *loaded);
     *read = std::make_shared<const Config>(std::move(*loaded));
     try {
-      if (const auto work = context->work.get()) answer->changed = work->declare(**read);
+      if (const auto work = context->work.get()) {
+        answer->changed = work->declare(**read);
+        for (std::string& each : work->drop_overrides()) answer->changed.push_back(std::move(each));
+      }
     } catch (const std::exception& failure) {
       *error = failure.what();
     }

@@ -403,6 +403,24 @@ TEST_F(NodeTest, reload_applies_what_it_can_and_names_what_it_cannot) {
   EXPECT_THAT(wrong.error().message, HasSubstr("unknown key 'log_levle'"));
 }
 
+TEST_F(NodeTest, reload_drops_overrides_and_the_agents_follow) {
+  std::filesystem::create_directories(folder_);
+  const std::string text = "[swarms.default]\nmin = 1\nmax = 1\n";
+  std::ofstream(folder_ / "skein.toml") << text;
+  start(text);
+  Client to_node = client();
+  const auto has_agents = [&](std::size_t count) {
+    return [&, count] { return asked(to_node, "agent_list").at("agents").as_array().size() == count; };
+  };
+  asked(to_node, "swarm_scale", {{"name", "default"}, {"min", 3}, {"max", 3}});
+  ASSERT_TRUE(eventually(has_agents(3)));
+  EXPECT_EQ(operations::json_text(asked(to_node, "reload").at("changed")),
+            R"(["overrides of swarm 'default' dropped"])");
+  EXPECT_FALSE(asked(to_node, "swarm_status", {{"name", "default"}}).as_object().contains("overrides"));
+  EXPECT_TRUE(eventually(has_agents(1))) << "agents above the maximum stayed";
+  EXPECT_EQ(operations::json_text(asked(to_node, "reload").at("changed")), "[]") << "there was nothing left to drop";
+}
+
 TEST_F(NodeTest, agents_are_paused_resumed_spawned_and_stopped) {
   start();
   Client to_node = client();

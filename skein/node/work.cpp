@@ -110,6 +110,20 @@ std::vector<std::string> Work::declare(const Config& config) {
   return changed;
 }
 
+std::vector<std::string> Work::drop_overrides() {
+  std::vector<std::string> changed;
+  const auto swarms =
+      ask<std::vector<operations::SwarmView>>([&](auto reply) { operations_->swarm_list(std::move(reply)); });
+  if (!swarms) throw std::runtime_error(swarms.error().describe());
+  for (const auto& swarm : *swarms) {
+    if (swarm.overrides.empty()) continue;
+    must(ask<Nothing>([&](auto reply) { operations_->swarm_drop_overrides(swarm.name, std::move(reply)); }),
+         fmt::format("swarm '{}'", swarm.name));
+    changed.push_back(fmt::format("overrides of swarm '{}' dropped", swarm.name));
+  }
+  return changed;
+}
+
 LedgerKeeper::LedgerKeeper(Self, std::shared_ptr<NodeContext> context) : context_(std::move(context)) {}
 
 Task<Init> LedgerKeeper::init(Self self) {
