@@ -284,6 +284,22 @@ TEST_F(NodeTest, engine_restarts_under_living_agents_and_work_goes_on) {
   }
 }
 
+TEST_F(NodeTest, a_swarm_whose_coordinator_ends_though_it_is_active_gets_another) {
+  start();
+  Client to_node = client();
+  ASSERT_EQ(run_task(to_node, "echo", "1").at("state"), "completed");
+  for (int i = 0; i < 3; ++i) {  // the first is seen by the keeper's look after its start, in any case
+    const Pid before = runtime_->whereis("swarm/default");
+    ASSERT_TRUE(before);
+    runtime_->exit(before, ExitReason::shutdown());  // in order: its pool does not restart it
+    ASSERT_TRUE(eventually([&] {
+      const Pid now = runtime_->whereis("swarm/default");
+      return now && now != before;
+    })) << i;
+  }
+  EXPECT_EQ(run_task(to_node, "echo", "2").at("state"), "completed");
+}
+
 TEST_F(NodeTest, observer_dies_fifty_times_and_no_task_notices) {
   start();
   Client to_node = client();

@@ -87,7 +87,15 @@ Task<void> Coordinator::look(Self self) {
     co_return;
   }
   take(self, *answer->load);
+  if (is_over()) {
+    end(self);
+    co_return;
+  }
   co_await follow(self);
+}
+
+bool Coordinator::is_over() const {
+  return load_ && load_->swarm.state == ledger::SwarmState::stopped && core_.agents() == 0;
 }
 
 void Coordinator::take(Self self, const dispatch::SwarmLoad& load) {
@@ -171,13 +179,10 @@ Task<void> Coordinator::follow(Self self) {
   if (plan.is_whole) failing_.reset();
   gather_problems();
   tell_problems();
-  if (load_ && load_->swarm.state == ledger::SwarmState::stopped && core_.agents() == 0) {
-    end(self);
-    co_return;
-  }
   const bool is_quiet = plan.start == 0 && plan.end.empty() && load_ && load_->tasks == 0;
   Duration wait = is_quiet ? setup_->look_idle : setup_->look_every;
   if (plan.look_at != Instant::max()) wait = std::min(wait, std::max(plan.look_at - self.now(), Duration(0)));
+  if (is_over()) wait = Duration(0);  // as it was known; it may have been resumed meanwhile
   look_after(self, wait);
 }
 

@@ -102,6 +102,8 @@ class Coordinator {
   void note_death(const ExitReason& reason);
   void gather_problems();
   void tell_problems();
+  // Stopped, when it was last asked about, and its agents are gone.
+  [[nodiscard]] bool is_over() const;
   void end(Self self);
   [[nodiscard]] std::string next_id();
   [[nodiscard]] AgentSeed next_seed();
