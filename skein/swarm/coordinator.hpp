@@ -96,6 +96,8 @@ class Coordinator {
   Task<void> look(Self self);
   Task<void> follow(Self self);
   void find_agents(Self self);
+  void part_from_others();
+  [[nodiscard]] bool is_made_for_this(const std::string& id) const;
   void watch(Self self, Pid agent);
   void take(Self self, const dispatch::SwarmLoad& load);
   void look_after(Self self, Duration wait);

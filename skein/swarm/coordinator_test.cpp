@@ -231,6 +231,16 @@ TEST(Coordinator, follows_a_changed_definition) {
   EXPECT_THAT(world.status_of_swarm("s").problems, ElementsAre(HasSubstr("agents_min is 'many'")));
 }
 
+TEST(Coordinator, a_new_one_replaces_agents_of_a_definition_that_changed_before_it_came) {
+  SwarmWorld world;
+  const Pid first = world.begin("s", k_three);
+  ASSERT_THAT(world.agents_of("s"), UnorderedElementsAre("s-1", "s-2", "s-3"));
+  world.append(ledger::SwarmOverride{"s", {{"prefetch", "7"}}});
+  world.runtime.exit(first, ExitReason::kill());
+  world.runtime.run_for(seconds(3));
+  EXPECT_THAT(world.agents_of("s"), UnorderedElementsAre("s-4", "s-5", "s-6"));
+}
+
 TEST(Coordinator, says_why_agents_cannot_be_started_and_goes_on_trying) {
   SwarmWorld world;
   world.begin("s", {{"executor", "nonesuch"}, {"agents_min", "1"}});
