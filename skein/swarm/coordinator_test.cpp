@@ -236,6 +236,8 @@ TEST(Coordinator, a_new_one_replaces_agents_of_a_definition_that_changed_before_
   const Pid first = world.begin("s", k_three);
   ASSERT_THAT(world.agents_of("s"), UnorderedElementsAre("s-1", "s-2", "s-3"));
   world.append(ledger::SwarmOverride{"s", {{"prefetch", "7"}}});
+  world.runtime.run_for(milliseconds(20));
+  ASSERT_EQ(world.agents_of("s").size(), 3U) << "the first has not looked since";
   world.runtime.exit(first, ExitReason::kill());
   world.runtime.run_for(seconds(3));
   EXPECT_THAT(world.agents_of("s"), UnorderedElementsAre("s-4", "s-5", "s-6"));
