@@ -360,6 +360,12 @@ TEST_F(BadAgents, exit_code_0_without_output_completes_a_command_without_a_resul
   EXPECT_EQ(ledger::view_of(status.finished->result), "");
 }
 
+TEST_F(BadAgents, closing_stdout_is_a_crash) {
+  start("bad", "for task in tasks(): os.close(1); time.sleep(3600)\n");
+  expect_done_by_good(bad_then_good());
+  EXPECT_TRUE(has_crashed_with("it closed its standard output"));
+}
+
 TEST_F(BadAgents, answering_a_task_it_was_not_given_is_a_crash) {
   start("bad", R"(
 for task in tasks():
@@ -452,6 +458,19 @@ TEST_F(BadAgents, a_command_whose_output_is_no_json_or_too_much_fails_for_good) 
   status = host_->wait(submit());
   ASSERT_EQ(status.task.state, State::failed);
   EXPECT_THAT(status.finished->message, HasSubstr("more than the 1048576 bytes"));
+}
+
+TEST_F(BadAgents, a_command_that_writes_too_large_a_file_fails_for_lack_of_a_resource_and_is_no_crash) {
+  const std::string file = std::filesystem::temp_directory_path() / ("skein-large-" + std::to_string(::getpid()));
+  OsExecutorOptions options;
+  options.limits.file_bytes = 64ULL << 10U;
+  start_command("bad", "exec dd if=/dev/zero of=" + file + " bs=1k count=1000", options);
+  ASSERT_TRUE(host_->wait_connected("bad"));
+  const auto status = host_->wait(submit({}, 1));
+  ASSERT_EQ(status.task.state, State::failed);
+  EXPECT_THAT(status.finished->message, HasSubstr("65536 bytes that file_max allows"));
+  EXPECT_THAT(host_->crashes(), testing::IsEmpty());
+  std::filesystem::remove(file);
 }
 
 TEST_F(BadAgents, a_command_that_cannot_be_started_fails_and_says_why) {

@@ -52,6 +52,7 @@ Agent::Agent(Self self, std::unique_ptr<AgentSetup> setup)
       connect_again_(setup_->options->connect_every) {
   // So that terminate() runs when its supervisor ends it.
   self.trap_exit(true);
+  core_.set_paused(setup_->is_paused);
   register_name();
   self.continue_with<Agent>(Begin{});
 }
@@ -65,7 +66,10 @@ std::vector<std::string> Agent::announced() const {
 void Agent::register_name() {
   if (!setup_->registry) return;
   auto capabilities = announced();
-  if (setup_->is_kept) capabilities.push_back(dispatch::kept_capability(setup_->swarm.text()));
+  if (setup_->is_kept) {
+    capabilities.push_back(dispatch::kept_capability(setup_->swarm.text()));
+    capabilities.push_back(dispatch::made_capability(setup_->made_for));
+  }
   const auto done = setup_->registry->register_agent(setup_->id, self_.pid(), capabilities);
   if (!done) throw std::runtime_error(fmt::format("agent '{}': {}", setup_->id, done.error().text()));
   told_load_ = 0;

@@ -128,6 +128,11 @@ void CommandExecutor::ended(const launcher::OsExited& exited) {
     host_->failed(
         ref, {ErrorClass::resource, fmt::format("it used up its {} s of processor time", options_->limits.cpu_seconds),
               std::nullopt});
+  } else if (exited.signalled && exited.code == SIGXFSZ) {
+    host_->failed(ref, {ErrorClass::resource,
+                        fmt::format("it wrote a file of more than the {} bytes that file_max allows",
+                                    options_->limits.file_bytes),
+                        std::nullopt});
   } else if (exited.signalled || exited.launcher_died) {
     host_->broken(fmt::format("'{}': {}", options_->command[0], how_it_ended(exited)));
   } else if (exited.code == 0) {

@@ -7,6 +7,7 @@
 //   any other exit code            failed, tried again
 //   more output than output_bytes  killed, failed for good
 //   its processor time used up     failed for lack of a resource
+//   a file larger than file_max    likewise
 //   killed by a signal             the agent crashes: an attempt is spent, another agent gets the task at once
 //   it cannot be started           failed, tried again
 // Told to stop: SIGTERM at once, SIGKILL after kill_after, both to everything it started. Wound down: SIGTERM at once,

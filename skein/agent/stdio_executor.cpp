@@ -16,6 +16,8 @@ namespace {
 
 // Of a line that breaks the protocol, in the reason.
 constexpr std::size_t k_shown_line = 120;
+// From the end of its output to its exit, which says more, if that is what it is.
+constexpr Duration k_output_end_grace = std::chrono::seconds(1);
 
 }  // namespace
 
@@ -99,6 +101,11 @@ void StdioExecutor::handle(Message message) {
   } else if (const auto* failed = message.get_if<launcher::OsStartFailed>()) {
     if (failed->id == child_.id())
       host_->broken(fmt::format("cannot start '{}': {}", options_->command[0], failed->why));
+  } else if (const auto* end = message.get_if<launcher::OsOutputEnd>()) {
+    const Self self = host_->process();
+    if (end->id == child_.id()) self.send_after(k_output_end_grace, self.pid(), OutputEnded{child_.id()});
+  } else if (const auto* ended_output = message.get_if<OutputEnded>()) {
+    if (ended_output->id == child_.id() && !child_.is_stopping()) give_up("it closed its standard output");
   } else if (const auto* due = message.get_if<HelloDue>()) {
     if (due->id == child_.id() && !has_said_hello_) give_up("it has not said hello in time");
   }

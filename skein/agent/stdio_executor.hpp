@@ -38,6 +38,9 @@ class StdioExecutor final : public Executor {
   struct HelloDue {
     launcher::OsId id = 0;
   };
+  struct OutputEnded {
+    launcher::OsId id = 0;
+  };
   struct Task {
     dispatch::TaskRef ref;
     ledger::TaskId id;

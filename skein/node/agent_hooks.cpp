@@ -153,6 +153,15 @@ Task<void> set_paused(Self self, ContextPtr context, std::string id, bool is_pau
   }
 }
 
+// One that is in neither of the node's own supervisors of agents.
+Error declared_agent(const std::string& id) {
+  return {Code::invalid, fmt::format("agent '{}' belongs to one of [[supervisors]], which would start it again", id),
+          fmt::format("'skein agent pause {}' gives it nothing more to do; to be rid of it, take it out of skein.toml "
+                      "and restart the node",
+                      id),
+          std::chrono::milliseconds(0)};
+}
+
 Task<void> end_agent(Self self, ContextPtr context, std::string id, operations::Reply<Nothing> reply) {
   const Pid pid = context->registry->find_agent(id).value_or(Pid{});
   if (!pid) {
@@ -174,7 +183,10 @@ Task<void> end_agent(Self self, ContextPtr context, std::string id, operations::
   } else {
     auto ending = terminate_child(self, self.whereis(swarm::k_agent_pool_name), pid, k_call_timeout);
     const auto ended = co_await ending;
-    if (!ended) self.exit(pid, ExitReason::shutdown());
+    if (!ended && context->registry->find_agent(id).value_or(Pid{}) == pid) {
+      reply.fail(declared_agent(id));
+      co_return;
+    }
   }
   reply(Nothing{});
 }

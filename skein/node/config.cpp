@@ -424,6 +424,8 @@ void Reader::document(const toml::table& table) {
   agents(table);
   if (const toml::node* given = table.get("node"); given != nullptr && config_.node.name.empty()) {
     fault(*given, "[node] name: must not be empty");
+  } else {
+    name_fits(given != nullptr ? *given : table, "[node] name", config_.node.name);  // the ledger refuses others
   }
   const auto folder = std::filesystem::path(config_.file).parent_path();
   if (!config_.node.data.empty() && !folder.empty()) config_.node.data = (folder / config_.node.data).string();

@@ -256,7 +256,7 @@ std::span<const Key<ExecutorConfig>> keys_of<ExecutorConfig>() {
       {"files_max", [](S& s) -> Place { return &s.files_max; }, count(8, 1'000'000),
        "the OS process cannot open another file"},
       {"file_max", [](S& s) -> Place { return &s.file_max; }, bytes(0, 1024 * k_gib),
-       "the OS process gets SIGXFSZ, of which most die: the agent crashes"},
+       "the OS process gets SIGXFSZ, of which most die: the attempt fails"},
       {"processes_max", [](S& s) -> Place { return &s.processes_max; }, count(0, 1'000'000),
        "the OS process cannot start another, where a control group can see to it"},
       {"output_bytes", [](S& s) -> Place { return &s.output_bytes; }, bytes(k_kib, k_gib),

@@ -50,6 +50,14 @@ TEST(ConfigTest, an_empty_file_is_a_swarm_of_function_agents) {
   EXPECT_EQ(config.limits, ledger::Limits{});
 }
 
+TEST(ConfigTest, the_node_has_a_name_that_the_ledger_takes) {
+  EXPECT_THAT(faults_of("[node]\nname = \"a node\"\n"), HasSubstr("[node] name 'a node': a name has letters"));
+  EXPECT_THAT(faults_of("[node]\nname = \"" + std::string(300, 'x') + "\"\n"), HasSubstr("at most 128 of them"));
+  EXPECT_THAT(faults_of("[limits]\nname_bytes = 16\n[node]\nname = \"seventeen-letters\"\n"),
+              HasSubstr("at most 16 of them"));
+  EXPECT_EQ(faults_of("[limits]\nname_bytes = 17\n[node]\nname = \"seventeen-letters\"\n"), "");
+}
+
 TEST(ConfigTest, the_template_is_right_and_has_one_executor_of_each_kind) {
   const Config config = config_of(config_template());
   EXPECT_EQ(config.executors.at("function").kind, "function");

@@ -105,6 +105,7 @@ std::unique_ptr<agent::AgentSetup> Executors::make(const swarm::AgentSeed& seed)
   setup->attempt_timeout = config->second.timeout;
   if (config->second.concurrency > 0) setup->shared_executor = seed.executor;
   setup->slots = seed.slots;
+  setup->is_paused = are_new_paused_;
   setup->executor = make_executor(config->second);
   setup->registry = registry_;
   setup->options = options_;

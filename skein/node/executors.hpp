@@ -2,6 +2,7 @@
 // the agent it is made for.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <string>
@@ -29,6 +30,8 @@ class Executors {
 
   // What an agent is started with, with a new executor. Throws std::invalid_argument with what is wrong.
   [[nodiscard]] std::unique_ptr<agent::AgentSetup> make(const swarm::AgentSeed& seed) const;
+  // Agents are paused from their start from now on: the node drains.
+  void pause_new() { are_new_paused_ = true; }
   [[nodiscard]] bool has(const std::string& executor) const { return configs_.contains(executor); }
   // Why no OS process can be started, and what to do; empty: all is well, or none is ever started.
   [[nodiscard]] std::string launcher_problem() const { return os_ ? os_->problem() : std::string(); }
@@ -43,6 +46,7 @@ class Executors {
   std::shared_ptr<const Functions> functions_;
   std::shared_ptr<RegistryTable> registry_;
   std::shared_ptr<const agent::AgentOptions> options_;
+  std::atomic<bool> are_new_paused_ = false;
 };
 
 [[nodiscard]] swarm::AgentSeed seed_of(const AgentConfig& agent);

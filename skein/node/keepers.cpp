@@ -16,7 +16,7 @@ using operations::ReloadAnswer;
 constexpr Duration k_health_every = std::chrono::seconds(1);
 
 bool is_live(const KeyInfo& key) {
-  const bool is_limit = key.section == "[limits]";
+  const bool is_limit = key.section == "[limits]" && key.key != "result_bytes";
   const bool is_node = key.section == "[node]" && (key.key == "log_level" || key.key == "drain");
   return is_limit || is_node;
 }
@@ -68,6 +68,7 @@ std::vector<std::string> needs_restart(const Config& before, const Config& after
 Config in_force(const Config& before, const Config& read) {
   Config merged = before;
   merged.limits = read.limits;
+  merged.limits.result_bytes = before.limits.result_bytes;  // agents have it from the node's start
   merged.swarms = read.swarms;
   merged.node.log_level = read.node.log_level;
   merged.node.drain = read.node.drain;
@@ -104,7 +105,10 @@ Task<operations::Result<ReloadAnswer>> ConfigKeeper::handle_call(Self self, Relo
     answer->needs_restart = needs_restart(*before, *loaded);
     *read = std::make_shared<const Config>(std::move(*loaded));
     try {
-      if (const auto work = context->work.get()) answer->changed = work->declare(**read);
+      if (const auto work = context->work.get()) {
+        answer->changed = work->declare(in_force(*before, **read));
+        for (std::string& each : work->drop_overrides()) answer->changed.push_back(std::move(each));
+      }
     } catch (const std::exception& failure) {
       *error = failure.what();
     }

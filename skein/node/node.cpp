@@ -7,6 +7,7 @@
 #include <exception>
 #include <optional>
 #include <thread>
+#include <unordered_set>
 #include <utility>
 
 #include "skein/mcp/fixtures.hpp"
@@ -130,9 +131,13 @@ ChildSpec Node::child(std::string id) {
 bool Node::drain(Duration deadline, const std::function<bool()>& is_over) {
   context_->state = NodeState::draining;
   const Instant until = later(context_->runtime.now(), deadline);
-  const auto agents = context_->registry->find_agents_by_capability(k_any_capability);
-  for (const Pid each : agents) context_->runtime.send(each, dispatch::PauseAgent{});
+  context_->executors->pause_new();
+  std::unordered_set<Pid> told;
   while (context_->runtime.now() < until && !(is_over && is_over())) {
+    // Each time anew: one may have been at its start.
+    for (const Pid each : context_->registry->find_agents_by_capability(k_any_capability)) {
+      if (told.insert(each).second) context_->runtime.send(each, dispatch::PauseAgent{});
+    }
     const auto all = operations::ask<std::vector<operations::AgentDetail>>(
         [&](auto reply) { hooks_->agents(std::move(reply)); }, k_agents_wait);
     const auto runs = [](const operations::AgentDetail& each) { return each.executing_task.has_value(); };

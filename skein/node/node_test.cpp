@@ -284,6 +284,22 @@ TEST_F(NodeTest, engine_restarts_under_living_agents_and_work_goes_on) {
   }
 }
 
+TEST_F(NodeTest, a_swarm_whose_coordinator_ends_though_it_is_active_gets_another) {
+  start();
+  Client to_node = client();
+  ASSERT_EQ(run_task(to_node, "echo", "1").at("state"), "completed");
+  for (int i = 0; i < 3; ++i) {  // the first is seen by the keeper's look after its start, in any case
+    const Pid before = runtime_->whereis("swarm/default");
+    ASSERT_TRUE(before);
+    runtime_->exit(before, ExitReason::shutdown());  // in order: its pool does not restart it
+    ASSERT_TRUE(eventually([&] {
+      const Pid now = runtime_->whereis("swarm/default");
+      return now && now != before;
+    })) << i;
+  }
+  EXPECT_EQ(run_task(to_node, "echo", "2").at("state"), "completed");
+}
+
 TEST_F(NodeTest, observer_dies_fifty_times_and_no_task_notices) {
   start();
   Client to_node = client();
@@ -380,6 +396,27 @@ TEST_F(NodeTest, drain_waits_for_what_runs_and_refuses_what_comes) {
   EXPECT_EQ(refused.error().code, "stopped");
 }
 
+TEST_F(NodeTest, an_agent_that_comes_in_the_place_of_another_during_a_drain_begins_nothing) {
+  start("[swarms.default]\nmin = 2\nmax = 2\n");
+  Client to_node = client();
+  std::vector<json::value> ids;
+  const auto count = [&](const char* state) {
+    return std::ranges::count_if(
+        ids, [&](const auto& id) { return asked(to_node, "task_status", {{"id", id}}).at("state") == state; });
+  };
+  for (int i = 0; i < 6; ++i) {
+    ids.push_back(asked(to_node, "task_submit", {{"type", "sleep"}, {"params", "1000"}}).at("id"));
+  }
+  ASSERT_TRUE(eventually([&] { return count("executing") == 2; }));
+  bool is_empty = false;
+  std::thread drains([&] { is_empty = node_->drain(60s, {}); });
+  EXPECT_TRUE(eventually([&] { return asked(to_node, "info").at("state") == "draining"; }));
+  asked(to_node, "chaos_kill", {{"target", "default-1"}});
+  drains.join();
+  EXPECT_TRUE(is_empty);
+  EXPECT_LE(count("completed"), 2) << "those that ran when it began";
+}
+
 TEST_F(NodeTest, reload_applies_what_it_can_and_names_what_it_cannot) {
   std::filesystem::create_directories(folder_);
   const auto write = [&](const std::string& text) { std::ofstream(folder_ / "skein.toml") << text; };
@@ -403,6 +440,39 @@ TEST_F(NodeTest, reload_applies_what_it_can_and_names_what_it_cannot) {
   EXPECT_THAT(wrong.error().message, HasSubstr("unknown key 'log_levle'"));
 }
 
+TEST_F(NodeTest, limits_that_agents_have_from_their_start_need_a_restart) {
+  std::filesystem::create_directories(folder_);
+  start("[limits]\nresult_bytes = 4096\n");
+  std::ofstream(folder_ / "skein.toml") << "[limits]\nresult_bytes = 8192\nopen_tasks = 5000\n";
+  Client to_node = client();
+  for (int i = 0; i < 2; ++i) {
+    const auto answer = asked(to_node, "reload");
+    EXPECT_EQ(operations::json_text(answer.at("changed")), i == 0 ? R"(["limits"])" : "[]");
+    EXPECT_EQ(operations::json_text(answer.at("needs_restart")), R"(["[limits] result_bytes"])");
+  }
+  const auto limits = node_->context().config()->limits;
+  EXPECT_EQ(limits.result_bytes, 4096U) << "of the ledger as well, until then";
+  EXPECT_EQ(limits.open_tasks, 5000U);
+}
+
+TEST_F(NodeTest, reload_drops_overrides_and_the_agents_follow) {
+  std::filesystem::create_directories(folder_);
+  const std::string text = "[swarms.default]\nmin = 1\nmax = 1\n";
+  std::ofstream(folder_ / "skein.toml") << text;
+  start(text);
+  Client to_node = client();
+  const auto has_agents = [&](std::size_t count) {
+    return [&, count] { return asked(to_node, "agent_list").at("agents").as_array().size() == count; };
+  };
+  asked(to_node, "swarm_scale", {{"name", "default"}, {"min", 3}, {"max", 3}});
+  ASSERT_TRUE(eventually(has_agents(3)));
+  EXPECT_EQ(operations::json_text(asked(to_node, "reload").at("changed")),
+            R"(["overrides of swarm 'default' dropped"])");
+  EXPECT_FALSE(asked(to_node, "swarm_status", {{"name", "default"}}).as_object().contains("overrides"));
+  EXPECT_TRUE(eventually(has_agents(1))) << "agents above the maximum stayed";
+  EXPECT_EQ(operations::json_text(asked(to_node, "reload").at("changed")), "[]") << "there was nothing left to drop";
+}
+
 TEST_F(NodeTest, agents_are_paused_resumed_spawned_and_stopped) {
   start();
   Client to_node = client();
@@ -417,6 +487,19 @@ TEST_F(NodeTest, agents_are_paused_resumed_spawned_and_stopped) {
   ASSERT_FALSE(gone);
   EXPECT_EQ(gone.error().code, "agent_not_found");
   EXPECT_FALSE(to_node.ask("agent_spawn", {{"executor", "rm"}}, 5s)) << "only what the config defines";
+}
+
+TEST_F(NodeTest, an_agent_that_its_supervisor_would_start_again_is_not_stopped) {
+  start(
+      "[[supervisors]]\nname = \"pair\"\n"
+      "[[supervisors.child]]\nid = \"left\"\nworker = \"agent\"\nparams = { id = \"left\" }\n");
+  Client to_node = client();
+  const auto before = asked(to_node, "agent_status", {{"id", "left"}}).at("pid");
+  const auto refused = to_node.ask("agent_stop", {{"id", "left"}}, 10s);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, "invalid");
+  EXPECT_THAT(refused.error().message, HasSubstr("belongs to one of [[supervisors]]"));
+  EXPECT_EQ(asked(to_node, "agent_status", {{"id", "left"}}).at("pid"), before);
 }
 
 TEST_F(NodeTest, bad_input_gets_an_answer_and_harms_nobody) {

@@ -110,6 +110,20 @@ std::vector<std::string> Work::declare(const Config& config) {
   return changed;
 }
 
+std::vector<std::string> Work::drop_overrides() {
+  std::vector<std::string> changed;
+  const auto swarms =
+      ask<std::vector<operations::SwarmView>>([&](auto reply) { operations_->swarm_list(std::move(reply)); });
+  if (!swarms) throw std::runtime_error(swarms.error().describe());
+  for (const auto& swarm : *swarms) {
+    if (swarm.overrides.empty()) continue;
+    must(ask<Nothing>([&](auto reply) { operations_->swarm_drop_overrides(swarm.name, std::move(reply)); }),
+         fmt::format("swarm '{}'", swarm.name));
+    changed.push_back(fmt::format("overrides of swarm '{}' dropped", swarm.name));
+  }
+  return changed;
+}
+
 LedgerKeeper::LedgerKeeper(Self, std::shared_ptr<NodeContext> context) : context_(std::move(context)) {}
 
 Task<Init> LedgerKeeper::init(Self self) {
@@ -174,17 +188,35 @@ void LedgerKeeper::look(Self self) {
 Task<void> LedgerKeeper::start_coordinators(Self self, std::vector<std::string> names) {
   is_asking_ = false;
   for (const std::string& name : names) {
-    if (self.whereis(swarm::coordinator_name(name))) continue;
+    if (const Pid there = self.whereis(swarm::coordinator_name(name))) {
+      watch(self, there);
+      continue;
+    }
     auto starting = start_pool_child(self, pool_, pool_arguments(name), k_call_timeout);
     const auto started = co_await starting;
-    if (started) continue;
-    has_changed_ = true;  // tried again at the next look
+    if (started) {
+      watch(self, started->pid);
+      continue;
+    }
+    has_changed_ = true;                              // tried again at the next look
+    if (self.whereis(k_swarms_name) != pool_) break;  // it was the pool that went
     context_->log.warning(fmt::format("swarm '{}': its coordinator could not be started", name));
   }
 }
 
+void LedgerKeeper::watch(Self self, Pid coordinator) {
+  if (!coordinator || !watched_.insert(coordinator).second) return;
+  [[maybe_unused]] const MonitorRef watch = self.monitor(coordinator);
+}
+
 Task<void> LedgerKeeper::handle_info(Self self, Message message) {
-  if (message.is<Down>()) {
+  const auto* down = message.get_if<Down>();
+  if (down != nullptr && watched_.erase(down->pid) != 0) {
+    // One that ends in order is not restarted by its pool, and its swarm may have been resumed at that moment.
+    has_changed_ = true;
+    co_return;
+  }
+  if (down != nullptr) {
     self.stop(ExitReason::custom("the journal engine ended"));
   } else if (message.is<Look>()) {
     look(self);

@@ -8,6 +8,7 @@
 
 #include <memory>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "skein/archive/archiver.hpp"
@@ -33,6 +34,8 @@ class Work {
   [[nodiscard]] Engine& engine() { return *engine_; }
   // Limits and swarms of the config, where the ledger's differ. May block. Answers what was changed.
   [[nodiscard]] std::vector<std::string> declare(const Config& config);
+  // Those of every swarm: a reload ends what was changed at run time (SPEC 7). May block. Answers what was changed.
+  [[nodiscard]] std::vector<std::string> drop_overrides();
 
  private:
   std::shared_ptr<Engine> engine_;
@@ -65,12 +68,14 @@ class LedgerKeeper {
   };
   void withdraw();
   void look(Self self);
+  void watch(Self self, Pid coordinator);
   Task<void> start_coordinators(Self self, std::vector<std::string> names);
 
   std::shared_ptr<NodeContext> context_;
   std::shared_ptr<Work> work_;
   std::unique_ptr<operations::EventStream::Subscription> changes_;
-  Pid pool_;  // of swarms, whose coordinators were started
+  Pid pool_;                         // of swarms, whose coordinators were started
+  std::unordered_set<Pid> watched_;  // coordinators
   bool is_asking_ = false;
   bool has_changed_ = true;
 };

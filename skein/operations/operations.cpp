@@ -225,6 +225,11 @@ void Operations::swarm_override(SwarmRequest request, Reply<Nothing> reply) {
   });
 }
 
+void Operations::swarm_drop_overrides(std::string name, Reply<Nothing> reply) {
+  const auto what = swarm_text(name);
+  control(ledger::SwarmDropOverrides{std::move(name)}, what, std::move(reply));
+}
+
 void Operations::swarm_scale(const ScaleRequest& request, Reply<Nothing> reply) {
   if (request.agents_max == 0 || request.agents_min > request.agents_max) {
     return counted(std::move(reply))

@@ -89,6 +89,8 @@ class Operations final : public ledger::ChangeSink, public std::enable_shared_fr
   // What is wrong with a swarm from now on; none: nothing is. Told as events. Any thread.
   void set_swarm_problems(const std::string& name, std::vector<std::string> problems);
   void swarm_override(SwarmRequest request, Reply<Nothing> reply);
+  // All of a swarm's at once: what it was declared or created with holds again.
+  void swarm_drop_overrides(std::string name, Reply<Nothing> reply);
   void swarm_scale(const ScaleRequest& request, Reply<Nothing> reply);
   void swarm_pause(std::string name, Reply<Nothing> reply);
   void swarm_resume(std::string name, Reply<Nothing> reply);

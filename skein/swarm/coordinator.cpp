@@ -87,21 +87,35 @@ Task<void> Coordinator::look(Self self) {
     co_return;
   }
   take(self, *answer->load);
+  if (is_over()) {
+    end(self);
+    co_return;
+  }
   co_await follow(self);
+}
+
+bool Coordinator::is_over() const {
+  return load_ && load_->swarm.state == ledger::SwarmState::stopped && core_.agents() == 0;
 }
 
 void Coordinator::take(Self self, const dispatch::SwarmLoad& load) {
   load_ = load;
   faults_.clear();
   auto definition = definition_of(load.swarm);
+  const bool is_first = !definition_;
   if (definition) {
     if (definition_ != *definition) core_.on_definition(*definition);
     definition_ = std::move(*definition);
+    if (is_first) part_from_others();
   } else {
     faults_ = std::move(definition.error());  // the last good one stays in force
   }
   for (const auto& agent : load_->agents) {
-    if (agent.is_kept && !core_.has(agent.pid)) watch(self, agent.pid);
+    if (agent.is_kept && !core_.has(agent.pid)) {
+      watch(self, agent.pid);
+      core_.on_started(agent.pid, self.now());
+      if (!is_made_for_this(agent.id)) core_.on_other_definition(agent.pid);
+    }
     last_number_ = std::max(last_number_, number_of(agent.id, swarm_));
   }
   core_.on_load(*load_, self.now());
@@ -119,6 +133,25 @@ void Coordinator::find_agents(Self self) {
     watch(self, *pid);
     core_.on_started(*pid, self.now());
   }
+}
+
+// Of those found, whom a coordinator before this one started for another definition: it ended before it saw the change.
+void Coordinator::part_from_others() {
+  if (!setup_->registry || core_.agents() == 0) return;
+  const std::string kept = dispatch::kept_capability(swarm_);
+  const auto all = setup_->registry->query_agents({kept});
+  const auto same = setup_->registry->query_agents({kept, dispatch::made_capability(agent_mark(*definition_))});
+  if (!all || !same || all->size() == same->size()) return;
+  for (const std::string& name : *all) {
+    const auto pid = setup_->registry->find_agent(name);
+    if (pid && !is_made_for_this(name)) core_.on_other_definition(*pid);
+  }
+}
+
+bool Coordinator::is_made_for_this(const std::string& id) const {
+  if (!setup_->registry || !definition_) return true;
+  const auto its = setup_->registry->capabilities_of(id);
+  return !its || std::ranges::find(*its, dispatch::made_capability(agent_mark(*definition_))) != its->end();
 }
 
 void Coordinator::watch(Self self, Pid agent) { watched_.emplace(self.monitor(agent).id, agent); }
@@ -150,9 +183,11 @@ Task<void> Coordinator::follow(Self self) {
   for (const Pid agent : plan.end) self.exit(agent, ExitReason::shutdown());
   const Pid pool = self.whereis(setup_->agent_pool);
   for (std::uint32_t i = 0; i < plan.start; ++i) {
-    agent::AgentMaker maker = [setup = setup_, seed = next_seed()] {
+    agent::AgentMaker maker = [setup = setup_, seed = next_seed(), mark = agent_mark(*definition_)] {
       auto made = setup->make_agent(seed);
-      if (made) made->is_kept = true;
+      if (!made) return made;
+      made->is_kept = true;
+      made->made_for = mark;
       return made;
     };
     std::any arguments = pool_arguments(std::move(maker));
@@ -171,13 +206,10 @@ Task<void> Coordinator::follow(Self self) {
   if (plan.is_whole) failing_.reset();
   gather_problems();
   tell_problems();
-  if (load_ && load_->swarm.state == ledger::SwarmState::stopped && core_.agents() == 0) {
-    end(self);
-    co_return;
-  }
   const bool is_quiet = plan.start == 0 && plan.end.empty() && load_ && load_->tasks == 0;
   Duration wait = is_quiet ? setup_->look_idle : setup_->look_every;
   if (plan.look_at != Instant::max()) wait = std::min(wait, std::max(plan.look_at - self.now(), Duration(0)));
+  if (is_over()) wait = Duration(0);  // as it was known; it may have been resumed meanwhile
   look_after(self, wait);
 }
 

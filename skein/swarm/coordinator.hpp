@@ -96,12 +96,16 @@ class Coordinator {
   Task<void> look(Self self);
   Task<void> follow(Self self);
   void find_agents(Self self);
+  void part_from_others();
+  [[nodiscard]] bool is_made_for_this(const std::string& id) const;
   void watch(Self self, Pid agent);
   void take(Self self, const dispatch::SwarmLoad& load);
   void look_after(Self self, Duration wait);
   void note_death(const ExitReason& reason);
   void gather_problems();
   void tell_problems();
+  // Stopped, when it was last asked about, and its agents are gone.
+  [[nodiscard]] bool is_over() const;
   void end(Self self);
   [[nodiscard]] std::string next_id();
   [[nodiscard]] AgentSeed next_seed();

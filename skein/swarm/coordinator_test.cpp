@@ -231,6 +231,18 @@ TEST(Coordinator, follows_a_changed_definition) {
   EXPECT_THAT(world.status_of_swarm("s").problems, ElementsAre(HasSubstr("agents_min is 'many'")));
 }
 
+TEST(Coordinator, a_new_one_replaces_agents_of_a_definition_that_changed_before_it_came) {
+  SwarmWorld world;
+  const Pid first = world.begin("s", k_three);
+  ASSERT_THAT(world.agents_of("s"), UnorderedElementsAre("s-1", "s-2", "s-3"));
+  world.append(ledger::SwarmOverride{"s", {{"prefetch", "7"}}});
+  world.runtime.run_for(milliseconds(20));
+  ASSERT_EQ(world.agents_of("s").size(), 3U) << "the first has not looked since";
+  world.runtime.exit(first, ExitReason::kill());
+  world.runtime.run_for(seconds(3));
+  EXPECT_THAT(world.agents_of("s"), UnorderedElementsAre("s-4", "s-5", "s-6"));
+}
+
 TEST(Coordinator, says_why_agents_cannot_be_started_and_goes_on_trying) {
   SwarmWorld world;
   world.begin("s", {{"executor", "nonesuch"}, {"agents_min", "1"}});
@@ -330,6 +342,41 @@ TEST(Coordinator, pausing_keeps_the_agents_and_stopping_ends_them_and_it) {
   EXPECT_TRUE(world.agents_of("s").empty());
   EXPECT_FALSE(world.runtime.is_alive(pid));
   EXPECT_FALSE(world.runtime.whereis(coordinator_name("s"))) << "it ended normally and is not restarted";
+}
+
+// One that has not wound down before it may.
+class SlowToEnd final : public agent::Executor {
+ public:
+  explicit SlowToEnd(std::shared_ptr<const bool> may_end) : may_end_(std::move(may_end)) {}
+  void start(agent::ExecutorHost& host) override { host.ready(); }
+  void run(const dispatch::Order&) override {}
+  void stop(dispatch::TaskRef, dispatch::StopReason) override {}
+  [[nodiscard]] Duration wind_down() override { return *may_end_ ? Duration(0) : milliseconds(1); }
+  [[nodiscard]] std::string describe() const override { return "slow to end"; }
+
+ private:
+  std::shared_ptr<const bool> may_end_;
+};
+
+TEST(Coordinator, a_swarm_that_is_resumed_as_its_last_agent_ends_has_agents_again) {
+  for (int moment_ms = 0; moment_ms < 500; moment_ms += 90) {  // of the time between two looks
+    SwarmWorld world;
+    const auto may_end = std::make_shared<bool>(false);
+    world.setup->make_agent = [make = world.setup->make_agent, may_end](const AgentSeed& seed) {
+      auto made = make(seed);
+      made->executor = std::make_unique<SlowToEnd>(may_end);
+      return made;
+    };
+    const Pid pid = world.begin("s", k_three);
+    world.append(ledger::SwarmSetState{"s", ledger::SwarmState::stopped});
+    world.runtime.run_for(seconds(2) + milliseconds(moment_ms));
+    ASSERT_EQ(world.agents_of("s").size(), 3U);
+    world.append(ledger::SwarmSetState{"s", ledger::SwarmState::active});
+    *may_end = true;
+    world.runtime.run_for(seconds(2));
+    EXPECT_TRUE(world.runtime.is_alive(pid)) << "nobody starts another at " << moment_ms;
+    EXPECT_EQ(world.agents_of("s").size(), 3U) << moment_ms;
+  }
 }
 
 TEST(Coordinator, draining_finishes_what_there_is_and_then_ends_the_agents) {

@@ -1,11 +1,13 @@
 #include "skein/swarm/definition.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
 #include <optional>
 
+#include "skein/dispatch/hash_ring.hpp"
 #include "skein/dispatch/swarm_load.hpp"
 
 namespace skein::inline v0::swarm {
@@ -81,9 +83,11 @@ std::expected<Definition, std::vector<std::string>> definition_of(const ledger::
   return result;
 }
 
-bool needs_other_agents(const Definition& one, const Definition& other) {
-  return one.executor != other.executor || one.role != other.role || one.capabilities != other.capabilities ||
-         one.prefetch != other.prefetch;
+std::uint64_t agent_mark(const Definition& definition) {
+  return stable_hash(fmt::format("{}\n{}\n{}\n{}", definition.executor, dispatch::name_of(definition.role),
+                                 fmt::join(definition.capabilities, ","), definition.prefetch));
 }
+
+bool needs_other_agents(const Definition& one, const Definition& other) { return agent_mark(one) != agent_mark(other); }
 
 }  // namespace skein::inline v0::swarm

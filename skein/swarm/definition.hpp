@@ -46,6 +46,8 @@ struct Definition {
 
 // The definition with its overrides, or what is wrong with it: one line per field, each saying what it should be.
 [[nodiscard]] std::expected<Definition, std::vector<std::string>> definition_of(const ledger::Swarm& swarm);
+// A number that differs where two definitions need different agents.
+[[nodiscard]] std::uint64_t agent_mark(const Definition& definition);
 // Whether two definitions need different agents; else only their number differs.
 [[nodiscard]] bool needs_other_agents(const Definition& one, const Definition& other);
 

@@ -77,6 +77,12 @@ TEST(SwarmDefinition, tells_whether_other_agents_are_needed) {
   const auto other = *definition_of(swarm_with({{"executor", "f"}, {"agents_min", "1"}}));
   EXPECT_FALSE(needs_other_agents(one, more));
   EXPECT_TRUE(needs_other_agents(one, other));
+  for (const ledger::Fields& fields : {ledger::Fields{{"role", "specialist"}}, ledger::Fields{{"prefetch", "3"}},
+                                       ledger::Fields{{"capabilities", "paint"}}}) {
+    auto with = swarm_with({{"executor", "e"}, {"agents_min", "1"}});
+    with.definition.insert(fields.begin(), fields.end());
+    EXPECT_TRUE(needs_other_agents(one, *definition_of(with))) << fields.begin()->first;
+  }
 }
 
 }  // namespace

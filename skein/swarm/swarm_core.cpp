@@ -10,6 +10,13 @@ void SwarmCore::on_definition(const Definition& definition) {
     abilities_.clear();
   }
   definition_ = definition;
+  // Perhaps it is what was wrong.
+  forget_young_deaths();
+  held_until_ = Instant::min();
+}
+
+void SwarmCore::on_other_definition(Pid pid) {
+  if (const auto at = agents_.find(pid); at != agents_.end()) at->second.is_old = true;
 }
 
 void SwarmCore::on_load(const dispatch::SwarmLoad& load, Instant now) {
@@ -75,13 +82,18 @@ bool SwarmCore::on_down(Pid pid, bool in_order, Instant now) {
   if (now - agent.since < k_young) {
     die_young(now);
   } else {
-    young_deaths_ = 0;
-    hold_back_ = k_hold_back;
+    forget_young_deaths();
   }
   return true;
 }
 
+void SwarmCore::forget_young_deaths() {
+  young_deaths_ = 0;
+  hold_back_ = k_hold_back;
+}
+
 void SwarmCore::die_young(Instant now) {
+  died_young_at_ = now;
   if (++young_deaths_ <= k_young_deaths) return;
   held_until_ = now + hold_back_;
   hold_back_ = std::min(2 * hold_back_, k_hold_back_max);
@@ -121,6 +133,7 @@ Plan SwarmCore::plan(Instant now) {
   std::vector<std::pair<Instant, Pid>> idle;  // may go, the longest idle first
   std::uint32_t there = 0;
   bool has_young = false;
+  bool has_survivor = false;  // started since the last one died young
   const bool all_go = goal == 0;
   for (auto& [pid, agent] : agents_) {
     if (agent.is_ending) continue;
@@ -131,9 +144,11 @@ Plan SwarmCore::plan(Instant now) {
     }
     ++there;
     has_young |= now - agent.since < k_young;
+    has_survivor |= agent.since >= died_young_at_;
     if (agent.runs == 0 && agent.is_announced && agent.idle_since) idle.emplace_back(*agent.idle_since, pid);
   }
   plan.is_whole = there >= goal && !has_young;
+  if (plan.is_whole && has_survivor) forget_young_deaths();
   if (there > goal) {
     std::sort(idle.begin(), idle.end());
     const std::size_t surplus = std::min<std::size_t>(idle.size(), there - goal);

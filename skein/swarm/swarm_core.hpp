@@ -9,7 +9,8 @@
 //    what they can do, since none has announced itself yet, there are no more than the minimum, or one.
 // 3. An agent with a task is ended only when the swarm is stopped or its agents are to be replaced, and then it is
 //    asked, not killed: it hands back or finishes what it holds.
-// 4. Agents that die young are replaced ever more slowly (k_hold_back to k_hold_back_max); one that lives resets that.
+// 4. Agents that die young are replaced ever more slowly (k_hold_back to k_hold_back_max). That ends when one that
+//    lived dies, when the pool is whole with agents that live, or when the definition changes.
 #pragma once
 
 #include <cstdint>
@@ -42,6 +43,8 @@ struct Plan {
 class SwarmCore {
  public:
   void on_definition(const Definition& definition);
+  // An agent found was made for another definition than the one in force: it is replaced.
+  void on_other_definition(Pid agent);
   void on_load(const dispatch::SwarmLoad& load, Instant now);
   // Being started: it counts, though the dispatcher does not know it yet.
   void on_started(Pid agent, Instant now);
@@ -74,6 +77,7 @@ class SwarmCore {
   void learn_abilities(const dispatch::SwarmLoad& load);
   void count_demand(const dispatch::SwarmLoad& load);
   void die_young(Instant now);
+  void forget_young_deaths();
 
   std::optional<Definition> definition_;
   ledger::SwarmState state_ = ledger::SwarmState::active;
@@ -85,6 +89,7 @@ class SwarmCore {
   std::vector<std::vector<std::string>> unmet_;
   std::map<Pid, Agent> agents_;
   std::uint32_t young_deaths_ = 0;
+  Instant died_young_at_ = Instant::min();
   Instant held_until_ = Instant::min();
   Duration hold_back_ = k_hold_back;
   std::uint64_t refilled_ = 0;

@@ -174,6 +174,65 @@ TEST(SwarmCore, replaces_those_that_die_young_ever_more_slowly) {
   for (const Duration wait : waits) EXPECT_LE(wait, k_hold_back_max);
 }
 
+// So many die at their start, one after the other; answers how long the next start is held back.
+Duration held_after_deaths(World& world, std::uint32_t deaths) {
+  for (std::uint32_t i = 0; i < deaths; ++i) {
+    if (const Plan plan = world.follow(); plan.start == 0) {
+      world.now = plan.look_at;
+      world.follow();
+    }
+    world.crash(0);
+  }
+  const Plan plan = world.core.plan(world.now);
+  return plan.look_at == Instant::max() ? Duration(0) : plan.look_at - world.now;
+}
+
+TEST(SwarmCore, agents_that_live_end_the_holding_back) {
+  World world(1, 1);
+  EXPECT_GT(held_after_deaths(world, 9), 2 * k_hold_back);
+  EXPECT_TRUE(world.core.is_failing());
+  world.now += seconds(31);
+  EXPECT_EQ(world.follow().start, 1U);
+  world.now += k_young - milliseconds(1);
+  EXPECT_FALSE(world.follow().is_whole);
+  EXPECT_TRUE(world.core.is_failing()) << "it has not lived long enough";
+  world.now += milliseconds(1);
+  EXPECT_TRUE(world.follow().is_whole);
+  EXPECT_FALSE(world.core.is_failing());
+  // It ends in order, as when it is idle or stopped by hand: that alone would not have ended the holding back.
+  world.core.on_down(world.load.agents[0].pid, true, world.now);
+  world.load.agents.clear();
+  EXPECT_EQ(held_after_deaths(world, k_young_deaths), Duration(0));
+  EXPECT_EQ(held_after_deaths(world, 1), k_hold_back);
+}
+
+TEST(SwarmCore, one_that_has_always_lived_does_not_hide_that_the_others_die_young) {
+  World world(1, 2);
+  world.follow();
+  world.now += seconds(10);
+  world.load.agents[0].runs = 1;
+  world.load.agents[0].ahead = 1;
+  for (std::uint32_t i = 0; i <= k_young_deaths; ++i) {
+    world.core.on_load(world.load, world.now);
+    ASSERT_EQ(world.follow().start, 1U) << i;
+    world.crash(1);
+    world.load.agents[0].ahead = 0;  // one is enough for a moment
+    world.core.on_load(world.load, world.now);
+    EXPECT_TRUE(world.follow().is_whole);
+    world.load.agents[0].ahead = 1;
+  }
+  world.core.on_load(world.load, world.now);
+  EXPECT_EQ(world.follow().start, 0U) << "held back";
+}
+
+TEST(SwarmCore, another_definition_ends_the_holding_back) {
+  World world(1, 1);
+  EXPECT_GT(held_after_deaths(world, 9), 2 * k_hold_back);
+  world.definition.executor = "mended";
+  world.core.on_definition(world.definition);
+  EXPECT_EQ(world.follow().start, 1U);
+}
+
 TEST(SwarmCore, ends_idle_agents_beyond_the_minimum_after_their_time) {
   World world;
   world.follow();
