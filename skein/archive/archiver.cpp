@@ -20,7 +20,7 @@ class Archiver::Loop final : public ledger::ChangeSink, public std::enable_share
 
   void start() {
     listen();
-    jobs_.post_after(limits_.retain_every, [self = shared_from_this()] { self->retain(); });
+    retain_after(limits_.retain_every);
   }
 
   void listen() {

@@ -42,7 +42,7 @@ NO_LIMITS = {
     "dispatch::k_walk_max", "dispatch::k_capacity_max", "dispatch::k_value_max", "dispatch::k_attempt_max",
     "dispatch::k_load_max", "dispatch::k_field_number_max", "dispatch::k_latency_s_max", "swarm::k_field_agents_max",
     "swarm::k_agents_max", "registry::k_load_max", "resilience::k_phi_max", "operations::k_max", "node::k_number_max",
-    "node::k_word_max", "supervision::k_number_max", "launcher::k_events_max", "launcher::k_packet_bytes_max",
+    "base::k_word_max", "supervision::k_number_max", "launcher::k_events_max", "launcher::k_packet_bytes_max",
     "launcher::k_packet_fds_max",
 }
 
