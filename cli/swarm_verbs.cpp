@@ -233,7 +233,7 @@ void add_swarm_verbs(Verb& root) {
   args->session.add_to(create_verb);
   create_verb.run([args] { return create(*args); });
 
-  Verb scale = swarm.verb("scale", "Change how many agents it has, until the next reload");
+  Verb scale = swarm.verb("scale", "Change how many agents it has; one of the config goes back at the next reload");
   scale.place("NAME", args->name, "Which one");
   scale.option("--min", args->min, "Agents at least");
   scale.option("--max", args->max, "Agents at most");

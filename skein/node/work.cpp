@@ -116,7 +116,8 @@ std::vector<std::string> Work::drop_overrides() {
       ask<std::vector<operations::SwarmView>>([&](auto reply) { operations_->swarm_list(std::move(reply)); });
   if (!swarms) throw std::runtime_error(swarms.error().describe());
   for (const auto& swarm : *swarms) {
-    if (swarm.overrides.empty()) continue;
+    // What was created over the API is none of the config's business.
+    if (swarm.overrides.empty() || swarm.origin != ledger::Origin::config) continue;
     must(ask<Nothing>([&](auto reply) { operations_->swarm_drop_overrides(swarm.name, std::move(reply)); }),
          fmt::format("swarm '{}'", swarm.name));
     changed.push_back(fmt::format("overrides of swarm '{}' dropped", swarm.name));

@@ -34,7 +34,7 @@ class Work {
   [[nodiscard]] Engine& engine() { return *engine_; }
   // Limits and swarms of the config, where the ledger's differ. May block. Answers what was changed.
   [[nodiscard]] std::vector<std::string> declare(const Config& config);
-  // Those of every swarm: a reload ends what was changed at run time (SPEC 7). May block. Answers what was changed.
+  // Those of the config's swarms: a reload ends what was changed at run time. May block. Answers what was changed.
   [[nodiscard]] std::vector<std::string> drop_overrides();
 
  private:
