@@ -466,8 +466,11 @@ TEST_F(NodeTest, reload_drops_overrides_and_the_agents_follow) {
   };
   asked(to_node, "swarm_scale", {{"name", "default"}, {"min", 3}, {"max", 3}});
   ASSERT_TRUE(eventually(has_agents(3)));
+  asked(to_node, "swarm_create", {{"name", "guests"}, {"fields", {{"agents_min", "0"}}}});
+  asked(to_node, "swarm_scale", {{"name", "guests"}, {"min", 0}, {"max", 7}});
   EXPECT_EQ(operations::json_text(asked(to_node, "reload").at("changed")),
             R"(["overrides of swarm 'default' dropped"])");
+  EXPECT_TRUE(asked(to_node, "swarm_status", {{"name", "guests"}}).as_object().contains("overrides")) << "not its own";
   EXPECT_FALSE(asked(to_node, "swarm_status", {{"name", "default"}}).as_object().contains("overrides"));
   EXPECT_TRUE(eventually(has_agents(1))) << "agents above the maximum stayed";
   EXPECT_EQ(operations::json_text(asked(to_node, "reload").at("changed")), "[]") << "there was nothing left to drop";
