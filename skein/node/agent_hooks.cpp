@@ -26,7 +26,9 @@ using Nothing = operations::Operations::Nothing;
 constexpr Duration k_state_wait = std::chrono::milliseconds(500);
 constexpr std::size_t k_agents_shown = 10'000;
 constexpr std::string_view k_swarm_prefix = "swarm=";
+// Marks for coordinators, see dispatch/swarm_load.hpp: no capabilities.
 constexpr std::string_view k_kept_prefix = "kept=";
+constexpr std::string_view k_made_prefix = "made=";
 
 Error no_agent(const std::string& id) {
   return {Code::agent_not_found, fmt::format("there is no agent '{}'", id),
@@ -48,7 +50,7 @@ AgentDetail known_of(NodeContext& context, const std::string& id, Pid pid) {
   for (std::string& each : context.registry->capabilities_of(id).value_or(std::vector<std::string>{})) {
     if (each.starts_with(k_swarm_prefix)) {
       detail.swarm = each.substr(k_swarm_prefix.size());
-    } else if (!each.starts_with(k_kept_prefix)) {
+    } else if (!each.starts_with(k_kept_prefix) && !each.starts_with(k_made_prefix)) {
       detail.capabilities.push_back(std::move(each));
     }
   }

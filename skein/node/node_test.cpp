@@ -476,6 +476,15 @@ TEST_F(NodeTest, reload_drops_overrides_and_the_agents_follow) {
   EXPECT_EQ(operations::json_text(asked(to_node, "reload").at("changed")), "[]") << "there was nothing left to drop";
 }
 
+TEST_F(NodeTest, agents_are_shown_with_what_they_can_do_and_nothing_else) {
+  start("[swarms.default]\nmin = 1\nmax = 1\ncapabilities = [\"count\", \"echo\"]\n");
+  Client to_node = client();
+  ASSERT_TRUE(eventually([&] { return !asked(to_node, "agent_list").at("agents").as_array().empty(); }));
+  const auto agent = asked(to_node, "agent_list").at("agents").as_array().at(0);
+  EXPECT_EQ(operations::json_text(agent.at("capabilities")), R"(["count","echo"])");
+  EXPECT_EQ(agent.at("swarm"), "default");
+}
+
 TEST_F(NodeTest, agents_are_paused_resumed_spawned_and_stopped) {
   start();
   Client to_node = client();
