@@ -81,6 +81,7 @@ TEST(OsProcessesEnd, tells_the_end_of_one_whose_keeper_is_stopped) {
 TEST(OsProcessesEnd, starts_and_stops_through_a_keeper_that_was_stopped) {
   World world;
   EXPECT_EQ(world.after_exit(world.start(shell("exit 0"))).exits, 1);
+  ASSERT_TRUE(eventually([&] { return world.processes.counts().idle_keepers == 1; })) << "it has cleaned up";
   const auto keepers = descendants(scan_processes(), world.processes.counts().launcher, {});
   ASSERT_EQ(keepers.size(), 1U);
   ASSERT_EQ(::kill(keepers.front().pid, SIGSTOP), 0);

@@ -152,6 +152,7 @@ TEST(OsProcesses, can_be_killed_before_it_started) {
 TEST(OsProcesses, gets_a_signal_that_was_sent_while_its_start_was_in_the_mail) {
   World world;
   EXPECT_EQ(world.after_exit(world.start(shell("exit 0"))).exits, 1);
+  ASSERT_TRUE(eventually([&] { return world.processes.counts().idle_keepers == 1; })) << "it has cleaned up";
   const auto keepers = descendants(scan_processes(), world.processes.counts().launcher, {});
   ASSERT_EQ(keepers.size(), 1U) << "the idle keeper, which starts the next";
   ASSERT_EQ(::kill(keepers.front().pid, SIGSTOP), 0);
