@@ -30,7 +30,7 @@ struct EventId {
 std::optional<EventId> parse_event_id(std::string_view text) {
   EventId id;
   const char* const end = text.data() + text.size();
-  const auto stamp = std::from_chars(text.data(), end, id.stamp, 16);
+  const auto stamp = std::from_chars(text.data(), text.data() + text.size(), id.stamp, 16);
   if (stamp.ec != std::errc() || stamp.ptr == end || *stamp.ptr != '-') return std::nullopt;
   const auto stream = std::from_chars(stamp.ptr + 1, end, id.stream);
   if (stream.ec != std::errc() || stream.ptr == end || *stream.ptr != '-') return std::nullopt;

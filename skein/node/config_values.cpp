@@ -30,7 +30,7 @@ struct NumberAndUnit {
 std::optional<NumberAndUnit> split(std::string_view text) {
   NumberAndUnit parts;
   const char* end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, parts.number);
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), parts.number);
   if (error != std::errc()) return std::nullopt;
   parts.unit = std::string_view(rest, static_cast<std::size_t>(end - rest));
   return parts;

@@ -19,6 +19,7 @@ namespace {
 std::string checked_executor(const Config& config, const std::string& name) {
   if (config.executors.contains(name)) return name;
   std::vector<std::string_view> known;
+  known.reserve(config.executors.size());
   for (const auto& [each, value] : config.executors) known.push_back(each);
   wrong(fmt::format("there is no executor '{}'{}", name, suggestion(name, known)));
 }
