@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <future>
 
+#include "skein/archive/crowded_job_queue.hpp"
 #include "skein/archive/manual_job_queue.hpp"
 #include "skein/archive/memory_store.hpp"
 #include "skein/archive/sqlite_store.hpp"
@@ -229,24 +229,10 @@ TEST_F(Archivers, removes_old_tasks_from_time_to_time) {
   EXPECT_EQ(archiver_->status().removed, 7U);
 }
 
-// A queue that may have no room.
-class CrowdedJobs final : public JobQueue {
- public:
-  explicit CrowdedJobs(JobQueue& jobs) : jobs_(jobs) {}
-  bool post(Job job) override { return post_after(Duration::zero(), std::move(job)); }
-  bool post_after(Duration delay, Job job) override { return !is_full && jobs_.post_after(delay, std::move(job)); }
-  [[nodiscard]] Instant now() const override { return jobs_.now(); }
-  [[nodiscard]] ledger::WallMs wall_now() const override { return jobs_.wall_now(); }
-  std::atomic<bool> is_full = false;
-
- private:
-  JobQueue& jobs_;
-};
-
 TEST_F(Archivers, goes_on_removing_old_tasks_when_the_job_queue_has_room_again) {
   ArchiverLimits limits;
   limits.retention = {std::chrono::hours(0), 2};
-  CrowdedJobs jobs(jobs_);
+  CrowdedJobQueue jobs(jobs_);
   archiver_ = std::make_unique<Archiver>(world_.journal(), world_.ledger(), store_, jobs, limits);
   archiver_->start();
   advance(59s);

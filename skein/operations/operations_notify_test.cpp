@@ -1,7 +1,7 @@
-#include <atomic>
 #include <mutex>
 #include <vector>
 
+#include "skein/archive/crowded_job_queue.hpp"
 #include "skein/operations/test_operations.hpp"
 #include "skein/runtime/testing.hpp"
 
@@ -119,22 +119,8 @@ TEST_F(NotifyOperations, tells_at_once_when_the_key_belongs_to_a_task_that_has_e
   EXPECT_EQ(ledger::view_of(heard_->complete()[1].result), "[2]");
 }
 
-// A queue that may have no room.
-class CrowdedReads final : public JobQueue {
- public:
-  explicit CrowdedReads(JobQueue& jobs) : jobs_(jobs) {}
-  bool post(Job job) override { return post_after(Duration::zero(), std::move(job)); }
-  bool post_after(Duration delay, Job job) override { return !is_full && jobs_.post_after(delay, std::move(job)); }
-  [[nodiscard]] Instant now() const override { return jobs_.now(); }
-  [[nodiscard]] ledger::WallMs wall_now() const override { return jobs_.wall_now(); }
-  std::atomic<bool> is_full = false;
-
- private:
-  JobQueue& jobs_;
-};
-
 TEST_F(NotifyOperations, tells_as_soon_as_an_archive_that_could_not_be_asked_answers) {
-  CrowdedReads reads(jobs_);
+  CrowdedJobQueue reads(jobs_);
   ops_ = Operations::start({world_.journal(), world_.ledger(), archive_, jobs_, reads, nullptr, 7, &runtime_});
   start_archiver();
   auto again = request();
