@@ -65,18 +65,18 @@ Core::~Core() {
 Instant Core::now() const { return deterministic ? deterministic->now() : steady_now(); }
 
 void Core::schedule_new(Slot& slot) {
-  if (deterministic) {
-    deterministic->schedule(slot);
-  } else {
+  if (workers) [[likely]] {
     workers->schedule_new(slot);
+  } else {
+    deterministic->schedule(slot);
   }
 }
 
 void Core::schedule_woken(Slot& slot) {
-  if (deterministic) {
-    deterministic->schedule(slot);
-  } else {
+  if (workers) [[likely]] {
     workers->schedule_woken(slot);
+  } else {
+    deterministic->schedule(slot);
   }
 }
 
@@ -308,45 +308,53 @@ Pid launch(Core& core, Slot& slot) {
   return pid;
 }
 
+// What a message to a long queue costs its sender. A process of another runtime costs nothing here: that runtime may be
+// gone before this turn ends.
+static void charge_for_backlog(const Core& core, Slot& slot, std::uint32_t backlog) {
+  if (t_turn.worker == nullptr || t_turn.core != &core || t_turn.budget <= -k_largest_debt) return;
+  t_turn.budget -= static_cast<std::int32_t>(std::min(backlog, k_highest_price));
+  if (&slot == t_turn.running) return;
+  t_turn.sink = &slot;
+  slot.flooded.store(true, std::memory_order_relaxed);
+}
+
+// Of a request or an unlink the sender learns by the result; links and monitors are answered for the dead.
+static SendResult nobody_there(Core& core, MessageNode* node) {
+  const bool is_told =
+      node->kind == MessageKind::request || node->kind == MessageKind::look || node->kind == MessageKind::unlink;
+  if (!is_told) {
+    answer_for_the_dead(core, node, ExitReason::noproc());
+  } else {
+    free_node(node);
+  }
+  return SendResult::noproc;
+}
+
 SendResult deliver(Core& core, Pid to, MessageNode* node) {
   Slot* slot = to ? core.table.find(to) : nullptr;
-  if (slot != nullptr) fetch_to_write(slot);
+  if (slot == nullptr) return nobody_there(core, node);
+  fetch_to_write(slot);
   node->generation = to.generation();
-  PushResult pushed = PushResult::dead;
-  if (slot != nullptr && slot->generation.load(std::memory_order_acquire) == to.generation()) {
-    const bool bounded = is_bounded(node->kind);
-    std::uint32_t limit = bounded ? slot->mailbox_limit.load(std::memory_order_relaxed) : 0;
-    const auto policy = static_cast<FullMailbox>(slot->full_policy.load(std::memory_order_relaxed));
-    if (policy == FullMailbox::drop_oldest) limit = limit > UINT32_MAX / 2 ? UINT32_MAX : limit * 2;
-    std::uint32_t backlog = 0;
-    pushed = slot->mailbox.push(node, slot->queued.load(std::memory_order_relaxed), limit, backlog);
-    // A process of another runtime costs nothing here: that runtime may be gone before this turn ends.
-    const bool is_ours = t_turn.worker != nullptr && t_turn.core == &core;
-    if (backlog >= k_priced_backlog && is_ours && t_turn.budget > -k_largest_debt) {
-      t_turn.budget -= static_cast<std::int32_t>(std::min(backlog, k_highest_price));
-      if (slot != t_turn.running) {
-        t_turn.sink = slot;
-        slot->flooded.store(true, std::memory_order_relaxed);
-      }
-    }
-    if (pushed == PushResult::full) {
+  if (slot->generation.load(std::memory_order_acquire) != to.generation()) return nobody_there(core, node);
+  std::uint32_t limit = is_bounded(node->kind) ? slot->mailbox_limit.load(std::memory_order_relaxed) : 0;
+  const auto policy = static_cast<FullMailbox>(slot->full_policy.load(std::memory_order_relaxed));
+  if (policy == FullMailbox::drop_oldest) limit = limit > UINT32_MAX / 2 ? UINT32_MAX : limit * 2;
+  std::uint32_t backlog = 0;
+  const PushResult pushed = slot->mailbox.push(node, slot->queued.load(std::memory_order_relaxed), limit, backlog);
+  if (backlog >= k_priced_backlog) charge_for_backlog(core, *slot, backlog);
+  switch (pushed) {
+    case PushResult::wake:
+      core.schedule_woken(*slot);
+      return SendResult::ok;
+    case PushResult::queued:
+      return SendResult::ok;
+    case PushResult::full:
       free_node(node);
       return policy == FullMailbox::reject ? SendResult::full : SendResult::dropped;
-    }
+    case PushResult::dead:
+      break;
   }
-  if (pushed == PushResult::dead) {
-    // Of a request or an unlink the sender learns by the result; links and monitors are answered for the dead.
-    const bool is_told =
-        node->kind == MessageKind::request || node->kind == MessageKind::look || node->kind == MessageKind::unlink;
-    if (!is_told) {
-      answer_for_the_dead(core, node, ExitReason::noproc());
-    } else {
-      free_node(node);
-    }
-    return SendResult::noproc;
-  }
-  if (pushed == PushResult::wake) core.schedule_woken(*slot);
-  return SendResult::ok;
+  return nobody_there(core, node);
 }
 
 void arm_deadline(Core& core, Slot& slot) {

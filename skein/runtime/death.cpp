@@ -26,16 +26,31 @@ void acknowledge_unlink(Core& core, Pid dead, const MessageNode* unlink) {
   deliver(core, unlink->from, node);
 }
 
+// What a process leaves behind. A constructor with its list: written as one value the compiler clears all of it first.
 struct Remains {
+  Remains(const Core& core, Slot& slot)
+      : pid(pid_of(core, slot)),
+        reason(exit_reason(slot)),
+        extension(std::exchange(slot.extension, nullptr)),
+        first_link(std::exchange(slot.first_link, Pid{})),
+        first_watcher(std::exchange(slot.first_watcher, Watcher{})),
+        first_monitor(std::exchange(slot.first_monitor, Watcher{})),
+        spare(slot.has_spare ? &slot.spare() : nullptr),
+        queue(std::exchange(slot.queue_head, nullptr)),
+        current(std::exchange(slot.current, nullptr)),
+        starter(Pid::from_bits(slot.parent.load(std::memory_order_relaxed))),
+        start_ref(std::exchange(slot.start_ref, 0)),
+        ignored(slot.ignored) {}
+
   Pid pid;
   ExitReason reason;
   Extension* extension;
   Pid first_link;
   Watcher first_watcher;
   Watcher first_monitor;
-  Spare spare;
+  Spare* spare;  // in the slot, which goes back last; nullptr: it has none
   MessageNode* queue;
-  MessageNode* left;
+  MessageNode* left = nullptr;
   MessageNode* current;
   Pid starter;
   std::uint64_t start_ref;
@@ -44,19 +59,7 @@ struct Remains {
 
 // Takes everything out of the slot and leaves it ready for its next process.
 Remains empty_slot(Core& core, Slot& slot) {
-  Remains remains{pid_of(core, slot),
-                  exit_reason(slot),
-                  std::exchange(slot.extension, nullptr),
-                  std::exchange(slot.first_link, Pid{}),
-                  std::exchange(slot.first_watcher, Watcher{}),
-                  std::exchange(slot.first_monitor, Watcher{}),
-                  slot.has_spare ? slot.spare() : Spare{},
-                  std::exchange(slot.queue_head, nullptr),
-                  nullptr,
-                  std::exchange(slot.current, nullptr),
-                  Pid::from_bits(slot.parent.load(std::memory_order_relaxed)),
-                  std::exchange(slot.start_ref, 0),
-                  slot.ignored};
+  Remains remains(core, slot);
   slot.queue_tail = nullptr;
   slot.queued.store(0, std::memory_order_relaxed);
   slot.popped = 0;
@@ -76,8 +79,10 @@ void forget_link(Remains& remains, Pid other) {
 
 void forget_watcher(Remains& remains, Watcher watcher) {
   if (remains.first_watcher == watcher) remains.first_watcher = Watcher{};
-  for (Watcher& each : remains.spare.watchers) {
-    if (each == watcher) each = Watcher{};
+  if (remains.spare != nullptr) {
+    for (Watcher& each : remains.spare->watchers) {
+      if (each == watcher) each = Watcher{};
+    }
   }
   if (remains.extension != nullptr) remains.extension->watchers.erase(watcher);
 }
@@ -135,8 +140,10 @@ void tell_everybody(Core& core, Remains& remains) {
     send_exit(core, remains.pid, remains.first_link, remains.reason);
   }
   if (remains.first_watcher.pid) send_down(core, remains.pid, remains.first_watcher, remains.reason);
-  for (const Watcher& each : remains.spare.watchers) {
-    if (each.pid) send_down(core, remains.pid, each, remains.reason);
+  if (remains.spare != nullptr) {
+    for (const Watcher& each : remains.spare->watchers) {
+      if (each.pid) send_down(core, remains.pid, each, remains.reason);
+    }
   }
   if (remains.extension != nullptr) {
     for (const std::uint64_t bits : remains.extension->links) {
@@ -198,8 +205,8 @@ void bury(Core& core, Slot& slot) {
     core.names.release(slot.extension->name, pid_of(core, slot));
   }
   Remains remains = empty_slot(core, slot);
-  // Nothing of the slot is used below; but it goes back only when everybody was told, so that a count of living
-  // processes that reads zero means that nothing is under way.
+  // Nothing of the slot but its spare place is used below; and it goes back only when everybody was told, so that a
+  // count of living processes that reads zero means that nothing is under way.
   t_turn.running = nullptr;
   t_turn.timed_since = 0;
   settle_late_mail(core, remains);
@@ -211,7 +218,7 @@ void bury(Core& core, Slot& slot) {
   if (remains.current != nullptr) answer_for_the_dead(core, remains.current, remains.reason, true);
   tell_everybody(core, remains);
   take_back_monitors(core, remains);
-  if (remains.spare.continuation != nullptr) free_node(remains.spare.continuation);
+  if (remains.spare != nullptr && remains.spare->continuation != nullptr) free_node(remains.spare->continuation);
   if (remains.extension != nullptr) {
     if (remains.extension->continuation != nullptr) free_node(remains.extension->continuation);
     for (MessageNode* node = remains.extension->deferred_head; node != nullptr;) {

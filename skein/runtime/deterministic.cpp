@@ -25,6 +25,10 @@ class TurnGuard {
 
 }  // namespace
 
+Deterministic::Deterministic(Core& core, std::uint64_t seed) : core_(core), random_(seed), slots_(core.table) {}
+
+void Deterministic::schedule(Slot& slot) { runnable_.push_back(&slot); }
+
 bool Deterministic::step() {
   const std::size_t choices = runnable_.size() + jobs_.size();
   if (choices == 0) return false;

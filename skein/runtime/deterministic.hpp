@@ -18,9 +18,9 @@ class Core;
 
 class Deterministic {
  public:
-  Deterministic(Core& core, std::uint64_t seed) : core_(core), random_(seed), slots_(core.table) {}
+  Deterministic(Core& core, std::uint64_t seed);
 
-  void schedule(Slot& slot) { runnable_.push_back(&slot); }
+  [[gnu::cold]] void schedule(Slot& slot);
   // Throws BlockingQueueFull when as many wait as the pool would run and queue.
   void submit(std::move_only_function<void()> job);
 

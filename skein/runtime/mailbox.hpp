@@ -52,19 +52,32 @@ class Mailbox {
     }
   }
 
-  // Everything new, oldest first, with its last, or nullptr. `begin` is told how much that is, about; `see` is shown
-  // each on the way, newest first.
-  template <class See, class Begin>
-  std::pair<MessageNode*, MessageNode*> take(See see, Begin begin) {
-    if (word_.load(std::memory_order_relaxed) == k_empty) return {nullptr, nullptr};
+  // Everything new as it is stacked: the newest, whose `next` came before it; or nullptr.
+  MessageNode* take_stack() {
+    if (word_.load(std::memory_order_relaxed) == k_empty) return nullptr;
     const std::uintptr_t word = word_.exchange(k_empty, std::memory_order_acquire);
-    if (word <= k_idle) return {nullptr, nullptr};
-    auto* last = reinterpret_cast<MessageNode*>(word);
-    begin(depth_of(last).load(std::memory_order_relaxed));
-    return {reversed(word, see), last};
+    return word <= k_idle ? nullptr : reinterpret_cast<MessageNode*>(word);
   }
+  // How many are in a stack that was taken, about.
+  [[nodiscard]] static std::uint32_t depth(MessageNode* newest) {
+    return depth_of(newest).load(std::memory_order_relaxed);
+  }
+  // Turns a stack around and returns the oldest. `see` is shown each on the way, newest first.
+  template <class See>
+  static MessageNode* reversed(MessageNode* newest, See see) {
+    MessageNode* oldest = nullptr;
+    while (newest != nullptr) {
+      MessageNode* next = newest->next;
+      see(newest);
+      newest->next = oldest;
+      oldest = newest;
+      newest = next;
+    }
+    return oldest;
+  }
+  // Everything new, oldest first.
   MessageNode* take() {
-    return take([](const MessageNode*) {}, [](std::uint32_t) {}).first;
+    return reversed(take_stack(), [](const MessageNode*) {});
   }
 
   // Goes idle unless something new has come. After true the process may run elsewhere at once: touch it no more.
@@ -75,7 +88,8 @@ class Mailbox {
 
   // Closes it for good and returns what was left, oldest first.
   MessageNode* close() {
-    return reversed(word_.exchange(k_dead, std::memory_order_acq_rel), [](const MessageNode*) {});
+    const std::uintptr_t word = word_.exchange(k_dead, std::memory_order_acq_rel);
+    return reversed(word <= k_idle ? nullptr : reinterpret_cast<MessageNode*>(word), [](const MessageNode*) {});
   }
 
   // A moment's view, for introspection.
@@ -94,21 +108,6 @@ class Mailbox {
 
   static std::atomic_ref<std::uint32_t> depth_of(MessageNode* node) {
     return std::atomic_ref<std::uint32_t>(node->depth);
-  }
-
-  template <class See>
-  static MessageNode* reversed(std::uintptr_t word, See see) {
-    if (word <= k_idle) return nullptr;
-    auto* newest = reinterpret_cast<MessageNode*>(word);
-    MessageNode* oldest = nullptr;
-    while (newest != nullptr) {
-      MessageNode* next = newest->next;
-      see(newest);
-      newest->next = oldest;
-      oldest = newest;
-      newest = next;
-    }
-    return oldest;
   }
 
   std::atomic<std::uintptr_t> word_;

@@ -1,6 +1,6 @@
 // The run queue of one worker: new processes newest first, woken ones oldest first, under one spin lock.
 //
-// The owner and thieves call it from any thread, except push_woken_here, which is the owner's. A process woken while
+// The owner and thieves call it from any thread, except put_only, which is the owner's. A process woken while
 // nothing else waits (a message and its answer going to and fro) takes a place of its own, without the lock; it was
 // there first, so it also runs first. `size` may be read without the lock.
 //
@@ -90,12 +90,11 @@ class RunQueue {
     publish_and_unlock();
   }
 
-  std::uint32_t push_woken_here(Slot* slot) {
-    if (size_.load(std::memory_order_relaxed) == 0 && only_.load(std::memory_order_relaxed) == nullptr) {
-      only_.store(slot, std::memory_order_release);
-      return 1;
-    }
-    return push_woken(slot);
+  // For a woken one if nothing else waits; else false, and it is to be pushed.
+  [[nodiscard]] bool put_only(Slot* slot) {
+    if (size_.load(std::memory_order_relaxed) != 0 || only_.load(std::memory_order_relaxed) != nullptr) return false;
+    only_.store(slot, std::memory_order_release);
+    return true;
   }
 
   // The owner's choice of what runs next, or nullptr.

@@ -213,6 +213,16 @@ void make_void(Slot& slot, MessageNode* node) {
   }
 }
 
+// The first in the queue that is for somebody; a Down is queued no more.
+[[gnu::noinline]] MessageNode* find_head(Slot& slot) {
+  sweep_head(slot);
+  MessageNode* node = slot.queue_head;
+  if (node != nullptr && node->kind == MessageKind::down) {
+    slot.extension->queued_downs.erase(payload_as<Down>(node).ref.id);
+  }
+  return node;
+}
+
 }  // namespace
 
 void append(Slot& slot, MessageNode* node) {
@@ -222,15 +232,11 @@ void append(Slot& slot, MessageNode* node) {
 
 MessageNode* pop_queued(Slot& slot) {
   MessageNode* node = slot.queue_head;
-  if (node != nullptr && is_void_down(node)) [[unlikely]] {
-    sweep_head(slot);
-    node = slot.queue_head;
-  }
+  if (node != nullptr && node->kind == MessageKind::down) node = find_head(slot);
   if (node == nullptr) return nullptr;
   slot.queue_head = node->next;
   if (slot.queue_head == nullptr) slot.queue_tail = nullptr;
   if (++slot.popped >= k_uncounted || slot.exact_count) count_popped(slot);
-  if (node->kind == MessageKind::down) slot.extension->queued_downs.erase(payload_as<Down>(node).ref.id);
   return node;
 }
 
@@ -246,7 +252,8 @@ std::optional<ExitReason> take_queued_down(Slot& slot, std::uint64_t ref) {
   return reason;
 }
 
-void take_mail(Core& core, Slot& slot) {
+// A stack of messages, some of which may be signals.
+static void sort_mail(Core& core, Slot& slot, MessageNode* newest) {
   const std::uint32_t generation = slot.generation.load(std::memory_order_relaxed);
   bool ordinary = true;
   std::uint32_t count = 0;
@@ -256,17 +263,14 @@ void take_mail(Core& core, Slot& slot) {
   };
   // Going through a long stack takes its time; senders must see meanwhile that it counts.
   std::uint32_t counted = 0;
-  const auto count_at_once = [&](std::uint32_t depth) {
-    if (depth < k_uncounted) return;
+  if (const std::uint32_t depth = Mailbox::depth(newest); depth >= k_uncounted) {
     count_popped(slot);
     counted = depth;
     slot.queued.store(slot.queued.load(std::memory_order_relaxed) + depth, std::memory_order_relaxed);
-  };
-  const auto [first, last] = slot.mailbox.take(see, count_at_once);
-  MessageNode* node = first;
-  if (node == nullptr) return;
+  }
+  MessageNode* node = Mailbox::reversed(newest, see);
   if (ordinary) {
-    append_all(slot, first, last, count - counted);
+    append_all(slot, node, newest, count - counted);
     node = nullptr;
   }
   const Pid self = pid_of(core, slot);
@@ -342,6 +346,18 @@ void take_mail(Core& core, Slot& slot) {
   }
   if (static_cast<FullMailbox>(slot.full_policy.load(std::memory_order_relaxed)) == FullMailbox::drop_oldest) {
     drop_oldest(core, slot);
+  }
+}
+
+void take_mail(Core& core, Slot& slot) {
+  MessageNode* newest = slot.mailbox.take_stack();
+  if (newest == nullptr) return;
+  const auto policy = static_cast<FullMailbox>(slot.full_policy.load(std::memory_order_relaxed));
+  if (newest->next == nullptr && is_bounded(newest->kind) && policy != FullMailbox::drop_oldest &&
+      newest->generation == slot.generation.load(std::memory_order_relaxed)) [[likely]] {
+    append_all(slot, newest, newest, 1);
+  } else {
+    sort_mail(core, slot, newest);
   }
 }
 

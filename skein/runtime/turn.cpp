@@ -39,10 +39,8 @@ void end_current(Core& core, Slot& slot) {
   }
 }
 
-// Init is done: the starter is told, and messages are taken from now on.
-void on_started(Core& core, Slot& slot) {
-  slot.phase.store(Phase::running, std::memory_order_relaxed);
-  if (slot.start_ref == 0) return;
+// Init is done, which its starter waits for.
+[[gnu::noinline]] void tell_starter(Core& core, Slot& slot) {
   const Pid self = pid_of(core, slot);
   MessageNode* reply = make_node(MessageKind::start_reply, StartReply{self, {}, false});
   reply->from = self;
@@ -54,10 +52,15 @@ void on_started(Core& core, Slot& slot) {
 
 // A handler returned, or its coroutine did.
 void handler_done(Core& core, Slot& slot) {
-  const Phase phase = slot.phase.load(std::memory_order_relaxed);
-  if (phase == Phase::starting && !slot.stop_requested) on_started(core, slot);
   // The request a process crashed on is answered when it is dead, so it outlives the terminate handler.
-  if (phase != Phase::terminating && !slot.stop_requested) end_current(core, slot);
+  if (slot.stop_requested) return;
+  const Phase phase = slot.phase.load(std::memory_order_relaxed);
+  if (phase == Phase::starting) {
+    // Messages are taken from now on.
+    slot.phase.store(Phase::running, std::memory_order_relaxed);
+    if (slot.start_ref != 0) tell_starter(core, slot);
+  }
+  if (phase != Phase::terminating) end_current(core, slot);
 }
 
 void destroy_frames(Slot& slot) {
@@ -166,7 +169,7 @@ bool is_settled(Core& core, Slot& slot, MessageNode* node, const ProcessType* ty
 
 void handle(Core& core, Slot& slot, MessageNode* node) {
   const ProcessType* type = slot.type.load(std::memory_order_relaxed);
-  if (is_settled(core, slot, node, type)) return;
+  if (node->kind != MessageKind::info && is_settled(core, slot, node, type)) return;
   if (slot.traced.load(std::memory_order_relaxed)) [[unlikely]]
     trace(core, slot, node);
   slot.handled.store(slot.handled.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
@@ -243,7 +246,7 @@ bool step(Core& core, Slot& slot) {
   }
   if (slot.phase.load(std::memory_order_relaxed) != Phase::running) return false;
   MessageNode* node = take_continuation(slot);
-  if (node == nullptr) node = pop_queued(slot);
+  if (node == nullptr && slot.queue_head != nullptr) node = pop_queued(slot);
   if (node == nullptr) return false;
   handle(core, slot, node);
   return true;

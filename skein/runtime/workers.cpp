@@ -131,7 +131,11 @@ void Workers::schedule_woken(Slot& slot) {
     inject(slot);
     return;
   }
-  const std::uint32_t waiting = t_turn.worker->queue.push_woken_here(&slot);
+  if (!t_turn.worker->queue.put_only(&slot)) queue_woken(slot);
+}
+
+void Workers::queue_woken(Slot& slot) {
+  const std::uint32_t waiting = t_turn.worker->queue.push_woken(&slot);
   if (waiting >= k_long_backlog && sleepers_.load(std::memory_order_relaxed) != 0) wake_one();
 }
 
@@ -209,27 +213,32 @@ void Workers::consider_waking(Worker& worker) {
   }
 }
 
+// Looks at those woken from outside, now and then and after a long turn. `all`: at more than one of them.
+Slot* Workers::next_from_outside(Worker& worker, bool all) {
+  time_turn(worker.turn.load(std::memory_order_relaxed));  // what is found here is run at once
+  Slot* slot = injected_.size() == 0 ? nullptr : injected_.pop();
+  if (slot == nullptr) {
+    consider_waking(worker);
+    return nullptr;
+  }
+  worker.took_injected = true;
+  // Those that wait with it need not wait for sixteen turns each.
+  for (int i = 1; all && i < k_taken_in; ++i) {
+    Slot* more = injected_.pop();
+    if (more == nullptr) break;
+    worker.queue.push_woken(more);
+  }
+  return slot;
+}
+
 Slot* Workers::next(Worker& worker) {
   const std::uint64_t turn = worker.turn.load(std::memory_order_relaxed);
   // Sixteen long turns are too long to wait for: those that were cut, or took all they may of messages.
   const bool was_cut = worker.cut_turn.load(std::memory_order_relaxed) + 1 == turn;
-  const bool from_outside = (was_cut || t_turn.budget <= 0) && !worker.took_injected;
+  const bool was_long = (was_cut || t_turn.budget <= 0) && !worker.took_injected;
   worker.took_injected = false;
-  if ((turn & 0x1eU) == 0 || from_outside) [[unlikely]] {
-    time_turn(turn);  // what is found here is run at once
-    if (injected_.size() != 0) {
-      if (Slot* slot = injected_.pop(); slot != nullptr) {
-        worker.took_injected = true;
-        // Those that wait with it need not wait for sixteen turns each.
-        for (int i = 1; from_outside && i < k_taken_in; ++i) {
-          Slot* more = injected_.pop();
-          if (more == nullptr) break;
-          worker.queue.push_woken(more);
-        }
-        return slot;
-      }
-    }
-    consider_waking(worker);
+  if ((turn & 0x1eU) == 0 || was_long) [[unlikely]] {
+    if (Slot* slot = next_from_outside(worker, was_long); slot != nullptr) return slot;
   }
   if (Slot* slot = worker.queue.pop(); slot != nullptr) return slot;
   if (Slot* slot = injected_.pop(); slot != nullptr) return slot;
@@ -282,7 +291,7 @@ Slot* Workers::idle(Worker& worker) {
     for (unsigned round = 1; !core_.stopping.load(std::memory_order_relaxed); ++round) {
       Slot* slot = injected_.pop();
       if (slot == nullptr) slot = worker.queue.pop();
-      if (slot == nullptr && round % 64 == 0) slot = steal(worker);
+      if (slot == nullptr && round % 16 == 0) slot = steal(worker);
       if (slot != nullptr) {
         spinners_.store(0, std::memory_order_seq_cst);
         // Whoever injected more meanwhile relied on this worker's spinning.

@@ -115,10 +115,12 @@ class Workers {
 
   void run(Worker& worker);
   Slot* next(Worker& worker);
+  Slot* next_from_outside(Worker& worker, bool all);
   Slot* steal(Worker& thief);
   Slot* steal_now(Worker& thief, std::int64_t now);
   Slot* idle(Worker& worker);
   void inject(Slot& slot);
+  void queue_woken(Slot& slot);
   void consider_waking(Worker& worker);
   void wake_one();
   bool wake(Worker& worker);
