@@ -4,6 +4,7 @@
 // A process is touched only by whoever runs its turn; everything else reaches it through its mailbox.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
@@ -112,6 +113,11 @@ inline void count_popped(Slot& slot) {
   if (slot.popped == 0) return;
   slot.queued.store(slot.queued.load(std::memory_order_relaxed) - slot.popped, std::memory_order_relaxed);
   slot.popped = 0;
+}
+// The most that ever waited. Of one that waited alone there is no note: it is here still, or was handled.
+[[nodiscard]] inline std::uint32_t high_water_of(const Slot& slot) {
+  const std::uint32_t alone = slot.handled.load(std::memory_order_relaxed) != 0 ? 1 : 0;
+  return std::max(slot.high_water.load(std::memory_order_relaxed), alone);
 }
 // `died`: with `reason`, and the message was in its mailbox; otherwise nobody was there.
 void answer_for_the_dead(Core& core, MessageNode* node, const ExitReason& reason, bool died = false) noexcept;

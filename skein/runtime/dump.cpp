@@ -17,6 +17,8 @@ std::string_view state_name(ProcessState state) {
       return "starting";
     case ProcessState::idle:
       return "idle";
+    case ProcessState::waiting:
+      return "waiting";
     case ProcessState::runnable:
       return "runnable";
     case ProcessState::running:
@@ -50,7 +52,9 @@ ProcessState state_of(Core& core, const Slot& slot, Pid pid) {
     case Phase::ending:
       return is_overdue(core, pid) ? ProcessState::stuck : ProcessState::ending;
     default:
-      return slot.mailbox.is_idle() ? ProcessState::idle : ProcessState::runnable;
+      if (!slot.mailbox.is_idle()) return ProcessState::runnable;
+      return core.table.waits_in(slot).load(std::memory_order_relaxed) == nullptr ? ProcessState::idle
+                                                                                  : ProcessState::waiting;
   }
 }
 
@@ -76,11 +80,14 @@ std::vector<ProcessInfo> list_processes(Core& core, std::size_t at_most) {
     info.parent = Pid::from_bits(slot.parent.load(std::memory_order_relaxed));
     info.state = state_of(core, slot, info.pid);
     info.mailbox = slot.queued.load(std::memory_order_relaxed) + slot.mailbox.stacked();
-    info.high_water = std::max(slot.high_water.load(std::memory_order_relaxed), info.mailbox);
+    info.high_water = std::max(high_water_of(slot), info.mailbox);
     info.handled = slot.handled.load(std::memory_order_relaxed);
     info.handler_time = Duration(slot.handler_ns.load(std::memory_order_relaxed));
     info.memory = sizeof(Slot) + (type->bytes > Slot::k_inline_bytes ? type->bytes : 0) +
                   std::size_t{info.mailbox} * sizeof(MessageNode);
+    if (const PayloadType* waits_in = core.table.waits_in(slot).load(std::memory_order_relaxed); waits_in != nullptr) {
+      info.handling = waits_in->name;
+    }
     if (const auto now = running.find(info.pid.bits()); now != running.end()) {
       if (info.state == ProcessState::runnable) info.state = ProcessState::running;
       if (now->second.stuck) info.state = ProcessState::stuck;

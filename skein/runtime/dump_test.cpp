@@ -122,6 +122,52 @@ TEST(Introspection, what_a_worker_runs_now_is_shown_with_its_message) {
   EXPECT_TRUE(tests::eventually([&] { return runtime.info(pid)->state == ProcessState::idle; }));
 }
 
+struct Nap {};
+class Sleeper {
+ public:
+  Task<void> handle_cast(Self self, Nap /*note*/) { co_await self.sleep(seconds(1)); }
+};
+
+TEST(Introspection, a_handler_that_waits_is_shown_with_its_message) {
+  Runtime runtime(tests::seeded(1));
+  const Pid pid = runtime.spawn<Sleeper>();
+  runtime.run_ready();
+  EXPECT_EQ(runtime.info(pid)->state, ProcessState::idle);
+  runtime.cast<Sleeper>(pid, Nap{});
+  runtime.run_ready();
+  EXPECT_EQ(runtime.info(pid)->state, ProcessState::waiting);
+  EXPECT_NE(runtime.info(pid)->handling.find("Nap"), std::string_view::npos);
+  const ScratchFile file("waiting");
+  ASSERT_TRUE(runtime.dump(file.path()));
+  EXPECT_NE(contents(file.path()).find("Sleeper waiting"), std::string::npos) << contents(file.path());
+  runtime.run_for(seconds(2));
+  EXPECT_EQ(runtime.info(pid)->state, ProcessState::idle);
+  EXPECT_EQ(runtime.info(pid)->handling, "");
+  // One that is killed while it waits leaves nothing of that to the next in its slot.
+  runtime.cast<Sleeper>(pid, Nap{});
+  runtime.run_ready();
+  runtime.exit(pid, ExitReason::kill());
+  runtime.run_ready();
+  Pid next;
+  runtime.send(runtime.spawn<Puppet>(), Do{[&](Self self) { next = self.spawn<Sleeper>(); }});
+  runtime.run_ready();
+  EXPECT_EQ(next.slot(), pid.slot());
+  EXPECT_EQ(runtime.info(next)->state, ProcessState::idle);
+}
+
+TEST(Introspection, the_most_that_ever_waited_is_one_if_all_came_alone) {
+  Runtime runtime(tests::seeded(1));
+  const Pid pid = runtime.spawn<Clerk>();
+  runtime.run_ready();
+  EXPECT_EQ(runtime.info(pid)->high_water, 0U);
+  for (int i = 0; i < 3; ++i) {
+    runtime.send(pid, i);
+    EXPECT_EQ(runtime.info(pid)->high_water, 1U);
+    runtime.run_ready();
+  }
+  EXPECT_EQ(runtime.info(pid)->high_water, 1U);
+}
+
 TEST(Introspection, handler_time_is_estimated_from_samples) {
   Runtime runtime(tests::threaded(1));
   const Pid pid = runtime.spawn<Puppet>();

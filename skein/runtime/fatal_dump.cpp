@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <csignal>
@@ -59,14 +60,15 @@ class Line {
   std::size_t used_ = 0;
 };
 
-std::string_view phase_name(const Slot& slot) {
+std::string_view phase_name(const Core& core, const Slot& slot) {
   switch (slot.phase.load(std::memory_order_relaxed)) {
     case Phase::free:
       return "free";
     case Phase::starting:
       return "starting";
     case Phase::running:
-      return slot.mailbox.is_idle() ? "idle" : "runnable";
+      if (!slot.mailbox.is_idle()) return "runnable";
+      return core.table.waits_in(slot).load(std::memory_order_relaxed) == nullptr ? "idle" : "waiting";
     case Phase::terminating:
       return "terminating";
     case Phase::ending:
@@ -84,13 +86,13 @@ void write_processes(const Core& core, int file) {
     Line line;
     line.pid(pid_of(core, slot)).text(" ");
     if (type != nullptr) line.text(type->name);
-    line.text(" ").text(phase_name(slot)).text(" parent=");
+    line.text(" ").text(phase_name(core, slot)).text(" parent=");
     const Pid parent = Pid::from_bits(slot.parent.load(std::memory_order_relaxed));
     parent ? line.pid(parent) : line.text("-");
     // A message's memory stays a message's: looking at one that was taken meanwhile harms nothing.
     const std::uint64_t waiting = std::uint64_t{slot.queued.load(std::memory_order_relaxed)} + slot.mailbox.stacked();
     line.text(" mailbox=").number(waiting);
-    line.text(" high_water=").number(slot.high_water.load(std::memory_order_relaxed));
+    line.text(" high_water=").number(std::max<std::uint64_t>(high_water_of(slot), waiting));
     line.text(" handled=").number(slot.handled.load(std::memory_order_relaxed));
     line.text(" handler_us=").number(slot.handler_ns.load(std::memory_order_relaxed) / 1000);
     const std::size_t state = type == nullptr || type->bytes <= Slot::k_inline_bytes ? 0 : type->bytes;

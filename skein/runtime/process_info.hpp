@@ -16,6 +16,7 @@ namespace skein::inline v0 {
 enum class ProcessState : std::uint8_t {
   starting,     // init has not finished
   idle,         // waits for a message
+  waiting,      // its handler waits: for an answer, a Down, a job or some time
   runnable,     // waits for a worker
   running,      // on a worker now
   terminating,  // terminate has not finished
@@ -35,7 +36,7 @@ struct ProcessInfo {
   std::uint32_t high_water = 0;  // the most that ever waited
   std::uint32_t handled = 0;     // messages; begins again after 4,294,967,295
   Duration handler_time{};       // an estimate: one turn of 64 is timed; long ones are counted as they are
-  std::string_view handling;     // the type of the message on a worker now, if running
+  std::string_view handling;     // the type of the message its handler is at, on a worker or waiting
   std::size_t memory = 0;        // bytes of slot, state and waiting messages; not what these point to
 };
 

@@ -354,8 +354,12 @@ void take_mail(Core& core, Slot& slot) {
   if (newest == nullptr) return;
   const auto policy = static_cast<FullMailbox>(slot.full_policy.load(std::memory_order_relaxed));
   if (newest->next == nullptr && is_bounded(newest->kind) && policy != FullMailbox::drop_oldest &&
-      newest->generation == slot.generation.load(std::memory_order_relaxed)) [[likely]] {
-    append_all(slot, newest, newest, 1);
+      slot.queue_head == nullptr && newest->generation == slot.generation.load(std::memory_order_relaxed)) [[likely]] {
+    // One ordinary message for one who waits; high_water_of() counts it without being told.
+    slot.queue_head = newest;
+    slot.queue_tail = newest;
+    count_popped(slot);
+    slot.queued.store(slot.queued.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   } else {
     sort_mail(core, slot, newest);
   }

@@ -126,12 +126,12 @@ struct alignas(64) Slot {
   bool server_start : 1 = false;  // started synchronously: a trapped EXIT of its parent ends it
   bool timed_out : 1 = false;     // the wait ended by its deadline
   bool state_alive : 1 = false;
-  bool orphan : 1 = false;     // its starter is not its parent
-  bool ignored : 1 = false;    // init said ignore
-  bool has_spare : 1 = false;  // inline_state is a Spare, from the start to the end
-  std::uint8_t popped = 0;     // messages handled since `queued` was written
-  std::uint16_t debt = 0;      // of budget, to be worked off before it runs again: it flooded somebody
-  std::atomic<std::uint32_t> high_water{0};
+  bool orphan : 1 = false;                   // its starter is not its parent
+  bool ignored : 1 = false;                  // init said ignore
+  bool has_spare : 1 = false;                // inline_state is a Spare, from the start to the end
+  std::uint8_t popped = 0;                   // messages handled since `queued` was written
+  std::uint16_t debt = 0;                    // of budget, to be worked off before it runs again: it flooded somebody
+  std::atomic<std::uint32_t> high_water{0};  // the most that waited, if more than one; see high_water_of()
   BootFunction boot = nullptr;  // constructs the state from the arguments kept in its place; nullptr once done
   alignas(16) std::byte inline_state[k_inline_bytes];
 

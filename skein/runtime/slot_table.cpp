@@ -31,19 +31,17 @@ void count(std::atomic<std::uint64_t>* own, std::atomic<std::uint64_t>& shared) 
 // Fresh pages are zero, and a slot is constructed when it is claimed first. Until then a sender is stopped by the
 // generation, and one with a made-up Pid of generation 0 by the mailbox, which is dead when it is zero.
 SlotTable::SlotTable(std::uint32_t capacity) : capacity_(std::min(capacity, Pid::k_slot_max)) {
-  slots_ = static_cast<Slot*>(reserve(std::size_t{capacity_} * sizeof(Slot)));
-  try {
-    living_ = static_cast<std::atomic<std::uint32_t>*>(reserve(std::size_t{capacity_} * sizeof(*living_)));
-  } catch (...) {
-    ::munmap(slots_, std::size_t{capacity_} * sizeof(Slot));
-    throw;
-  }
+  auto* memory = static_cast<std::byte*>(reserve(reserved_bytes()));
+  slots_ = reinterpret_cast<Slot*>(memory);
+  waits_ = reinterpret_cast<std::atomic<const PayloadType*>*>(memory + capacity_ * sizeof(Slot));
+  living_ = reinterpret_cast<std::atomic<std::uint32_t>*>(waits_ + capacity_);
 }
 
-SlotTable::~SlotTable() {
-  ::munmap(slots_, std::size_t{capacity_} * sizeof(Slot));
-  ::munmap(living_, std::size_t{capacity_} * sizeof(*living_));
+std::size_t SlotTable::reserved_bytes() const {
+  return std::size_t{capacity_} * (sizeof(Slot) + sizeof(*waits_) + sizeof(*living_));
 }
+
+SlotTable::~SlotTable() { ::munmap(slots_, reserved_bytes()); }
 
 SlotTable::Cache::Cache(SlotTable& table) : table_(table) {
   const std::scoped_lock lock(table_.mutex_);

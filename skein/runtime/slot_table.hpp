@@ -2,7 +2,8 @@
 //
 // Any thread may claim and release. Released slots are reused newest first; a thread keeps a few for itself.
 // A slot whose generations are used up is retired, never wrapped. Who lives is also kept apart, four bytes per slot, so
-// that asking (which a registry does at every lookup) stays in the caches when the slots themselves do not.
+// that asking (which a registry does at every lookup) stays in the caches when the slots themselves do not. So is what
+// they handle whose handlers wait, as few do: memory is used only where it was written.
 #pragma once
 
 #include <atomic>
@@ -47,6 +48,8 @@ class SlotTable {
   void mark_dead(const Slot& slot) { living_[index_of(slot)].store(0, std::memory_order_release); }
   // Gives a thread's free slots back.
   void drain(Cache& cache);
+  // What a process handles whose handler waits, for introspection; nullptr: none does. Its owner writes it.
+  [[nodiscard]] std::atomic<const PayloadType*>& waits_in(const Slot& slot) const { return waits_[index_of(slot)]; }
 
   [[nodiscard]] std::uint32_t index_of(const Slot& slot) const { return static_cast<std::uint32_t>(&slot - slots_); }
   // The slot a Pid names, whoever lives there now, or nullptr if there is none or it is another node's.
@@ -64,13 +67,16 @@ class SlotTable {
   [[nodiscard]] std::uint32_t capacity() const { return capacity_; }
 
  private:
+  [[nodiscard]] std::size_t reserved_bytes() const;
+
   static constexpr std::uint32_t k_batch = 64;
   // In a smaller table every slot counts, so threads keep none for themselves.
   static constexpr std::uint32_t k_shared_below = 16 * 1024;
 
   std::uint32_t capacity_;
   Slot* slots_ = nullptr;
-  std::atomic<std::uint32_t>* living_ = nullptr;  // per slot: the generation that lives there, or 0
+  std::atomic<std::uint32_t>* living_ = nullptr;      // per slot: the generation that lives there, or 0
+  std::atomic<const PayloadType*>* waits_ = nullptr;  // per slot: see waits_in()
   alignas(64) std::atomic<std::uint32_t> fresh_{0};
   alignas(64) std::atomic<std::uint64_t> claimed_{0};  // of threads without a cache, and of caches that are gone
   std::atomic<std::uint64_t> released_{0};

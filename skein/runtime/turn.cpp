@@ -5,6 +5,7 @@
 namespace skein::inline v0::detail {
 namespace {
 
+constexpr PayloadType k_no_message{"", nullptr, 0};    // what a handler waits in that no message began
 constexpr std::uint64_t k_long_turn_ns = 100'000'000;  // the watch has seen these; no sample stands for them
 
 using RootHandle = std::coroutine_handle<TaskPromise<void>>;
@@ -63,8 +64,11 @@ void handler_done(Core& core, Slot& slot) {
   if (phase != Phase::terminating) end_current(core, slot);
 }
 
-void destroy_frames(Slot& slot) {
-  if (slot.root) slot.root.destroy();
+void destroy_frames(const Core& core, Slot& slot) {
+  if (slot.root) {
+    slot.root.destroy();
+    core.table.waits_in(slot).store(nullptr, std::memory_order_relaxed);
+  }
   drop_early(slot);
   slot.root = nullptr;
   slot.leaf = nullptr;
@@ -90,6 +94,7 @@ void resume(Core& core, Slot& slot) {
   slot.root.destroy();
   slot.root = nullptr;
   slot.leaf = nullptr;
+  core.table.waits_in(slot).store(nullptr, std::memory_order_relaxed);
   drop_early(slot);
   handler_done(core, slot);
 }
@@ -188,7 +193,7 @@ void handle(Core& core, Slot& slot, MessageNode* node) {
 
 // The process was asked to end, or crashed. False when it is dead or has nothing to do but wait for its jobs.
 bool go_down(Core& core, Slot& slot) {
-  destroy_frames(slot);
+  destroy_frames(core, slot);
   const ProcessType* type = slot.type.load(std::memory_order_relaxed);
   const Phase phase = slot.phase.load(std::memory_order_relaxed);
   if (phase == Phase::running && slot.run_terminate && slot.state_alive && type->terminate != nullptr) {
@@ -211,7 +216,7 @@ bool go_down(Core& core, Slot& slot) {
       core.note_ending(pid_of(core, slot), true);
       return true;
     }
-    destroy_frames(slot);
+    destroy_frames(core, slot);
   }
   if (destroy_process(core, slot)) {
     bury(core, slot);
@@ -264,6 +269,11 @@ void before_rest(Core& core, Slot& slot) {
   const auto tick = core.add_timer(extension.tick_at, Timer{pid_of(core, slot), {}, {}});
   extension.tick_armed = tick.has_value();
   if (tick) extension.tick = *tick;
+}
+
+void publish_wait(const Core& core, const Slot& slot) {
+  const bool has_message = slot.current != nullptr && slot.current->type != nullptr;
+  core.table.waits_in(slot).store(has_message ? slot.current->type : &k_no_message, std::memory_order_relaxed);
 }
 
 // One turn of k_sampled_turns is timed and stands for as many; long ones count as they are, which the watch does if it
@@ -359,6 +369,7 @@ void run_turn(Core& core, Slot& slot) {
     }
     if (worked && slot.mailbox.has_new()) continue;
     before_rest(core, slot);
+    if (slot.leaf) publish_wait(core, slot);
     stop_timing(slot);
     count_popped(slot);
     if (slot.mailbox.rest()) return;
