@@ -77,10 +77,19 @@ void destroy_frames(const Core& core, Slot& slot) {
   if (slot.arrived != nullptr) free_node(std::exchange(slot.arrived, nullptr));
 }
 
+// For introspection: what the handler is at that waits now.
+void publish_wait(const Core& core, const Slot& slot) {
+  const bool has_message = slot.current != nullptr && slot.current->type != nullptr;
+  core.table.waits_in(slot).store(has_message ? slot.current->type : &k_no_message, std::memory_order_relaxed);
+}
+
 // Resumes the waiting coroutine and sees whether its handler is done.
 void resume(Core& core, Slot& slot) {
   slot.leaf.resume();
-  if (!slot.root.done()) return;
+  if (!slot.root.done()) {
+    publish_wait(core, slot);
+    return;
+  }
   const std::exception_ptr error = RootHandle::from_address(slot.root.address()).promise().error;
   // Known before the frame goes: a Reply in it says why it was not answered.
   if (error) {
@@ -271,11 +280,6 @@ void before_rest(Core& core, Slot& slot) {
   if (tick) extension.tick = *tick;
 }
 
-void publish_wait(const Core& core, const Slot& slot) {
-  const bool has_message = slot.current != nullptr && slot.current->type != nullptr;
-  core.table.waits_in(slot).store(has_message ? slot.current->type : &k_no_message, std::memory_order_relaxed);
-}
-
 // One turn of k_sampled_turns is timed and stands for as many; long ones count as they are, which the watch does if it
 // saw them. Only the part before the process may run elsewhere: two clock reads cost as much as a small handler does.
 void stop_timing(Slot& slot) {
@@ -369,7 +373,6 @@ void run_turn(Core& core, Slot& slot) {
     }
     if (worked && slot.mailbox.has_new()) continue;
     before_rest(core, slot);
-    if (slot.leaf) publish_wait(core, slot);
     stop_timing(slot);
     count_popped(slot);
     if (slot.mailbox.rest()) return;
