@@ -21,8 +21,10 @@ unsigned worker_count(const RuntimeOptions& options) {
 Instant steady_now() { return Instant(Duration(std::chrono::steady_clock::now().time_since_epoch())); }
 
 // A send to a receiver with a long queue costs the sender that much of its turns, so that a flood waits for its sink.
+// The first few of a turn cost nothing: who has a word for somebody flooded is not the flood.
 constexpr std::uint32_t k_priced_backlog = 256;
 constexpr std::uint32_t k_highest_price = 4096;
+constexpr std::uint32_t k_unpriced_sends = 16;
 
 // A mailbox for fewer messages than this counts each at once; a larger one may look up to k_uncounted fuller than it
 // is.
@@ -312,6 +314,7 @@ Pid launch(Core& core, Slot& slot) {
 // gone before this turn ends.
 static void charge_for_backlog(const Core& core, Slot& slot, std::uint32_t backlog) {
   if (t_turn.worker == nullptr || t_turn.core != &core || t_turn.budget <= -k_largest_debt) return;
+  if (++t_turn.sent_to_long <= k_unpriced_sends) return;
   t_turn.budget -= static_cast<std::int32_t>(std::min(backlog, k_highest_price));
   if (&slot == t_turn.running) return;
   t_turn.sink = &slot;

@@ -35,10 +35,11 @@ class Deterministic;
 struct Turn {
   Core* core = nullptr;
   Slot* running = nullptr;
-  Worker* worker = nullptr;      // nullptr: not a thread of the scheduler
-  std::int64_t timed_since = 0;  // steady clock, ns; 0: this turn is not timed
-  std::int32_t budget = 0;       // left of this turn; sending to the busy costs more
-  Slot* sink = nullptr;          // whom it floods in this turn, not itself
+  Worker* worker = nullptr;        // nullptr: not a thread of the scheduler
+  std::int64_t timed_since = 0;    // steady clock, ns; 0: this turn is not timed
+  std::int32_t budget = 0;         // left of this turn; sending to the busy costs more
+  Slot* sink = nullptr;            // whom it floods in this turn, not itself
+  std::uint32_t sent_to_long = 0;  // messages of this turn to long queues
   SlotTable::Cache* slots = nullptr;
   bool leaves_mail = false;  // first handles what it took before, as if its last turn were still going on
 };

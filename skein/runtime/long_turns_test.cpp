@@ -47,6 +47,34 @@ TEST(LongTurns, a_flood_costs_its_sender_turns_however_many_messages_it_sends_in
 
 struct Drop {};
 
+// Handles one message after the other, and counts.
+struct Sink {
+  std::atomic<int>* handled;
+  explicit Sink(std::atomic<int>* count) : handled(count) {}
+  void handle_info(Self /*self*/, Message /*message*/) const {
+    tests::spin_for(std::chrono::microseconds(12));
+    ++*handled;
+  }
+};
+
+// In messages that others got done: 4,096 of budget would be sixteen turns, and as many of the sink's.
+TEST(LongTurns, who_has_one_message_for_a_long_queue_need_not_wait_for_it) {
+  constexpr int k_turn = 256;
+  std::atomic<int> handled{0};
+  std::atomic<int> waited{-1};
+  Runtime runtime(tests::threaded(1));
+  const Pid sink = runtime.spawn<Sink>(&handled);
+  const Pid sender = runtime.spawn<Puppet>();
+  for (int i = 0; i < 100 * k_turn; ++i) runtime.send(sink, Drop{});
+  runtime.send(sender, Do{[&, sink](Self self) {
+                 const int before = handled;
+                 self.send(sink, Drop{});
+                 self.send(self.pid(), Do{[&, before](Self) { waited = handled - before; }});
+               }});
+  ASSERT_TRUE(tests::eventually([&] { return waited >= 0; }));
+  EXPECT_LT(waited, 4 * k_turn);
+}
+
 // A flood that goes on until it is told to stop, and counts.
 struct Flood {
   std::atomic<bool> stop{false};

@@ -365,6 +365,7 @@ void Workers::run(Worker& worker) {
     worker.turn.store(turn, std::memory_order_release);
     t_turn.running = slot;
     t_turn.sink = nullptr;
+    t_turn.sent_to_long = 0;
     t_turn.budget = budget;
     run_turn(core_, *slot);
     t_turn.running = nullptr;
