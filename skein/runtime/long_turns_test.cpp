@@ -48,9 +48,9 @@ TEST(LongTurns, a_flood_costs_its_sender_turns_however_many_messages_it_sends_in
 struct Drop {};
 
 // Handles one message after the other, and counts.
-struct Sink {
+struct Taker {
   std::atomic<int>* handled;
-  explicit Sink(std::atomic<int>* count) : handled(count) {}
+  explicit Taker(std::atomic<int>* count) : handled(count) {}
   void handle_info(Self /*self*/, Message /*message*/) const {
     tests::spin_for(std::chrono::microseconds(12));
     ++*handled;
@@ -63,7 +63,7 @@ TEST(LongTurns, who_has_one_message_for_a_long_queue_need_not_wait_for_it) {
   std::atomic<int> handled{0};
   std::atomic<int> waited{-1};
   Runtime runtime(tests::threaded(1));
-  const Pid sink = runtime.spawn<Sink>(&handled);
+  const Pid sink = runtime.spawn<Taker>(&handled);
   const Pid sender = runtime.spawn<Puppet>();
   for (int i = 0; i < 100 * k_turn; ++i) runtime.send(sink, Drop{});
   runtime.send(sender, Do{[&, sink](Self self) {
