@@ -18,7 +18,7 @@ class Lists : public OperationsTest {
     start();
     start_archiver();
   }
-  Answer<ListAnswer> page(const ListRequest& request) {
+  Awaited<ListAnswer> page(const ListRequest& request) {
     return call<ListAnswer>([&](auto reply) { ops_->task_list(request, std::move(reply)); });
   }
   std::vector<TaskId> ids(const ListRequest& request) {

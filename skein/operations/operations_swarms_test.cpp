@@ -21,7 +21,7 @@ class SwarmOperations : public OperationsTest {
   std::string named(void (Operations::*operation)(std::string, Reply<Nothing>), const std::string& name) {
     return call<Nothing>([&](auto reply) { (*ops_.*operation)(name, std::move(reply)); }).code();
   }
-  Answer<SwarmView> swarm(const std::string& name) {
+  Awaited<SwarmView> swarm(const std::string& name) {
     return call<SwarmView>([&](auto reply) { ops_->swarm_status(name, std::move(reply)); });
   }
   std::string submit_to(const std::string& name) {
@@ -52,8 +52,8 @@ TEST_F(SwarmOperations, refuses_fields_that_make_no_sense_also_without_an_execut
 }
 
 TEST_F(SwarmOperations, creates_one_of_two_with_one_name_that_come_at_once) {
-  Answer<Nothing> first;
-  Answer<Nothing> second;
+  Awaited<Nothing> first;
+  Awaited<Nothing> second;
   ops_->swarm_create({"blue", {{"role", "worker"}}}, first.reply());
   ops_->swarm_create({"blue", {{"role", "specialist"}}}, second.reply());
   settle();

@@ -16,13 +16,13 @@ class TaskOperations : public OperationsTest {
  protected:
   TaskOperations() { start(); }
 
-  Answer<WaitAnswer> wait(TaskId id, std::chrono::milliseconds timeout, ProgressFn progress = {}) {
+  Awaited<WaitAnswer> wait(TaskId id, std::chrono::milliseconds timeout, ProgressFn progress = {}) {
     return call<WaitAnswer>([&](auto reply) { ops_->task_wait({id, timeout}, std::move(progress), std::move(reply)); });
   }
-  Answer<State> cancel(TaskId id) {
+  Awaited<State> cancel(TaskId id) {
     return call<State>([&](auto reply) { ops_->task_cancel({id, "not needed"}, std::move(reply)); });
   }
-  Answer<RetryAnswer> retry(TaskId id) {
+  Awaited<RetryAnswer> retry(TaskId id) {
     return call<RetryAnswer>([&](auto reply) { ops_->task_retry(id, std::move(reply)); });
   }
 };
@@ -301,10 +301,10 @@ TEST_F(TaskOperations, answers_everyone_when_it_stops) {
 TEST_F(TaskOperations, answers_stopped_when_the_journal_is_closed) {
   const auto task = submitted();
   world_.journal().close();
-  Answer<TaskStatus> seen;
+  Awaited<TaskStatus> seen;
   ops_->task_status({task, {}, {}}, seen.reply());
   EXPECT_EQ(seen.code(), "stopped");
-  Answer<SubmitAnswer> refused;
+  Awaited<SubmitAnswer> refused;
   SubmitRequest request;
   request.type = "echo";
   ops_->task_submit(request, refused.reply());
@@ -332,7 +332,7 @@ TEST_F(TaskOperations, gives_the_place_of_a_wait_back_that_was_given_up) {
   start(limits);
   const auto task = submitted();
   const auto ticket = std::make_shared<WaitTicket>();
-  Answer<WaitAnswer> first;
+  Awaited<WaitAnswer> first;
   ops_->task_wait({task, 50s, ticket}, {}, first.reply());
   settle();
   EXPECT_FALSE(first.here());
@@ -340,7 +340,7 @@ TEST_F(TaskOperations, gives_the_place_of_a_wait_back_that_was_given_up) {
   EXPECT_EQ(first.code(), "stopped");
   // Also before the journal's thread has come to it.
   const auto early = std::make_shared<WaitTicket>();
-  Answer<WaitAnswer> second;
+  Awaited<WaitAnswer> second;
   ops_->task_wait({task, 50s, early}, {}, second.reply());
   ops_->give_up(*early);
   settle();
@@ -355,7 +355,7 @@ TEST_F(TaskOperations, gives_the_place_of_a_wait_back_that_was_given_up) {
 TEST_F(TaskOperations, serves_thousands_who_wait) {
   std::vector<TaskId> tasks;
   for (int i = 0; i < 100; ++i) tasks.push_back(submitted());
-  std::vector<Answer<WaitAnswer>> answers(5000);
+  std::vector<Awaited<WaitAnswer>> answers(5000);
   for (std::size_t i = 0; i < answers.size(); ++i) {
     ops_->task_wait({tasks[i % tasks.size()], 50s}, {}, answers[i].reply());
   }

@@ -16,8 +16,8 @@ namespace skein::inline v0::operations {
 // Answers `describe` when the test says so and keeps the rest simple. Any thread.
 class TestHooks final : public NodeHooks {
  public:
-  std::shared_ptr<Operations> operations() override { return nullptr; }
-  void watch_operations(Pid) override {}
+  std::shared_ptr<Operations> operations() override { return ops; }
+  void watch_operations(Pid watcher) override { watching = watcher; }
   [[nodiscard]] bool is_draining() const override { return false; }
   NodeInfo info() override {
     NodeInfo info;
@@ -77,6 +77,8 @@ class TestHooks final : public NodeHooks {
   std::size_t dump_bytes = 10;
   TreeEntry shown_tree{};
   std::function<void()> on_stop;
+  std::shared_ptr<Operations> ops;  // null: the engine is not there
+  Pid watching;                     // who is to be told when they end
 
  private:
   struct Held {

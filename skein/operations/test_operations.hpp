@@ -19,7 +19,7 @@ using archive::TestWorld;
 
 // An answer that may not be there yet. Declare it before what answers.
 template <class T>
-struct Answer {
+struct Awaited {
   std::shared_ptr<std::optional<Result<T>>> place = std::make_shared<std::optional<Result<T>>>();
 
   Reply<T> reply() {
@@ -73,13 +73,13 @@ class OperationsTest : public testing::Test {
 
   // Calls an operation and lets everything settle.
   template <class T, class Start>
-  Answer<T> call(Start start) {
-    Answer<T> answer;
+  Awaited<T> call(Start start) {
+    Awaited<T> answer;
     start(answer.reply());
     settle();
     return answer;
   }
-  Answer<SubmitAnswer> submit(SubmitRequest request) {
+  Awaited<SubmitAnswer> submit(SubmitRequest request) {
     if (request.type.empty()) request.type = "echo";
     return call<SubmitAnswer>([&](auto reply) { ops_->task_submit(request, std::move(reply)); });
   }
@@ -88,7 +88,7 @@ class OperationsTest : public testing::Test {
     request.params = params;
     return submit(request).value().id;
   }
-  Answer<TaskStatus> status(TaskId id) {
+  Awaited<TaskStatus> status(TaskId id) {
     return call<TaskStatus>([&](auto reply) { ops_->task_status({id, {}, {}}, std::move(reply)); });
   }
 

@@ -1,12 +1,20 @@
 // Bad days of the runtime that a review thought of: every worker stuck, very many answers at once, very many processes.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <future>
+#include <iterator>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <tuple>
 #include <utility>
@@ -221,6 +229,50 @@ TEST(Limits, options_with_which_nothing_could_run_or_all_could_grow_are_refused)
   options = tests::threaded(1);
   options.mailbox_limit = 0;
   EXPECT_EQ(why_not(options), "RuntimeOptions::mailbox_limit is 0; it may be 1 to 4294967295");
+}
+
+TEST(Limits, a_thread_cannot_ask_for_ties_to_itself) {
+  Runtime runtime(tests::seeded(1));
+  SpawnOptions linked;
+  linked.link = true;
+  EXPECT_THROW(runtime.spawn_with<Puppet>(linked), SpawnError);
+  SpawnOptions monitored;
+  monitored.monitor = true;
+  const StartResult result = runtime.start<Puppet>(monitored);
+  ASSERT_FALSE(result);
+  EXPECT_NE(result.error().reason.text().find("start it from a process"), std::string::npos);
+  EXPECT_EQ(runtime.process_count(), 0U);
+}
+
+// Ends the program: with 0 if all the threads that did begin are gone.
+[[noreturn]] void make_a_scheduler_without_room_for_its_stacks() {
+  constexpr rlim_t k_room = rlim_t{1} << 30;
+  std::ifstream statm("/proc/self/statm");
+  rlim_t pages = 0;
+  statm >> pages;
+  const rlim_t most = pages * static_cast<rlim_t>(::sysconf(_SC_PAGESIZE)) + k_room;
+  const rlimit limit{most, most};
+  if (::setrlimit(RLIMIT_AS, &limit) != 0) std::exit(1);
+  RuntimeOptions options = tests::threaded(1'000);
+  options.max_processes = 1'000;
+  try {
+    const Runtime runtime(options);
+  } catch (const std::system_error& error) {
+    std::fputs(error.what(), stderr);
+    // One that was joined may be seen there for a moment more.
+    const bool alone = tests::eventually([] {
+      const std::filesystem::directory_iterator threads("/proc/self/task");
+      return std::distance(begin(threads), end(threads)) == 1;
+    });
+    std::exit(alone ? 0 : 2);
+  }
+  std::exit(3);
+}
+
+TEST(LimitsDeathTest, a_scheduler_that_gets_too_few_threads_says_so_and_leaves_none) {
+  if (tests::k_sanitized) GTEST_SKIP() << "sanitizers need the memory that is taken away here";
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(make_a_scheduler_without_room_for_its_stacks(), ::testing::ExitedWithCode(0), "1001 threads");
 }
 
 TEST(Limits, a_start_from_a_thread_without_room_for_anybody_is_an_error_like_any) {

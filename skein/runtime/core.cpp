@@ -21,10 +21,8 @@ unsigned worker_count(const RuntimeOptions& options) {
 Instant steady_now() { return Instant(Duration(std::chrono::steady_clock::now().time_since_epoch())); }
 
 // A send to a receiver with a long queue costs the sender that much of its turns, so that a flood waits for its sink.
-// The first few of a turn cost nothing: who has a word for somebody flooded is not the flood.
 constexpr std::uint32_t k_priced_backlog = 256;
 constexpr std::uint32_t k_highest_price = 4096;
-constexpr std::uint32_t k_unpriced_sends = 16;
 
 // A mailbox for fewer messages than this counts each at once; a larger one may look up to k_uncounted fuller than it
 // is.
@@ -245,6 +243,7 @@ static void claim_name(Core& core, Slot& slot, std::string_view name) {
 
 Slot& claim_slot(Core& core, const SpawnRequest& request, const SpawnOptions& options, Slot* spawner) {
   if (core.stopping.load(std::memory_order_relaxed)) throw SpawnError("the runtime is shutting down", Pid{});
+  if (spawner == nullptr && (options.link || options.monitor)) throw SpawnError(std::string(k_nobody_to_tie), Pid{});
   const bool here = t_turn.core == &core;
   Slot* claimed = core.table.claim(here ? t_turn.slots : nullptr);
   if (claimed == nullptr) {

@@ -115,7 +115,7 @@ inline void count_popped(Slot& slot) {
   slot.queued.store(slot.queued.load(std::memory_order_relaxed) - slot.popped, std::memory_order_relaxed);
   slot.popped = 0;
 }
-// The most that ever waited. Of one that waited alone there is no note: it is here still, or was handled.
+// The most that ever waited, or a continuation. Of one that waited alone and was handled there is no note.
 [[nodiscard]] inline std::uint32_t high_water_of(const Slot& slot) {
   const std::uint32_t alone = slot.handled.load(std::memory_order_relaxed) != 0 ? 1 : 0;
   return std::max(slot.high_water.load(std::memory_order_relaxed), alone);
@@ -143,6 +143,9 @@ void add_monitor(Slot& slot, std::uint64_t ref, Pid whom);
 Pid remove_monitor(Slot& slot, std::uint64_t ref);
 
 inline constexpr std::int32_t k_largest_debt = 60'000;  // of budget; a turn that owes more than this pays no more
+// So many messages of a turn to long queues cost nothing: who has a word for somebody flooded is not the flood. For who
+// has a debt there is none of that: floods of many must wait for their sink too.
+inline constexpr std::uint32_t k_unpriced_sends = 16;
 inline constexpr std::uint32_t k_sampled_turns = 64;
 inline constexpr std::uint8_t k_uncounted = 64;  // messages handled before it is written down that they are gone
 inline constexpr std::uint64_t k_yield_ref = UINT64_MAX;

@@ -57,7 +57,7 @@ struct Remains {
   bool ignored;
 };
 
-// Takes everything out of the slot and leaves it ready for its next process.
+// Takes everything out of the slot but its spare place and leaves it ready for its next process.
 Remains empty_slot(Core& core, Slot& slot) {
   Remains remains(core, slot);
   slot.queue_tail = nullptr;

@@ -123,9 +123,20 @@ TEST(Introspection, what_a_worker_runs_now_is_shown_with_its_message) {
 }
 
 struct Nap {};
+struct NapFirst {
+  using Answer = void;
+};
 class Sleeper {
  public:
-  Task<void> handle_cast(Self self, Nap /*note*/) { co_await self.sleep(seconds(1)); }
+  Task<void> handle_cast(Self self, Nap /*note*/) {
+    auto sleeping = self.sleep(seconds(1));
+    co_await sleeping;
+  }
+  Task<void> handle_call(Self self, NapFirst /*request*/, Reply<void> reply) {
+    auto sleeping = self.sleep(seconds(1));
+    co_await sleeping;
+    reply();
+  }
 };
 
 TEST(Introspection, a_handler_that_waits_is_shown_with_its_message) {
@@ -143,6 +154,11 @@ TEST(Introspection, a_handler_that_waits_is_shown_with_its_message) {
   runtime.run_for(seconds(2));
   EXPECT_EQ(runtime.info(pid)->state, ProcessState::idle);
   EXPECT_EQ(runtime.info(pid)->handling, "");
+  // One that answers later has let go of what it was asked.
+  EXPECT_FALSE(runtime.call<Sleeper>(pid, NapFirst{}, milliseconds(100)));
+  EXPECT_EQ(runtime.info(pid)->state, ProcessState::waiting);
+  EXPECT_NE(runtime.info(pid)->handling.find("NapFirst"), std::string_view::npos);
+  runtime.run_for(seconds(2));
   // One that is killed while it waits leaves nothing of that to the next in its slot.
   runtime.cast<Sleeper>(pid, Nap{});
   runtime.run_ready();

@@ -210,6 +210,41 @@ TEST(LongTurns, a_flood_of_quick_messages_does_not_keep_those_who_call_from_outs
   }
 }
 
+// One of two that pass a message to and fro: each turn is one, and shorter than what is cut.
+class Plodder {
+ public:
+  explicit Plodder(Flood* flood) : flood_(flood) {}
+  Plodder(Self self, Flood* flood, Pid other) : flood_(flood) { self.send(other, Drop{}); }
+  void handle_info(Self self, Message message) {
+    if (flood_->stop) return;
+    tests::spin_for(milliseconds(9));
+    ++flood_->handled;
+    self.send(message.from(), Drop{});
+  }
+
+ private:
+  Flood* flood_;
+};
+
+// Counted in messages of others: sixteen turns would be as many.
+TEST(LongTurns, many_short_turns_do_not_keep_those_who_call_from_outside) {
+  constexpr int k_few = 10;
+  constexpr int k_pairs = 20;
+  Flood flood;
+  Runtime runtime(tests::threaded(1));
+  const Pid porter = runtime.spawn<Porter>();
+  for (int i = 0; i < k_pairs; ++i) runtime.spawn<Plodder>(&flood, runtime.spawn<Plodder>(&flood));
+  EXPECT_TRUE(tests::eventually([&flood] { return flood.handled > k_pairs; }));
+  int fewest = 1'000;
+  for (int i = 0; i < 4 && fewest >= k_few; ++i) {
+    int longest = 0;
+    for (int n = 0; n < 3; ++n) longest = std::max(longest, longest_wait(runtime, porter, flood));
+    fewest = std::min(fewest, longest);
+  }
+  flood.stop = true;
+  EXPECT_LT(fewest, k_few);
+}
+
 TEST(LongTurns, a_slow_loop_that_yields_keeps_nobody_from_running_either) { expect_others_run_beside<SlowYielder>(); }
 
 // Keeps its process busy until somebody has complained about it.

@@ -39,8 +39,8 @@ inline constexpr std::uint32_t k_turn_budget_max = 1'000'000;
 
 struct SpawnOptions {
   std::string_view name;            // registered before init runs; must be free
-  bool link = false;                // to the spawner
-  bool monitor = false;             // by the spawner
+  bool link = false;                // to the spawner, which must be a process
+  bool monitor = false;             // by the spawner, which must be a process
   std::uint32_t mailbox_limit = 0;  // 0: the runtime's
   FullMailbox when_full = FullMailbox::reject;
   // start() only: an init that does not wait runs at once, within the starter's turn. A start that succeeds then costs
@@ -48,11 +48,16 @@ struct SpawnOptions {
   bool init_here = false;
 };
 
-// A process could not be made: no slot is free, or its name is taken.
+inline constexpr std::string_view k_nobody_to_tie =
+    "link and monitor tie a process to the one that starts it, and an ordinary thread is none: start it from a "
+    "process, "
+    "or without them";
+
+// A process could not be made: no slot is free, its name is taken, or it was asked for what an ordinary thread can't.
 class SpawnError : public std::runtime_error {
  public:
   SpawnError(const std::string& what, Pid holder) : std::runtime_error(what), holder_(holder) {}
-  // Who has the name; nobody when the slots ran out.
+  // Who has the name; nobody if that was not why.
   [[nodiscard]] Pid holder() const { return holder_; }
 
  private:

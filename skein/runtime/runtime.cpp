@@ -51,8 +51,8 @@ std::string ShutdownReport::text() const {
 }
 
 Runtime::Runtime(RuntimeOptions options) : core_(std::make_shared<detail::Core>(checked(std::move(options)))) {
-  if (!core_->options.dump_file.empty()) detail::install_fatal_dump(*core_, core_->options.dump_file);
   if (core_->workers) core_->workers->start(core_);
+  if (!core_->options.dump_file.empty()) detail::install_fatal_dump(*core_, core_->options.dump_file);
 }
 
 Runtime::~Runtime() {

@@ -178,8 +178,6 @@ namespace detail {
 template <class T, class... Args>
 Task<StartResult> start_outside(Self self, SpawnOptions options, std::string name, Args... args) {
   options.name = name;
-  options.link = false;
-  options.monitor = false;
   auto starting = self.start_orphan<T>(options, std::move(args)...);
   co_return co_await starting;
 }
@@ -198,6 +196,9 @@ std::expected<R, CallError> Runtime::run(Task<R> (*body)(Self, Params...), Args&
 
 template <class T, class... Args>
 StartResult Runtime::start(const SpawnOptions& options, Args&&... args) {
+  if (options.link || options.monitor) {
+    return std::unexpected(StartError{ExitReason::custom(std::string(k_nobody_to_tie)), {}});
+  }
   try {
     // Only what start_outside takes by value travels: the options' name is a view.
     auto result = run(&detail::start_outside<T, std::decay_t<Args>...>, options, std::string(options.name),

@@ -64,10 +64,16 @@ void handler_done(Core& core, Slot& slot) {
   if (phase != Phase::terminating) end_current(core, slot);
 }
 
+// For introspection: no handler waits any more.
+void forget_wait(const Core& core, const Slot& slot) {
+  auto& waits_in = core.table.waits_in(slot);
+  if (waits_in.load(std::memory_order_relaxed) != nullptr) waits_in.store(nullptr, std::memory_order_relaxed);
+}
+
 void destroy_frames(const Core& core, Slot& slot) {
   if (slot.root) {
     slot.root.destroy();
-    core.table.waits_in(slot).store(nullptr, std::memory_order_relaxed);
+    forget_wait(core, slot);
   }
   drop_early(slot);
   slot.root = nullptr;
@@ -77,19 +83,10 @@ void destroy_frames(const Core& core, Slot& slot) {
   if (slot.arrived != nullptr) free_node(std::exchange(slot.arrived, nullptr));
 }
 
-// For introspection: what the handler is at that waits now.
-void publish_wait(const Core& core, const Slot& slot) {
-  const bool has_message = slot.current != nullptr && slot.current->type != nullptr;
-  core.table.waits_in(slot).store(has_message ? slot.current->type : &k_no_message, std::memory_order_relaxed);
-}
-
 // Resumes the waiting coroutine and sees whether its handler is done.
 void resume(Core& core, Slot& slot) {
   slot.leaf.resume();
-  if (!slot.root.done()) {
-    publish_wait(core, slot);
-    return;
-  }
+  if (!slot.root.done()) return;
   const std::exception_ptr error = RootHandle::from_address(slot.root.address()).promise().error;
   // Known before the frame goes: a Reply in it says why it was not answered.
   if (error) {
@@ -103,12 +100,13 @@ void resume(Core& core, Slot& slot) {
   slot.root.destroy();
   slot.root = nullptr;
   slot.leaf = nullptr;
-  core.table.waits_in(slot).store(nullptr, std::memory_order_relaxed);
+  forget_wait(core, slot);
   drop_early(slot);
   handler_done(core, slot);
 }
 
-void begin(Core& core, Slot& slot, HandlerResult frame) {
+// `type`: of the message it handles; a handler with a Reply may have let go of that.
+void begin(Core& core, Slot& slot, HandlerResult frame, const PayloadType* type) {
   if (!frame) {
     handler_done(core, slot);
     return;
@@ -116,6 +114,7 @@ void begin(Core& core, Slot& slot, HandlerResult frame) {
   slot.root = frame;
   slot.leaf = frame;
   resume(core, slot);
+  if (slot.root) core.table.waits_in(slot).store(type, std::memory_order_relaxed);
 }
 
 void boot(Core& core, Slot& slot) {
@@ -126,7 +125,7 @@ void boot(Core& core, Slot& slot) {
     crashed(slot, std::string(slot.type.load(std::memory_order_relaxed)->name) + ": init");
     return;
   }
-  begin(core, slot, frame);
+  begin(core, slot, frame, &k_no_message);
 }
 
 std::string_view kind_name(MessageKind kind) {
@@ -144,6 +143,11 @@ void trace(Core& core, Slot& slot, const MessageNode* node) {
   const TracedMessage message{core.now(), node->from, node->type == nullptr ? "" : node->type->name,
                               kind_name(node->kind)};
   if (!core.traces.record(pid_of(core, slot), message)) slot.traced.store(false, std::memory_order_relaxed);
+}
+
+// One that is not handled has waited all the same.
+void note_waited(Slot& slot) {
+  if (slot.high_water.load(std::memory_order_relaxed) == 0) slot.high_water.store(1, std::memory_order_relaxed);
 }
 
 // True if the message was dealt with without a handler.
@@ -170,10 +174,12 @@ bool is_settled(Core& core, Slot& slot, MessageNode* node, const ProcessType* ty
     }
     case MessageKind::request:
       if (node->entry->server == type) return false;
+      note_waited(slot);
       send_failure(core, node, CallFailure::wrong_server);
       return true;
     case MessageKind::cast:
       if (node->entry->server == type) return false;
+      note_waited(slot);
       free_node(node);
       return true;
     default:
@@ -188,7 +194,8 @@ void handle(Core& core, Slot& slot, MessageNode* node) {
     trace(core, slot, node);
   slot.handled.store(slot.handled.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   slot.current = node;
-  publish_handling(node->type);
+  const PayloadType* handled = node->type;
+  publish_handling(handled);
   HandlerResult frame;
   try {
     const Self self(core, slot);
@@ -197,7 +204,7 @@ void handle(Core& core, Slot& slot, MessageNode* node) {
     crashed(slot, where_of(slot));
     return;
   }
-  begin(core, slot, frame);
+  begin(core, slot, frame, handled == nullptr ? &k_no_message : handled);
 }
 
 // The process was asked to end, or crashed. False when it is dead or has nothing to do but wait for its jobs.
@@ -241,7 +248,8 @@ bool go_down(Core& core, Slot& slot) {
 void resume_waiting(Core& core, Slot& slot) {
   slot.timed_out = false;
   if (slot.wait_ref == k_yield_ref) slot.wait_ref = 0;
-  publish_handling(slot.current == nullptr ? nullptr : slot.current->type);
+  const PayloadType* waits_in = core.table.waits_in(slot).load(std::memory_order_relaxed);
+  publish_handling(waits_in == &k_no_message ? nullptr : waits_in);
   resume(core, slot);
 }
 
@@ -337,7 +345,10 @@ bool launch_here(Core& core, Slot& slot) {
 }
 
 void run_turn(Core& core, Slot& slot) {
-  t_turn.budget -= std::exchange(slot.debt, std::uint16_t{0});
+  if (slot.debt != 0) {
+    t_turn.budget -= std::exchange(slot.debt, std::uint16_t{0});
+    t_turn.sent_to_long = k_unpriced_sends;
+  }
   const bool waits = t_turn.budget <= 0;
   if (slot.boot != nullptr && !slot.mailbox.has_new()) boot(core, slot);
   bool leave_mail = t_turn.leaves_mail && slot.queue_head != nullptr;

@@ -1,8 +1,12 @@
 #include "skein/runtime/workers.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <string>
+#include <system_error>
+#include <utility>
 
 #include "skein/runtime/fatal_dump.hpp"
 #include "skein/runtime/futex.hpp"
@@ -71,18 +75,29 @@ Workers::Workers(Core& core, unsigned count) : core_(core) {
 Workers::~Workers() = default;
 
 void Workers::start(const std::shared_ptr<Core>& core) {
-  for (auto& worker : all_) {
-    worker->thread = std::thread([this, core, &worker] {
-      const SignalStack stack;
-      run(*worker);
-      core_.table.drain(worker->slots);
-      worker->exited.store(true, std::memory_order_release);
+  try {
+    for (auto& worker : all_) {
+      worker->thread = std::thread([this, core, &worker] {
+        const SignalStack stack;
+        run(*worker);
+        core_.table.drain(worker->slots);
+        worker->exited.store(true, std::memory_order_release);
+      });
+    }
+    clock_ = std::thread([this, core] {
+      clock_thread();
+      clock_exited_.store(true, std::memory_order_release);
     });
+  } catch (const std::system_error& error) {
+    stop(k_forever);  // those that run have nothing to do
+    throw std::system_error(error.code(),
+                            fmt::format("starting the scheduler's {} threads (RuntimeOptions::workers is the number of "
+                                        "all but one; the system's limits are those of memory and of tasks)",
+                                        all_.size() + 1));
+  } catch (...) {
+    stop(k_forever);
+    throw;
   }
-  clock_ = std::thread([this, core] {
-    clock_thread();
-    clock_exited_.store(true, std::memory_order_release);
-  });
 }
 
 unsigned Workers::stop(Duration deadline) {
@@ -91,9 +106,11 @@ unsigned Workers::stop(Duration deadline) {
     const std::scoped_lock lock(core_.timer_mutex);
     core_.timer_changed.notify_all();
   }
-  const std::int64_t until = steady_ns() + deadline.count();
+  const std::int64_t now = steady_ns();
+  const std::int64_t until = deadline.count() < k_forever.count() - now ? now + deadline.count() : k_forever.count();
   unsigned left_behind = 0;
   for (auto& worker : all_) {
+    if (!worker->thread.joinable()) continue;  // it never began
     while (!worker->exited.load(std::memory_order_acquire) && steady_ns() < until) {
       worker->sleep_word.store(0, std::memory_order_seq_cst);
       futex_wake(worker->sleep_word);
@@ -106,6 +123,7 @@ unsigned Workers::stop(Duration deadline) {
       ++left_behind;
     }
   }
+  if (!clock_.joinable()) return left_behind;
   // It may be inside a report or a message's copy, which are the user's.
   while (!clock_exited_.load(std::memory_order_acquire) && steady_ns() < until) std::this_thread::yield();
   if (clock_exited_.load(std::memory_order_acquire)) {
@@ -381,10 +399,18 @@ std::vector<Workers::Activity> Workers::activity() const {
 }
 
 void Workers::watch(Instant now, Duration limit) {
+  // Sixteen turns may be long although none of them is: those woken from outside are next after a turn that was cut.
+  if (injected_.size() == 0) {
+    outside_since_ = Instant::max();
+  } else if (outside_since_ == Instant::max()) {
+    outside_since_ = now;
+  }
+  const bool outside_waits = outside_since_ != Instant::max() && now - outside_since_ >= k_watch_turns;
   for (std::size_t i = 0; i < all_.size(); ++i) {
     Worker& worker = *all_[i];
     Watched& watched = watched_[i];
     const std::uint64_t turn = worker.turn.load(std::memory_order_acquire);
+    if (outside_waits && (turn & 1U) != 0) worker.cut_turn.store(turn, std::memory_order_relaxed);
     if (turn != watched.turn || (turn & 1U) == 0) {
       watched = Watched{turn, now, now, false, false};
       worker.stuck.store(false, std::memory_order_relaxed);

@@ -12,7 +12,8 @@
 //    around: every 2 ms after much work, down to every 32 ms when it finds nothing time and again. Once all have been
 //    idle for half a second it sleeps without end.
 // 5. A turn is over after turn_budget messages, or when the clock's thread has seen it at two looks, 10 ms apart: slow
-//    handlers must not make a turn of seconds. After a turn that ended so, those woken from outside are next.
+//    handlers must not make a turn of seconds. After a turn that ended so, those woken from outside are next; while
+//    some of them have waited for 10 ms, the turns under way are cut for them.
 #pragma once
 
 #include <atomic>
@@ -136,6 +137,7 @@ class Workers {
   std::thread clock_;
   std::atomic<bool> clock_exited_{false};
   std::vector<Watched> watched_;
+  Instant outside_since_ = Instant::max();  // from here on the watch has seen some woken from outside wait
 };
 
 }  // namespace skein::inline v0::detail
