@@ -47,12 +47,13 @@ TEST(LongTurns, a_flood_costs_its_sender_turns_however_many_messages_it_sends_in
 
 struct Drop {};
 
-// Handles one message after the other, and counts.
+// Handles one message after the other once it may, and counts.
 struct Taker {
+  std::atomic<bool>* may;
   std::atomic<int>* handled;
-  explicit Taker(std::atomic<int>* count) : handled(count) {}
+  Taker(std::atomic<bool>* go, std::atomic<int>* count) : may(go), handled(count) {}
   void handle_info(Self /*self*/, Message /*message*/) const {
-    tests::spin_for(std::chrono::microseconds(12));
+    while (!*may) std::this_thread::yield();
     ++*handled;
   }
 };
@@ -60,10 +61,11 @@ struct Taker {
 // In messages that others got done: 4,096 of budget would be sixteen turns, and as many of the sink's.
 TEST(LongTurns, who_has_one_message_for_a_long_queue_need_not_wait_for_it) {
   constexpr int k_turn = 256;
+  std::atomic<bool> go{false};
   std::atomic<int> handled{0};
   std::atomic<int> waited{-1};
   Runtime runtime(tests::threaded(1));
-  const Pid sink = runtime.spawn<Taker>(&handled);
+  const Pid sink = runtime.spawn<Taker>(&go, &handled);
   const Pid sender = runtime.spawn<Puppet>();
   for (int i = 0; i < 100 * k_turn; ++i) runtime.send(sink, Drop{});
   runtime.send(sender, Do{[&, sink](Self self) {
@@ -71,6 +73,7 @@ TEST(LongTurns, who_has_one_message_for_a_long_queue_need_not_wait_for_it) {
                  self.send(sink, Drop{});
                  self.send(self.pid(), Do{[&, before](Self) { waited = handled - before; }});
                }});
+  go = true;
   ASSERT_TRUE(tests::eventually([&] { return waited >= 0; }));
   EXPECT_LT(waited, 4 * k_turn);
 }

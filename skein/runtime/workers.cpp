@@ -91,8 +91,8 @@ void Workers::start(const std::shared_ptr<Core>& core) {
   } catch (const std::system_error& error) {
     stop(k_forever);  // those that run have nothing to do
     throw std::system_error(error.code(),
-                            fmt::format("starting the scheduler's {} threads (RuntimeOptions::workers is the number of "
-                                        "all but one; the system's limits are those of memory and of tasks)",
+                            fmt::format("starting the scheduler's {} threads: make RuntimeOptions::workers smaller, or "
+                                        "raise the limits of memory (ulimit -v) and of tasks (ulimit -u, pids.max)",
                                         all_.size() + 1));
   } catch (...) {
     stop(k_forever);
