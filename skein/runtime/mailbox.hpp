@@ -11,7 +11,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <utility>
 
 #include "skein/runtime/message.hpp"
 

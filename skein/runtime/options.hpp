@@ -49,9 +49,8 @@ struct SpawnOptions {
 };
 
 inline constexpr std::string_view k_nobody_to_tie =
-    "link and monitor tie a process to the one that starts it, and an ordinary thread is none: start it from a "
-    "process, "
-    "or without them";
+    "link and monitor tie a process to the one that starts it, and an ordinary thread is none: "
+    "start it from a process, or without them";
 
 // A process could not be made: no slot is free, its name is taken, or it was asked for what an ordinary thread can't.
 class SpawnError : public std::runtime_error {
