@@ -29,6 +29,7 @@ target_compile_features(skein PUBLIC cxx_std_23)
 target_link_libraries(skein PUBLIC fmt::fmt OpenSSL::SSL OpenSSL::Crypto SQLite::SQLite3 Threads::Threads)
 set_source_files_properties(skein/base/version.cpp PROPERTIES
                             COMPILE_DEFINITIONS "SKEIN_VERSION=\"${PROJECT_VERSION}\"")
+skein_alone(${CMAKE_SOURCE_DIR}/skein/base/version.cpp)
 skein_precompile(skein)
 skein_unity(skein)
 
@@ -56,10 +57,10 @@ add_library(skein-sim-objects OBJECT ${sim_sources})
 target_link_libraries(skein-sim-objects PUBLIC skein)
 target_compile_options(skein-sim-objects PRIVATE ${SKEIN_TOOL_OPTIMIZE})
 skein_share_precompiled(skein-sim-objects)
-skein_unity(skein-sim-objects)
 # These use whole namespaces, or words of the script they read, which others use for something else.
 file(GLOB alone CONFIGURE_DEPENDS sim/tree_*.cpp sim/ledger_*.cpp)
-set_source_files_properties(${alone} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+skein_alone(${alone})
+skein_unity(skein-sim-objects)
 
 # The simulator has its own build of what bugs are planted in; it comes before the library's, which has none.
 file(GLOB mutant_sources CONFIGURE_DEPENDS sim/*mutants.cpp)
@@ -68,8 +69,8 @@ target_compile_definitions(skein-sim PRIVATE SKEIN_PLANTED_BUGS)
 target_link_libraries(skein-sim PRIVATE skein-sim-objects)
 target_compile_options(skein-sim PRIVATE ${SKEIN_TOOL_OPTIMIZE})
 skein_precompile(skein-sim)
+skein_alone(sim/main.cpp ${mutant_sources})
 skein_unity(skein-sim)
-set_source_files_properties(sim/main.cpp ${mutant_sources} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 
 # What reads bytes is compiled again, with what guides the fuzzer; it comes before the library's, which has the rest and
 # is built for the sanitizers anyway. Both have some of it when a group of the library's is needed for another source.

@@ -2,10 +2,11 @@
 
 add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror -fno-omit-frame-pointer)
 
+# A second clone finds in ccache what the first one compiled: no output may hold the path of its clone.
 find_program(SKEIN_CCACHE ccache)
 if(SKEIN_CCACHE)
-  # Without this sloppiness ccache refuses every file that uses a precompiled header.
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${SKEIN_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_SOURCE_DIR}/scripts/compile ${CMAKE_SOURCE_DIR})
+  add_compile_options(-ffile-prefix-map=${CMAKE_SOURCE_DIR}=.)
   if(SKEIN_PCH AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     add_compile_options(-fpch-preprocess)
   elseif(SKEIN_PCH)
@@ -43,18 +44,25 @@ endfunction()
 
 # Compiles the sources of a target some at a time: those of one folder, eight to a group, tests apart from the rest. It
 # takes a third of the time. Names in unnamed namespaces of one folder must differ then; the compiler says when not.
+# CMake's own unity build does the same with absolute paths, which a second clone could not find in ccache.
 set(SKEIN_UNITY_GROUP 8)
 if(SKEIN_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # It takes the sources of a group for headers, where a type that others cannot name would be a mistake.
   add_compile_options(-Wno-subobject-linkage)
 endif()
+
+# These are compiled alone: they use whole namespaces, or need definitions of their own.
+function(skein_alone)
+  set_property(SOURCE ${ARGN} PROPERTY SKEIN_ALONE ON)
+endfunction()
+
 # Puts sources into groups; those that are in one already stay there.
 function(skein_unity_groups prefix)
   set(sources ${ARGN})
   list(SORT sources)
   set(last_place "")
   foreach(source IN LISTS sources)
-    get_source_file_property(known ${source} UNITY_GROUP)
+    get_property(known SOURCE ${source} PROPERTY SKEIN_GROUP)
     if(known)
       continue()
     endif()
@@ -68,14 +76,36 @@ function(skein_unity_groups prefix)
     math(EXPR group "${count} / ${SKEIN_UNITY_GROUP}")
     math(EXPR count "${count} + 1")
     string(REPLACE "/" "_" name ${place})
-    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${prefix}${name}_${group})
+    set_property(SOURCE ${source} PROPERTY SKEIN_GROUP ${prefix}${name}_${group})
   endforeach()
 endfunction()
 
+# Replaces the sources of a target by one file per group that includes them.
 function(skein_unity target)
-  if(SKEIN_UNITY)
-    get_target_property(sources ${target} SOURCES)
-    skein_unity_groups("" ${sources})
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  if(NOT SKEIN_UNITY)
+    return()
   endif()
+  get_target_property(sources ${target} SOURCES)
+  skein_unity_groups("" ${sources})
+  set(compiled "")
+  set(groups "")
+  foreach(source IN LISTS sources)
+    get_property(alone SOURCE ${source} PROPERTY SKEIN_ALONE)
+    if(alone)
+      list(APPEND compiled ${source})
+      continue()
+    endif()
+    get_property(group SOURCE ${source} PROPERTY SKEIN_GROUP)
+    cmake_path(ABSOLUTE_PATH source)
+    cmake_path(RELATIVE_PATH source BASE_DIRECTORY ${CMAKE_SOURCE_DIR} OUTPUT_VARIABLE place)
+    list(APPEND groups ${group})
+    string(APPEND text_${group} "#include \"${place}\"\n")
+  endforeach()
+  list(REMOVE_DUPLICATES groups)
+  foreach(group IN LISTS groups)
+    set(file ${CMAKE_BINARY_DIR}/unity/${target}/${group}.cpp)
+    file(CONFIGURE OUTPUT ${file} CONTENT "${text_${group}}")
+    list(APPEND compiled ${file})
+  endforeach()
+  set_property(TARGET ${target} PROPERTY SOURCES ${compiled})
 endfunction()
