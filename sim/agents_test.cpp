@@ -63,7 +63,7 @@ class BadAgents : public testing::Test {
     if (!has_program("python3")) no_python_ = true;
   }
   void SetUp() override {
-    if (no_python_) GTEST_SKIP() << "python3 is not installed";
+    if (no_python_) GTEST_SKIP() << "skipped: python3: it is not installed";
     host_ = std::make_unique<AgentHost>();
     ASSERT_TRUE(host_->is_healthy());
     descriptors_ = open_descriptors();
@@ -584,7 +584,7 @@ TEST_F(ExampleAgents, upper_in_shell) {
 }
 
 TEST_F(ExampleAgents, summarize_in_javascript) {
-  if (!has_program("node")) GTEST_SKIP() << "node is not installed";
+  if (!has_program("node")) GTEST_SKIP() << "skipped: node: it is not installed";
   start_example("summarize", "summarize.js");
   EXPECT_EQ(result("summarize", R"({"numbers":[1,2,6]})"), R"({"count":3,"sum":9,"mean":3})");
   EXPECT_THAT(result("summarize", R"({"numbers":1})"), HasSubstr("failed: params.numbers"));

@@ -89,7 +89,7 @@ TEST_F(FileDiskTest, a_folder_is_locked_by_one_at_a_time) {
 
 TEST_F(FileDiskTest, a_full_disk_is_told_apart_from_a_broken_one) {
   auto full = disk_.open("/dev/full", Disk::Mode::write);
-  if (!full) GTEST_SKIP() << "no /dev/full here";
+  if (!full) GTEST_SKIP() << "skipped: dev-full: there is no /dev/full";
   EXPECT_EQ((*full)->write_at(0, "x").error().code, DiskError::Code::no_space);
 }
 

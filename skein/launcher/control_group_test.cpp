@@ -67,7 +67,7 @@ class DelegatedGroup : public testing::Test {
  protected:
   void SetUp() override {
     const NodeGroup& here = NodeGroup::here();
-    if (!here.is_there()) GTEST_SKIP() << "skipped: no delegated cgroup v2 (" << here.describe() << ")";
+    if (!here.is_there()) GTEST_SKIP() << "skipped: cgroup: none is delegated (" << here.describe() << ")";
     folder_ = std::filesystem::path(here.folder()).parent_path() / ("test-" + std::to_string(::getpid()));
     std::filesystem::create_directory(folder_);
   }

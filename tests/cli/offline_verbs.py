@@ -94,7 +94,7 @@ def test_completion(home):
 
 def has_shell(name):
     if not shutil.which(name):
-        print(f"{name} is not installed: its completions were not tried")
+        print(f"skipped: {name}: it is not installed; its completions were not tried")
     return shutil.which(name)
 
 

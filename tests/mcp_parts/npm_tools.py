@@ -14,7 +14,7 @@ K_INSTALL_LIMIT_S = 400
 def install(build):
     """The folder node_modules, or None with the reason said."""
     if not shutil.which("npm"):
-        print("skipped: npm is not installed")
+        print("skipped: npm: it is not installed")
         return None
     folder = build / "mcp_conformance"
     folder.mkdir(parents=True, exist_ok=True)
@@ -30,7 +30,7 @@ def install(build):
             subprocess.run(["npm", "ci", "--ignore-scripts", "--silent"], cwd=folder, timeout=K_INSTALL_LIMIT_S,
                            capture_output=True, text=True, check=True)
         except subprocess.SubprocessError as failed:
-            print(f"skipped: npm could not install the tools: {failed}")
+            print(f"skipped: npm: it could not install the tools: {failed}")
             return None
         done.write_text(wanted)
     return folder / "node_modules"

@@ -38,7 +38,7 @@ def find():
     """A Schemas, or None with the reason said. Ends the program as failed when what reads them is missing."""
     folder = pathlib.Path(os.environ.get("SKEIN_MCP_SCHEMAS", ROOT.parent / "shared/mcp"))
     if not (folder / MODERN / "schema.json").exists():
-        print(f"no message was checked against MCP's schemas: {folder} has none")
+        print(f"skipped: mcp-schemas: {folder} has none of MCP's schemas; no message was checked")
         return None
     try:
         import jsonschema  # pylint: disable=import-outside-toplevel,unused-import
