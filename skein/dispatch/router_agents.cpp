@@ -63,6 +63,8 @@ std::optional<std::string> RouterOptions::problem() const {
   if (pools_max == 0 || pools_max > 100'000) return "pools_max must be from 1 to 100000";
   if (executors_max == 0 || executors_max > 10'000) return "executors_max must be from 1 to 10000";
   if (capabilities_max == 0 || capabilities_max > 10'000'000) return "capabilities_max must be from 1 to 10000000";
+  if (types_max == 0 || types_max > 1'000'000) return "types_max must be from 1 to 1000000";
+  if (permanent_failures == 0) return "permanent_failures must be at least 1";
   if (!(health_floor >= 0 && health_floor <= 1)) return "health_floor must be from 0 to 1";
   if (health_minimum == 0 || health_minimum > AgentHealth::k_window) return "health_minimum must be from 1 to 100";
   if (health_reset <= Duration::zero()) return "health_reset must be above 0";
@@ -224,6 +226,7 @@ std::optional<AgentView> Router::view(AgentHandle handle, Instant now) {
   const RoutedAgent* agent = at(handle);
   if (agent == nullptr) return std::nullopt;
   if (agent->breaker_state != BreakerState::closed) refresh(handle.index, now);
+  const Bulkhead* bulkhead = bulkheads_[agent->executor].get();
   return AgentView{.id = agent->id,
                    .pid = agent->pid,
                    .load = agent->load,
@@ -231,9 +234,14 @@ std::optional<AgentView> Router::view(AgentHandle handle, Instant now) {
                    .paused = agent->paused,
                    .readiness = agent->told.readiness,
                    .breaker = agent->breaker_state,
-                   .score = agent->its_health().score(now),
+                   .broken_until = agent->broken_until,
+                   .is_suspected = agent->is_suspected,
+                   .poorly_until = agent->is_poorly ? agent->poorly_until : Instant::min(),
+                   .held_until = agent->held_until,
+                   .has_executor_room = bulkhead == nullptr || bulkhead->has_room(),
+                   .score = agent->its_health().score(),
                    .success = agent->its_health().success(),
-                   .p99_ms = agent->its_health().p99_ms(),
+                   .slowness_ms = agent->its_health().slowness_ms(),
                    .per_second = agent->its_health().per_second(now),
                    .state = state_of(*agent)};
 }
