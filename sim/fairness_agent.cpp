@@ -23,8 +23,8 @@ void LabExecutor::run(const dispatch::Order& order) {
   const auto text = ledger::view_of(order.params);
   std::from_chars(text.data(), text.data() + text.size(), task_);
   running_ = order.ref;
-  const bool may_be_bad = world_.elapsed() < conduct.bad_until &&
-                          (conduct.bad_type.empty() || conduct.bad_type == order.shape->type);
+  const bool may_be_bad =
+      world_.elapsed() < conduct.bad_until && (conduct.bad_type.empty() || conduct.bad_type == order.shape->type);
   is_bad_ = may_be_bad && random_.chance(conduct.bad_share);
   world_.saw(LabStep::began, agent_, task_);
   host_->started(order.ref);

@@ -217,9 +217,9 @@ class LabSweep {
   std::vector<Task> tasks_;
   std::vector<Agent> agents_;
   std::vector<Kind> kinds_;
-  std::set<std::string> closed_;             // swarms with agents of their own
+  std::set<std::string> closed_;              // swarms with agents of their own
   std::map<std::string, std::int64_t> room_;  // in executors that agents share
-  std::vector<std::uint64_t> turns_;  // of tasks: counts whatever ends or begins a wait
+  std::vector<std::uint64_t> turns_;          // of tasks: counts whatever ends or begins a wait
   std::priority_queue<Due, std::vector<Due>, std::greater<>> due_;
 };
 
@@ -262,7 +262,8 @@ std::size_t LabFigures::beside_idle_longer(Duration than) const {
 double LabFigures::longest_wait(const TaskFilter& filter) const {
   double longest = 0;
   for (std::size_t i = 0; i < tasks.size(); ++i) {
-    if (passes(filter, tasks[i])) longest = std::max(longest, seconds_of(std::min(stories[i].began, last) - stories[i].due));
+    if (passes(filter, tasks[i]))
+      longest = std::max(longest, seconds_of(std::min(stories[i].began, last) - stories[i].due));
   }
   return longest;
 }

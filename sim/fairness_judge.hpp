@@ -20,13 +20,13 @@
 namespace skein::sim {
 
 enum class LabStep : std::uint8_t {
-  queued,      // may run from `due` on; also again, after an attempt
-  began,       // a run, at an agent
-  completed,   // a run has ended so
-  lied,        // completed, with a result that is none
-  failed,      // a run has ended so
-  gave_back,   // a run was given up because the agent was asked to
-  over,        // the task, as `state` says
+  queued,     // may run from `due` on; also again, after an attempt
+  began,      // a run, at an agent
+  completed,  // a run has ended so
+  lied,       // completed, with a result that is none
+  failed,     // a run has ended so
+  gave_back,  // a run was given up because the agent was asked to
+  over,       // the task, as `state` says
   agent_up,
   agent_down,  // with whatever it ran
 };
@@ -58,7 +58,7 @@ struct LabRun {
 
 // What became of a task.
 struct TaskStory {
-  Instant due{};                // first
+  Instant due{};                   // first
   Instant began = Instant::max();  // first
   Instant over = Instant::max();
   ledger::State state = ledger::State::queued;

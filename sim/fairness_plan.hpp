@@ -29,10 +29,10 @@ struct Conduct {
   bool yields = false;  // gives a run back when it is asked to make way
 
   Misdeed misdeed = Misdeed::fails;
-  double bad_share = 0;                                // of its runs
-  Duration bad_after = std::chrono::milliseconds(1);   // from the begin of such a run to its end
-  Duration bad_until = k_lab_forever;                  // from then on it does well
-  std::string bad_type;                                // only tasks of this type; empty: of all
+  double bad_share = 0;                               // of its runs
+  Duration bad_after = std::chrono::milliseconds(1);  // from the begin of such a run to its end
+  Duration bad_until = k_lab_forever;                 // from then on it does well
+  std::string bad_type;                               // only tasks of this type; empty: of all
   ledger::ErrorClass error = ledger::ErrorClass::transient;
   std::string message = "does not work";
 };

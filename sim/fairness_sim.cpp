@@ -13,7 +13,8 @@
 namespace skein::sim {
 namespace {
 
-constexpr const char* k_fairness_usage = "fairness [--scenario NAME] [--seed X | --seeds N] [--trace] | fairness --list";
+constexpr const char* k_fairness_usage =
+    "fairness [--scenario NAME] [--seed X | --seeds N] [--trace] | fairness --list";
 constexpr std::size_t k_story_lines_max = 60;  // of the task that waited longest
 
 struct FairnessArgs {

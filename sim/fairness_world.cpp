@@ -85,7 +85,8 @@ void LabWorld::make_tasks(Random& random) {
   for (const Load& load : plan_.loads) {
     Duration at = load.starts;
     for (std::size_t i = 0; i < load.count; ++i) {
-      planned_.push_back({at, {load.swarm, load.type, load.priority, some_length(load.lengths, random)}, load.attempts});
+      planned_.push_back(
+          {at, {load.swarm, load.type, load.priority, some_length(load.lengths, random)}, load.attempts});
       const double mean = std::chrono::duration<double>(load.every).count();
       const double pause = load.is_random ? -mean * std::log(1 - random.unit()) : mean;
       at += std::chrono::nanoseconds(static_cast<std::int64_t>(pause * 1e9));
