@@ -111,8 +111,8 @@ void DispatcherCore::follow_breaker(TypeBreaker& its, CrashBreaker::Change chang
       return;
     case Change::warned:
       told.kind = breaker_warning;
-      told.detail = fmt::format("{} agents in a row crashed over distinct tasks of type '{}'", its.breaker.crashes(),
-                                its.type);
+      told.detail =
+          fmt::format("{} agents in a row crashed over distinct tasks of type '{}'", its.breaker.crashes(), its.type);
       break;
     case Change::opened:
       told.kind = breaker_opened;
@@ -242,10 +242,10 @@ std::vector<PassedOver> DispatcherCore::passed_over_types(const Moment& moment) 
     const auto state = its.breaker.state();
     if (state == CrashBreaker::State::closed) continue;
     const bool is_open = state == CrashBreaker::State::open;
-    all.push_back({its.swarm, its.type, is_open ? PassedOver::Why::crashes : PassedOver::Why::crashes_tried,
-                   wall_at(is_open ? its.breaker.until() : its.breaker.next_probe(), moment),
-                   is_open ? "agents crashed over one task after another"
-                           : "tasks are tried one by one after the crashes"});
+    all.push_back(
+        {its.swarm, its.type, is_open ? PassedOver::Why::crashes : PassedOver::Why::crashes_tried,
+         wall_at(is_open ? its.breaker.until() : its.breaker.next_probe(), moment),
+         is_open ? "agents crashed over one task after another" : "tasks are tried one by one after the crashes"});
   }
   std::ranges::sort(all, {}, [](const PassedOver& each) { return std::pair(each.subject, each.type); });
   return all;

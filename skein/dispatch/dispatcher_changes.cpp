@@ -136,15 +136,15 @@ void DispatcherCore::take_swarm(const ledger::Swarm& swarm) {
   record.share_group = group;
   record.fallback = swarm.field(ledger::k_field_fallback).value_or("");
   const auto open_ms = number_in(swarm, k_field_breaker_open_ms);
-  record.breaker_options = {
-      .crashes = static_cast<std::uint32_t>(number_in(swarm, k_field_breaker_crashes).value_or(options_.breaker_crashes)),
-      .warning = options_.breaker_warning,
-      .window = options_.breaker_window,
-      .open = open_ms ? std::chrono::milliseconds(*open_ms) : options_.breaker_open,
-      .half_open_tasks = options_.half_open_tasks,
-      .half_open_interval = options_.half_open_interval};
-  record.weight = static_cast<std::uint32_t>(
-      std::min<std::uint64_t>(number_in(swarm, k_field_weight).value_or(1), k_weight_max));
+  record.breaker_options = {.crashes = static_cast<std::uint32_t>(
+                                number_in(swarm, k_field_breaker_crashes).value_or(options_.breaker_crashes)),
+                            .warning = options_.breaker_warning,
+                            .window = options_.breaker_window,
+                            .open = open_ms ? std::chrono::milliseconds(*open_ms) : options_.breaker_open,
+                            .half_open_tasks = options_.half_open_tasks,
+                            .half_open_interval = options_.half_open_interval};
+  record.weight =
+      static_cast<std::uint32_t>(std::min<std::uint64_t>(number_in(swarm, k_field_weight).value_or(1), k_weight_max));
   record.latest = swarm;
 }
 

@@ -87,7 +87,8 @@ StateView StateView::of(const ledger::FrozenLedger& frozen) {
 
 DispatcherCore::DispatcherCore(DispatcherOptions options, std::uint64_t seed)
     : options_(std::move(options)),
-      judge_(std::make_shared<const PhiOptions>(judge_for(options_.silent_after, options_.tick, options_.phi_threshold))),
+      judge_(
+          std::make_shared<const PhiOptions>(judge_for(options_.silent_after, options_.tick, options_.phi_threshold))),
       random_(seed),
       router_(options_.router),
       retry_(without_end(options_.retry)),

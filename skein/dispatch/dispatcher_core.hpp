@@ -14,7 +14,8 @@
 // 5. Every run has a lease, renewed by each message of the agent that names it. A run ends by its outcome, its agent's
 //    end, its lease, its timeout, its task's end, or by being handed back, whichever is first.
 // 6. A run the task went on without occupies its agent until the agent says that it has stopped.
-// 7. What an agent has not begun is asked back when its swarm, or its type in that swarm, is given out no more, and when
+// 7. What an agent has not begun is asked back when its swarm, or its type in that swarm, is given out no more, and
+// when
 //    it waits behind a run while anybody else is idle who can do it; it costs no attempt. What has begun is never asked
 //    back.
 // 8. Crashes of agents stop the type of task they were at, in its swarm, and nothing else (crash_breaker.hpp). That is
@@ -68,7 +69,7 @@ struct DispatchEvent {
     agent_silent,
     agent_passed_over,  // the router goes around it; the detail says why, `until` for how long
     agent_back,         // and no longer does
-    routing_timeout,  // nobody was free for a set of capabilities for so long
+    routing_timeout,    // nobody was free for a set of capabilities for so long
     lease_expired,
     attempt_timed_out,
     preempted,

@@ -31,7 +31,7 @@ std::size_t at_work(CoreWorld& world) {
   return sum;
 }
 
-// attack.md M2: one agent, 45 low tasks of 3 s; after 100 s a critical one waited for all that were left.
+// At 400d72d one agent, 45 low tasks of 3 s; after 100 s a critical one waited for all that were left.
 TEST(DispatcherFair, a_critical_task_is_first_however_long_the_others_have_waited) {
   CoreWorld world;
   world.begin();
@@ -88,7 +88,7 @@ TEST(DispatcherFair, tasks_of_a_slow_type_age_by_what_is_usual_for_it) {
   EXPECT_EQ(world.task(20).effective_priority, ledger::k_normal);
 }
 
-// attack.md M3: crashes of one type stopped all types of the swarm.
+// At 400d72d crashes of one type stopped all types of the swarm.
 TEST(DispatcherFair, crashes_over_one_type_do_not_stop_the_others) {
   CoreWorld world;
   world.begin();
@@ -107,7 +107,7 @@ TEST(DispatcherFair, crashes_over_one_type_do_not_stop_the_others) {
   EXPECT_EQ(world.agents[50].held.size(), 1U);
 }
 
-// attack.md M3: five bad agents stopped a type that others were well at work on.
+// At 400d72d five bad agents stopped a type that others were well at work on.
 TEST(DispatcherFair, crashes_that_others_of_the_type_outlive_stop_nothing) {
   CoreWorld world;
   world.begin();
@@ -150,8 +150,9 @@ struct HalfOpenWorld : CoreWorld {
   }
 };
 
-// attack.md M3: with tasks of ten minutes, one ran and three agents were idle for ten minutes.
-TEST(DispatcherFair, a_half_open_type_gives_out_one_more_task_per_interval_and_closes_once_a_run_has_outlived_the_crashes) {
+// At 400d72d with tasks of ten minutes, one ran and three agents were idle for ten minutes.
+TEST(DispatcherFair,
+     a_half_open_type_gives_out_one_more_task_per_interval_and_closes_once_a_run_has_outlived_the_crashes) {
   HalfOpenWorld world;
   world.settle();
   EXPECT_EQ(at_work(world), 1U);
@@ -243,7 +244,6 @@ struct SharedWorld : CoreWorld {
   }
 };
 
-// attack.md M8.
 TEST(DispatcherFair, a_swarm_that_comes_late_to_a_shared_executor_waits_for_one_place_and_not_for_a_queue) {
   SharedWorld world;
   for (std::uint64_t n = 1; n <= 30; ++n) world.submit_to("a", n);

@@ -58,8 +58,8 @@ struct DispatcherOptions {
   // the next class of priority; never to critical. 0: age_step alone counts.
   Duration age_step = std::chrono::seconds(30);
   std::uint32_t age_runs = 10;
-  std::size_t ages_at_once = 1'000;              // tasks raised in one operation, one per tick
-  Duration keys_kept = std::chrono::hours(24);   // idempotency keys
+  std::size_t ages_at_once = 1'000;             // tasks raised in one operation, one per tick
+  Duration keys_kept = std::chrono::hours(24);  // idempotency keys
   std::size_t keys_at_once = 10'000;
 
   // Per swarm and type of task; see crash_breaker.hpp.
@@ -67,9 +67,9 @@ struct DispatcherOptions {
   std::uint32_t breaker_warning = 3;
   Duration breaker_window = std::chrono::minutes(10);  // older crashes do not count
   Duration breaker_open = std::chrono::seconds(60);
-  std::uint32_t half_open_tasks = 1;                          // at once, and
-  Duration half_open_interval = std::chrono::seconds(5);      // one more per this time
-  std::size_t crash_breakers_max = 10'000;                    // beyond it further types are not watched
+  std::uint32_t half_open_tasks = 1;                      // at once, and
+  Duration half_open_interval = std::chrono::seconds(5);  // one more per this time
+  std::size_t crash_breakers_max = 10'000;                // beyond it further types are not watched
 
   // What an agent holds and has not begun for so long, behind what it runs, is taken back for one that is idle.
   Duration take_back_after = std::chrono::seconds(1);

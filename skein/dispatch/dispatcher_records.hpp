@@ -125,10 +125,10 @@ struct Run {
   std::optional<ledger::Body> next_mark;  // the last one told while another was under way
   std::unique_ptr<std::string> last_words;
   Duration timed_out_after{};
-  std::uint32_t place = 0;         // in its agent's runs
-  std::uint32_t share_group = 0;   // of the executor it holds a place of; 0: none that is shared
+  std::uint32_t place = 0;        // in its agent's runs
+  std::uint32_t share_group = 0;  // of the executor it holds a place of; 0: none that is shared
   SlotNumber share_swarm = k_no_slot;
-  double charged = 0;              // for that place, in seconds
+  double charged = 0;  // for that place, in seconds
   bool is_sent = false;
   bool is_started = false;
   bool is_reported = false;   // the agent told its outcome
@@ -196,13 +196,13 @@ struct SwarmRecord {
   ledger::Breaker breaker = ledger::Breaker::closed;
   ledger::WallMs breaker_until = 0;
   Balance strategy = Balance::round_robin;
-  std::string own_agents;                   // the capability only they have; empty: it has none
-  std::string fallback;                     // the swarm its tasks go to when their attempts are used up; empty: none
-  ledger::Swarm latest;                     // as it was told last
-  CrashBreakerOptions breaker_options;      // its own, or the dispatcher's
-  std::uint32_t weight = 1;                 // of its share
-  std::uint32_t share_group = 0;            // of the executor it shares with others; 0: none
-  bool is_changing = false;  // a change of its breaker is appended
+  std::string own_agents;               // the capability only they have; empty: it has none
+  std::string fallback;                 // the swarm its tasks go to when their attempts are used up; empty: none
+  ledger::Swarm latest;                 // as it was told last
+  CrashBreakerOptions breaker_options;  // its own, or the dispatcher's
+  std::uint32_t weight = 1;             // of its share
+  std::uint32_t share_group = 0;        // of the executor it shares with others; 0: none
+  bool is_changing = false;             // a change of its breaker is appended
   bool is_known = false;
 
   [[nodiscard]] bool gives_out() const {

@@ -1,5 +1,6 @@
 // What agents hold and have not begun, asked back: its swarm or type is given out no more, or it waits behind a run
-// while somebody else is idle, healthy or not. The agent decides, since it alone knows what it has begun: what runs, runs on.
+// while somebody else is idle, healthy or not. The agent decides, since it alone knows what it has begun: what runs,
+// runs on.
 #include <algorithm>
 
 #include "skein/dispatch/dispatcher_core.hpp"

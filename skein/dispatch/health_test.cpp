@@ -27,7 +27,7 @@ TEST(AgentHealth, scores_by_the_formula) {
   EXPECT_NEAR(health.score(), 0.75 * (1 - 0.2), 1e-6);
 }
 
-// attack.md M1: an agent that failed 70% at once scored .52.
+// At 400d72d an agent that failed 70% at once scored .52.
 TEST(AgentHealth, quick_failures_are_no_merit) {
   AgentHealth health;
   for (int i = 0; i < 100; ++i) health.record(milliseconds(1), i % 10 >= 7, at(seconds(1)));

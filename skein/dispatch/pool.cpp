@@ -117,7 +117,8 @@ std::size_t Pool::idle_beside(std::uint32_t holder, std::span<const std::uint32_
   const std::uint32_t its_group = members_[holder].group;
   if (!std::ranges::binary_search(open_groups_, its_group)) open_groups_.push_back(its_group);
   std::size_t count = 0;
-  for (const std::uint32_t group : open_groups_) count += tiers_[k_idle].idle(group) + tiers_[k_idle_poorly].idle(group);
+  for (const std::uint32_t group : open_groups_)
+    count += tiers_[k_idle].idle(group) + tiers_[k_idle_poorly].idle(group);
   for (const std::uint32_t slot : avoid) {
     const bool is_idle = members_[slot].tier == k_idle || members_[slot].tier == k_idle_poorly;
     if (is_idle && std::ranges::find(open_groups_, members_[slot].group) != open_groups_.end()) --count;

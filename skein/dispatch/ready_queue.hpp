@@ -66,8 +66,8 @@ class ReadyQueue {
     std::vector<ReadyEntry> heap;
     std::size_t ready = 0;  // entries that count
     std::uint32_t tasks = 0;
-    std::uint32_t group = 0;   // of those that share something; 0: none
-    std::uint64_t mark = 0;    // the caller's; 0 when the lane is new
+    std::uint32_t group = 0;  // of those that share something; 0: none
+    std::uint64_t mark = 0;   // the caller's; 0 when the lane is new
     bool in_use = false;
   };
 
@@ -113,7 +113,8 @@ class ReadyQueue {
   };
   // The first task, or nothing when the round is over. After each, one of the three that follow.
   [[nodiscard]] std::optional<Next> next();
-  // It is out of the queue. `cost`: what it is expected to take of what its group shares, divided by its swarm's weight.
+  // It is out of the queue. `cost`: what it is expected to take of what its group shares, divided by its swarm's
+  // weight.
   void taken(double cost = 0);
   void unmet(Instant now);
   void close();  // its swarm gives nothing out any more in this round

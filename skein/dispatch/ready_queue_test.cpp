@@ -72,7 +72,7 @@ TEST(ReadyQueue, goes_by_priority_then_order_across_lanes_and_passes_over_unmet_
   EXPECT_EQ(tasks.take(), 4U);
 }
 
-// attack.md M8: thirty tasks of one swarm, then one of another: its came last.
+// At 400d72d thirty tasks of one swarm, then one of another: its came last.
 TEST(ReadyQueue, swarms_that_share_an_executor_take_turns_whatever_the_age_of_their_tasks) {
   Tasks tasks;
   const auto a = tasks.queue.hold(shape("a", "x"), 0, "swarm=a", 1).lane;

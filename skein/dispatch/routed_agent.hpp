@@ -61,9 +61,9 @@ struct AgentView {
 // The router goes around an agent from now on, or no longer does.
 struct AgentChange {
   enum class Kind : std::uint8_t {
-    breaker_opened,    // too many failures in a row
-    suspected,         // permanent errors that are its alone; its breaker is open
-    breaker_half_open, // it is tried again
+    breaker_opened,     // too many failures in a row
+    suspected,          // permanent errors that are its alone; its breaker is open
+    breaker_half_open,  // it is tried again
     breaker_closed,
     poorly,  // its health is poor: the others come first
     recovered,

@@ -197,8 +197,9 @@ Router::Result<Assignment> Router::assigned(AgentHandle handle, Instant now, Typ
   }
   if (agent->breaker_state != BreakerState::closed) {
     look_at_breaker(handle.index, now);
-    const bool is_enough = agent->breaker_state == BreakerState::half_open && agent->breaker->under_way() >= probes_of(*agent);
-    const auto permit = is_enough ? std::unexpected(CircuitBreaker::Refusal{}) : agent->breaker->ask(now);
+    const bool is_tried = agent->breaker_state == BreakerState::half_open;
+    if (is_tried && agent->breaker->under_way() >= probes_of(*agent)) return std::unexpected(RouteError::breaker_open);
+    const auto permit = agent->breaker->ask(now);
     if (!permit) {
       refresh(handle.index, now);
       return std::unexpected(RouteError::breaker_open);
@@ -226,8 +227,8 @@ Router::Result<Assignment> Router::adopted(AgentHandle handle, Instant now, Type
 void Router::tell_breaker(const Assignment& assignment, const Outcome& outcome, Instant now) {
   const std::uint32_t index = assignment.agent.index;
   RoutedAgent& agent = agents_[index];
-  const bool says_nothing = (outcome.error == ErrorClass::permanent && !agent.is_suspected) ||
-                            outcome.error == ErrorClass::rate_limited;
+  const bool says_nothing =
+      (outcome.error == ErrorClass::permanent && !agent.is_suspected) || outcome.error == ErrorClass::rate_limited;
   if (!agent.breaker) {
     if (!outcome.error || says_nothing) return;
     agent.breaker = std::make_unique<CircuitBreaker>(options_.breaker);

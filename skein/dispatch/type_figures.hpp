@@ -99,8 +99,8 @@ class TypeFigures {
 
   RunTimes times_;
   std::array<AgentHandle, 2> workers_{};
-  std::uint32_t completed_ = 0;  // lately
-  std::uint32_t permanent_ = 0;  // lately
+  std::uint32_t completed_ = 0;    // lately
+  std::uint32_t permanent_ = 0;    // lately
   std::vector<Suspect> suspects_;  // the one that failed longest ago first
 };
 

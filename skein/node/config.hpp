@@ -119,7 +119,7 @@ struct SwarmConfig {
   std::uint32_t breaker_crashes = 5;
   Duration breaker_open = std::chrono::seconds(60);
   std::uint32_t weight = 1;  // of its share of an executor that others use too
-  std::string fallback{};  // the swarm its tasks go to when their attempts are used up; empty: none
+  std::string fallback{};    // the swarm its tasks go to when their attempts are used up; empty: none
 };
 
 struct Config {

@@ -106,7 +106,7 @@ class CircuitBreaker {
   std::uint64_t next_id_ = 1;
   Instant latest_ = Instant::min();
   Instant opened_at_{};
-  Duration at_least_{};  // that it stays open
+  Duration at_least_{};                         // that it stays open
   std::map<std::uint64_t, Instant> under_way_;  // id → asked at, of this epoch
   std::uint32_t failures_in_row_ = 0;
   std::uint32_t successes_ = 0;
