@@ -78,7 +78,7 @@ enum class RouteError : std::uint8_t {
 
 struct RouterOptions {
   std::size_t agents_max = 1'000'000;
-  std::size_t capabilities_max = 65'536;  // distinct ones, ever
+  std::size_t capabilities_max = 65'536;  // distinct ones of agents and pools; those of nobody make room
   std::size_t pools_max = 1'024;          // sets of capabilities; the one not asked for longest makes room
   std::size_t executors_max = 256;
   std::size_t types_max = 4'096;  // whose figures are kept; the one not asked for longest makes room
@@ -230,6 +230,7 @@ class Router {
   void take(std::uint32_t index, Assignment& assignment, Instant now);
 
   Result<Numbers> intern(const std::vector<std::string>& capabilities);
+  void forget_unused_capabilities();
   Result<std::uint32_t> pool_for(const Request& request);
   std::uint32_t make_pool(Numbers capabilities);
   void drop_pool(std::uint32_t number);
@@ -244,6 +245,7 @@ class Router {
   IdIndex ids_;
   Interner<Numbers> capability_sets_;  // of agents
   Named<std::uint32_t> capability_numbers_;
+  Numbers free_capabilities_;  // numbers to be used again
   Named<std::uint32_t> executor_numbers_;             // from 1; 0 is none
   std::vector<std::unique_ptr<Bulkhead>> bulkheads_;  // by executor number
   std::vector<PoolRecord> pools_;

@@ -101,18 +101,48 @@ Router::Result<Router::Numbers> Router::intern(const std::vector<std::string>& c
     unknown += capability_numbers_.contains(each) ? 0 : 1;
   }
   if (capability_numbers_.size() + unknown > options_.capabilities_max) {
-    return std::unexpected(RouteError::too_many_capabilities);
+    forget_unused_capabilities();
+    unknown = static_cast<std::size_t>(
+        std::ranges::count_if(capabilities, [&](const auto& each) { return !capability_numbers_.contains(each); }));
+    if (capability_numbers_.size() + unknown > options_.capabilities_max) {
+      return std::unexpected(RouteError::too_many_capabilities);
+    }
   }
   Numbers numbers;
   numbers.reserve(capabilities.size());
   for (const std::string& each : capabilities) {
-    const auto next = static_cast<std::uint32_t>(capability_numbers_.size());
-    numbers.push_back(capability_numbers_.try_emplace(each, next).first->second);
+    const bool is_reused = !free_capabilities_.empty();
+    const auto next = is_reused ? free_capabilities_.back() : static_cast<std::uint32_t>(capability_numbers_.size());
+    const auto [at, is_new] = capability_numbers_.try_emplace(each, next);
+    if (is_new && is_reused) free_capabilities_.pop_back();
+    numbers.push_back(at->second);
   }
   std::ranges::sort(numbers);
   const auto repeated = std::ranges::unique(numbers);
   numbers.erase(repeated.begin(), repeated.end());
   return numbers;
+}
+
+// Agents come and go with capabilities of their own; only those are kept that somebody has, or a pool with members.
+void Router::forget_unused_capabilities() {
+  for (std::uint32_t number = 0; number < pools_.size(); ++number) {
+    if (pools_[number].pool && pools_[number].pool->members() == 0) drop_pool(number);
+  }
+  std::vector<bool> is_used(capability_numbers_.size() + free_capabilities_.size());
+  const auto use = [&](const Numbers& numbers) {
+    for (const std::uint32_t each : numbers) is_used[each] = true;
+  };
+  for (const RoutedAgent& agent : agents_) {
+    if (agent.there && agent.capabilities) use(*agent.capabilities);
+  }
+  for (const PoolRecord& each : pools_) {
+    if (each.pool) use(each.pool->capabilities());
+  }
+  std::erase_if(capability_numbers_, [&](const auto& each) {
+    if (is_used[each.second]) return false;
+    free_capabilities_.push_back(each.second);
+    return true;
+  });
 }
 
 Router::Result<AgentHandle> Router::join(AgentSpec spec, Instant now) {
