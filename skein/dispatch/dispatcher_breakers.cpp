@@ -226,8 +226,8 @@ std::vector<PassedOver> DispatcherCore::passed_over_agents(std::string_view id, 
     }
     if (view->poorly_until > moment.now) {
       add(poorly, view->poorly_until,
-          fmt::format("its health is {:.2f}: {:.0f}% succeed, and it takes {:.1f} times what is usual", view->score,
-                      view->success * 100, view->slowness_ms / 100));
+          fmt::format("its health is {:.2f}: {:.0f}% of its tasks succeed, and their time counts as {:.0f} ms",
+                      view->score, view->success * 100, view->slowness_ms));
     }
     if (!view->has_executor_room && view->load == 0) {
       add(executor_full, Instant::min(), "the executor it shares has as many tasks as its concurrency allows");

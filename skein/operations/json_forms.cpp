@@ -1,5 +1,6 @@
 #include "skein/operations/json_forms.hpp"
 
+#include <algorithm>
 #include <boost/json/array.hpp>
 
 #include "skein/base/utf8.hpp"
