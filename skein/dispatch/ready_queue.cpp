@@ -159,26 +159,32 @@ bool ReadyQueue::lane_after(std::uint32_t one, std::uint32_t other) const {
 
 void ReadyQueue::clear_groups() {
   for (Group& group : groups_) {
-    for (Turn& each : group.turns) each.lanes.clear();
+    for (const std::uint32_t place : group.waiting) {
+      group.turns[place].lanes.clear();
+      group.turns[place].is_waiting = false;
+    }
+    group.waiting.clear();
   }
-}
-
-ReadyQueue::Turn& ReadyQueue::turn_of(Group& group, std::uint32_t swarm) {
-  if (swarm >= group.places.size()) group.places.resize(std::size_t{swarm} + 1);
-  std::uint32_t& place = group.places[swarm];
-  if (place == 0) {
-    group.turns.push_back({swarm, {}});
-    place = static_cast<std::uint32_t>(group.turns.size());
-  }
-  return group.turns[place - 1];
 }
 
 void ReadyQueue::join_group(std::uint32_t lane) {
-  const std::uint32_t group = lanes_[lane].group;
-  if (group >= groups_.size()) groups_.resize(std::size_t{group} + 1);
-  std::vector<std::uint32_t>& lanes = turn_of(groups_[group], lanes_[lane].swarm).lanes;
-  lanes.push_back(lane);
-  std::push_heap(lanes.begin(), lanes.end(), [this](auto one, auto other) { return lane_after(one, other); });
+  const std::uint32_t number = lanes_[lane].group;
+  const std::uint32_t swarm = lanes_[lane].swarm;
+  if (number >= groups_.size()) groups_.resize(std::size_t{number} + 1);
+  Group& group = groups_[number];
+  if (swarm >= group.places.size()) group.places.resize(std::size_t{swarm} + 1);
+  std::uint32_t& place = group.places[swarm];
+  if (place == 0) {
+    group.turns.push_back({swarm, false, {}});
+    place = static_cast<std::uint32_t>(group.turns.size());
+  }
+  Turn& turn = group.turns[place - 1];
+  if (!turn.is_waiting) {
+    turn.is_waiting = true;
+    group.waiting.push_back(place - 1);
+  }
+  turn.lanes.push_back(lane);
+  std::push_heap(turn.lanes.begin(), turn.lanes.end(), [this](auto one, auto other) { return lane_after(one, other); });
 }
 
 bool ReadyQueue::goes_before(const Group& group, std::uint32_t one, std::uint32_t other) const {
@@ -197,13 +203,20 @@ void ReadyQueue::elect(std::uint32_t number) {
   const auto after = [this](auto one, auto other) { return lane_after(one, other); };
   Group& group = groups_[number];
   Turn* best = nullptr;
-  for (Turn& each : group.turns) {
+  for (std::size_t i = 0; i < group.waiting.size();) {
+    Turn& each = group.turns[group.waiting[i]];
     while (!each.lanes.empty() && needs_[lanes_[each.lanes.front()].need].is_unmet) {
       std::pop_heap(each.lanes.begin(), each.lanes.end(), after);
       each.lanes.pop_back();
     }
-    if (each.lanes.empty()) continue;
+    if (each.lanes.empty()) {
+      each.is_waiting = false;
+      group.waiting[i] = group.waiting.back();
+      group.waiting.pop_back();
+      continue;
+    }
     if (best == nullptr || goes_before(group, each.lanes.front(), best->lanes.front())) best = &each;
+    ++i;
   }
   if (best == nullptr) return;
   round_.push_back(best->lanes.front());

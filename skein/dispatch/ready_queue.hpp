@@ -151,12 +151,14 @@ class ReadyQueue {
   // The lanes of one swarm that wait to be sent into the round at hand, in a heap by their first task.
   struct Turn {
     std::uint32_t swarm = 0;
+    bool is_waiting = false;  // listed in waiting
     std::vector<std::uint32_t> lanes;
   };
   struct Group {
     FairShare share;
-    std::vector<Turn> turns;            // one per swarm that ever was in it
-    std::vector<std::uint32_t> places;  // by swarm: one more than its place in turns; 0: none
+    std::vector<std::uint32_t> waiting;  // places in turns of those that have lanes, or had when they were listed
+    std::vector<Turn> turns;             // one per swarm that ever was in it
+    std::vector<std::uint32_t> places;   // by swarm: one more than its place in turns; 0: none
   };
 
   void clear_groups();
@@ -164,7 +166,6 @@ class ReadyQueue {
   // Sends the next lane of the group into the round, if there is any.
   void elect(std::uint32_t group);
   [[nodiscard]] bool goes_before(const Group& group, std::uint32_t one, std::uint32_t other) const;
-  [[nodiscard]] static Turn& turn_of(Group& group, std::uint32_t swarm);
   // Takes the first lane out of the round; returns its number.
   std::uint32_t pop_round();
   // The lane has left the round: the next one of its group comes in.

@@ -245,7 +245,7 @@ class Router {
   IdIndex ids_;
   Interner<Numbers> capability_sets_;  // of agents
   Named<std::uint32_t> capability_numbers_;
-  Numbers free_capabilities_;  // numbers to be used again
+  Numbers free_capabilities_;                         // numbers to be used again
   Named<std::uint32_t> executor_numbers_;             // from 1; 0 is none
   std::vector<std::unique_ptr<Bulkhead>> bulkheads_;  // by executor number
   std::vector<PoolRecord> pools_;
