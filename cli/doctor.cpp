@@ -124,6 +124,33 @@ class Doctor {
       }
     }
     if (ok) found("swarms", true, fmt::format("{}", swarms.size()));
+    std::vector<std::string> held;
+    for (const json::value& swarm : swarms) {
+      for (const json::value& each : list_of(swarm, "passed_over")) {
+        held.push_back(fmt::format("swarm '{}', type '{}': {}{}: 'skein log' and the agents' own logs say why",
+                                   text_of(swarm, "name"), text_of(each, "type"), text_of(each, "detail"),
+                                   until_text(each)));
+      }
+    }
+    for (const std::string& each : held) found("held back", false, each);
+  }
+
+  static std::string until_text(const json::value& passed_over) {
+    const std::uint64_t until = count_of(passed_over, "until");
+    return until == 0 ? "" : fmt::format(", until {}", time_of_day(until));
+  }
+
+  // Agents that get nothing though nobody paused them.
+  void check_passed_over(const json::array& agents) {
+    for (const json::value& agent : agents) {
+      for (const json::value& each : list_of(agent, "passed_over")) {
+        const std::string why = text_of(each, "why");
+        if (why == "paused" || why == "paused_itself" || why == "executor_full" || why == "results_waiting") continue;
+        found("passed over", why == "poorly" || why == "rate_limited",
+              fmt::format("agent '{0}': {1}{2}: 'skein agent show {0}' has its last tasks", text_of(agent, "id"),
+                          text_of(each, "detail"), until_text(each)));
+      }
+    }
   }
 
   void check_agents(control::Client& client) {
@@ -139,6 +166,7 @@ class Doctor {
           agents.empty() ? "none: tasks wait; give a swarm agents with 'skein swarm scale'"
           : lost.empty() ? fmt::format("{}", agents.size())
                          : fmt::format("not heard of:{}: 'skein agent show' tells more", lost));
+    check_passed_over(agents);
   }
 
   void check_processes(control::Client& client) {

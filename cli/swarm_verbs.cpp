@@ -43,14 +43,31 @@ std::string joined(const json::array& all, std::string_view between) {
   return text;
 }
 
+// Why it is passed over, and until when.
+std::string passed_over_text(const json::value& each) {
+  const std::string type = text_of(each, "type");
+  const std::uint64_t until = count_of(each, "until");
+  return fmt::format("{}{}{}", type.empty() ? "" : fmt::format("type '{}': ", type), text_of(each, "detail"),
+                     until == 0 ? "" : fmt::format(", until {}", time_of_day(until)));
+}
+
+std::string why_passed_over(const json::value& agent) {
+  std::string words;
+  for (const json::value& each : list_of(agent, "passed_over")) {
+    words += fmt::format("{}{}", words.empty() ? "" : ",", text_of(each, "why"));
+  }
+  return words;
+}
+
 void show_agents(const json::value& answer) {
-  Table table({"AGENT", "ROLE", "STATUS", "SWARM", "LOAD", "HEARD", "DONE", "FAILED", "CAPABILITIES"});
+  Table table({"AGENT", "ROLE", "STATUS", "SWARM", "LOAD", "HEARD", "DONE", "FAILED", "PASSED OVER", "CAPABILITIES"});
   for (const json::value& agent : list_of(answer, "agents")) {
     const std::string status = text_of(agent, "status");
     table.row({text_of(agent, "id"), text_of(agent, "role"), coloured(status, colour_of(status)),
                text_of(agent, "swarm"), fmt::format("{}", count_of(agent, "load")),
                how_long(count_of(agent, "heartbeat_age_ms")), fmt::format("{}", count_of(agent, "completed")),
-               fmt::format("{}", count_of(agent, "failed")), joined(list_of(agent, "capabilities"), " ")});
+               fmt::format("{}", count_of(agent, "failed")), why_passed_over(agent),
+               joined(list_of(agent, "capabilities"), " ")});
   }
   table.print();
 }
@@ -66,6 +83,9 @@ void show_agent(const json::value& agent) {
   fmt::print("{:<12} {}\n", "process", text_of(agent, "pid"));
   fmt::print("{:<12} {} ({} waiting here)\n", "load", count_of(agent, "load"), count_of(agent, "queue_length"));
   if (!text_of(agent, "executing_task").empty()) fmt::print("{:<12} {}\n", "runs", text_of(agent, "executing_task"));
+  for (const json::value& each : list_of(agent, "passed_over")) {
+    fmt::print("{:<12} {}\n", "passed over", coloured(passed_over_text(each), Colour::yellow));
+  }
   fmt::print("{:<12} {} ago\n", "heard", how_long(count_of(agent, "heartbeat_age_ms")));
   const std::uint64_t completed = count_of(agent, "completed");
   const std::uint64_t failed = count_of(agent, "failed");
@@ -117,6 +137,9 @@ void show_swarm(const json::value& swarm) {
   };
   show("definition", "");
   show("overrides", "  (override)");
+  for (const json::value& each : list_of(swarm, "passed_over")) {
+    fmt::print("{:<16} {}\n", "held back", coloured(passed_over_text(each), Colour::yellow));
+  }
   for (const json::value& each : list_of(swarm, "problems")) {
     fmt::print("{:<16} {}\n", "problem", coloured(each.is_string() ? std::string(each.get_string()) : "", Colour::red));
   }

@@ -17,6 +17,8 @@ endfunction()
 
 # What the simulator plants bugs in. The library compiles it in groups of its own, which the simulator's replace whole.
 skein_sources(planted_sources skein/journal/*.cpp skein/ledger/*.cpp skein/dispatch/dispatcher*.cpp
+              skein/dispatch/pool.cpp skein/dispatch/router.cpp skein/dispatch/ready_queue.cpp
+              skein/dispatch/crash_breaker.cpp
               skein/archive/archiver.cpp skein/operations/gate.cpp skein/operations/operations_tasks.cpp)
 skein_unity_groups(planted_ ${planted_sources})
 

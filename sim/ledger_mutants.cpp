@@ -1,8 +1,13 @@
 // Bugs planted in the ledger, the dispatcher, the archiver and the operations, and the stories that must find them:
-// those of the whole stack, and steps against the ledger's model where a rule of the ledger alone is broken. See
-// mutants.hpp.
-#include <optional>
+// those of the whole stack, steps against the ledger's model where a rule of the ledger alone is broken, and scenarios
+// of the fairness laboratory. See mutants.hpp.
+#include <fmt/format.h>
 
+#include <optional>
+#include <string_view>
+
+#include "sim/fairness_scenarios.hpp"
+#include "sim/fairness_world.hpp"
 #include "sim/ledger_model.hpp"
 #include "sim/mutants.hpp"
 #include "sim/stack_world.hpp"
@@ -39,6 +44,7 @@ namespace {
 constexpr std::uint64_t k_stories_max = 200;
 constexpr std::uint64_t k_walks_max = 1000;
 constexpr std::size_t k_steps = 400;
+constexpr std::uint64_t k_lab_seeds_max = 3;
 
 template <class Bug>
 PlantedBug in_the_stack(Bug bug, const char* what) {
@@ -52,6 +58,27 @@ PlantedBug in_the_model(ledger::Bug bug, const char* what) {
   auto mutant = in_the_stack(bug, what);
   mutant.seeds_max = k_walks_max;
   mutant.violation = [](std::uint64_t seed) { return run_ledger_steps(ledger_steps(seed, k_steps)); };
+  return mutant;
+}
+
+// What a scenario of the fairness laboratory finds too long, too much or too little.
+std::optional<std::string> unfairness(std::string_view scenario, std::uint64_t seed) {
+  for (const FairnessScenario& each : fairness_scenarios()) {
+    if (each.name != scenario) continue;
+    LabWorld world(each.plan(), seed, false);
+    const LabFindings findings = each.judge(world.play());
+    for (const LabFinding& finding : findings.all()) {
+      if (finding.holds()) continue;
+      return fmt::format("{}: {} is {:.2f}, the bound {:.2f}", scenario, finding.what, finding.value, finding.limit);
+    }
+  }
+  return std::nullopt;
+}
+
+PlantedBug in_the_laboratory(dispatch::Bug bug, const char* scenario, const char* what) {
+  auto mutant = in_the_stack(bug, what);
+  mutant.seeds_max = k_lab_seeds_max;
+  mutant.violation = [scenario](std::uint64_t seed) { return unfairness(scenario, seed); };
   return mutant;
 }
 
@@ -80,6 +107,18 @@ const bool k_registered = [] {
       in_the_stack(dispatch::Bug::assign_without_waiting, "a task is handed out before its assign is applied"));
   all.push_back(in_the_stack(dispatch::Bug::requeue_twice, "a failed attempt is requeued once more"));
   all.push_back(in_the_stack(dispatch::Bug::lost_when_handed_on, "the dispatcher forgets a task that is handed on"));
+  all.push_back(in_the_laboratory(dispatch::Bug::busy_before_idle, "learning",
+                                  "a busy agent is preferred to an idle one that can do the task"));
+  all.push_back(in_the_laboratory(dispatch::Bug::ages_above_critical, "critical_in_a_long_queue",
+                                  "tasks that wait become as urgent as critical ones"));
+  all.push_back(in_the_laboratory(dispatch::Bug::half_open_by_completion_only, "half_open_with_long_tasks",
+                                  "a half-open type gives out the next task only when one has ended"));
+  all.push_back(in_the_laboratory(dispatch::Bug::shared_executor_by_age, "late_swarm",
+                                  "places of a shared executor go by age over all swarms"));
+  all.push_back(in_the_laboratory(dispatch::Bug::permanent_counts_for_nobody, "black_hole",
+                                  "permanent errors of an agent that is alone with them count for nothing"));
+  all.push_back(in_the_laboratory(dispatch::Bug::probe_times_out, "breaker_of_an_agent_with_long_tasks",
+                                  "a probe that takes longer than a call counts as failed"));
   all.push_back(
       in_the_stack(archive::Bug::archived_before_insert, "a task leaves the ledger although its insert failed"));
   all.push_back(

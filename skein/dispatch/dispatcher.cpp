@@ -292,6 +292,10 @@ SwarmLoadAnswer Dispatcher::handle_call(Self, const GetSwarmLoad& request) {
   return {core_.has_state(), core_.swarm_load(request.swarm)};
 }
 
+PassedOverAnswer Dispatcher::handle_call(Self self, const GetPassedOver& request) {
+  return core_.passed_over_agents(request.agent, moment(self));
+}
+
 std::string Dispatcher::describe() const {
   return fmt::format("epoch {}, {} tasks ({} ready, {} at agents), {} agents, {} appends under way", epoch_,
                      core_.tasks(), core_.ready(), core_.runs(), core_.agents(), under_way_.size());

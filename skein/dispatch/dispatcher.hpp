@@ -58,6 +58,12 @@ struct SetAgentPaused {
 struct GetSwarmLoad {
   std::string swarm;
 };
+// Who gets nothing at the moment, and why; see passed_over.hpp.
+struct GetPassedOver {
+  std::string agent;  // empty: all agents
+};
+using PassedOverAnswer = std::vector<PassedOver>;
+
 struct SwarmLoadAnswer {
   bool has_state = false;         // false: the dispatcher has just begun, and knows nothing yet
   std::optional<SwarmLoad> load;  // nothing: there is no such swarm
@@ -77,6 +83,7 @@ class Dispatcher {
   // False: there is no such agent.
   bool handle_call(Self self, const SetAgentPaused& request);
   SwarmLoadAnswer handle_call(Self self, const GetSwarmLoad& request);
+  PassedOverAnswer handle_call(Self self, const GetPassedOver& request);
   [[nodiscard]] std::string describe() const;
 
  private:

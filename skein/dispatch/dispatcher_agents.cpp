@@ -137,7 +137,9 @@ void DispatcherCore::join(SlotNumber slot, AgentReady& ready, const Moment& mome
     for (const SlotNumber index : agent.runs) {
       // An outcome under way takes no place.
       if (runs_[index].is_reported) continue;
-      auto ticket = router_.adopted(*agent.handle, moment.now);
+      const SlotNumber task = runs_[index].task;
+      const TypeRef type = task == k_no_slot ? TypeRef{} : type_of(tasks_[task]);
+      auto ticket = router_.adopted(*agent.handle, moment.now, type);
       if (ticket) runs_[index].ticket = std::move(*ticket);
     }
     event(DispatchEvent::Kind::agent_joined, agent.id);
@@ -410,7 +412,7 @@ void DispatcherCore::crashed_runs(SlotNumber slot, bool in_order, const Moment& 
   const bool is_known_at_work = agents_[slot].reports_starts && std::any_of(runs.begin(), runs.end(), [&](auto each) {
                                   return runs_[each].is_started && !runs_[each].is_reported;
                                 });
-  std::vector<SlotNumber> swarms;
+  std::vector<SlotNumber> lanes;  // of which a crash is counted: one agent is one crash
   for (const SlotNumber index : runs) {
     Run& run = runs_[index];
     run.ticket.reset();
@@ -428,9 +430,9 @@ void DispatcherCore::crashed_runs(SlotNumber slot, bool in_order, const Moment& 
       continue;
     }
     const bool is_free = in_order || (is_known_at_work && !run.is_started);
-    if (!is_free && std::find(swarms.begin(), swarms.end(), task.swarm) == swarms.end()) {
-      swarms.push_back(task.swarm);
-      count_crash(task.swarm, task.number, moment);
+    if (!is_free && std::find(lanes.begin(), lanes.end(), task.lane) == lanes.end()) {
+      lanes.push_back(task.lane);
+      count_crash(run, moment);
     }
     requeue(index, is_free ? ledger::RequeueReason::handed_back : ledger::RequeueReason::agent_crash, moment);
   }

@@ -42,6 +42,8 @@ void DispatcherCore::on_state(ledger::Epoch epoch, const StateView& state, const
   ageing_.clear();
   swarms_.clear();
   swarm_names_.clear();
+  // What crashes have shown is of agents and types and holds on; what was given out to try them is found anew.
+  for (auto& [key, its] : breakers_) its.breaker.forget_probes();
   requeued_.clear();
   outgoing_.drop_queued();
   for (SlotNumber i = 0; i < agents_.slots(); ++i) {
@@ -98,10 +100,20 @@ void DispatcherCore::adopt(SlotNumber slot, std::string_view agent_id, ledger::F
   run.lease_until = fence <= options_.dead_fence ? moment.now : later(moment.now, options_.lease);
   set_timeout(run);
   if (agents_[agent].handle) {
-    if (auto ticket = router_.adopted(*agents_[agent].handle, moment.now)) run.ticket = std::move(*ticket);
+    auto ticket = router_.adopted(*agents_[agent].handle, moment.now, type_of(tasks_[slot]));
+    if (ticket) run.ticket = std::move(*ticket);
   }
   tasks_[slot].phase = Phase::running;
   set_due(slot);
+}
+
+// The number of the executor that its agents share with others, or the one of agents that belong to no swarm; 0: its
+// agents and their executor are its own.
+std::uint32_t DispatcherCore::share_group_of(const ledger::Swarm& swarm) const {
+  const auto executor = swarm.field(k_field_executor);
+  if (!executor || executor->empty()) return static_cast<std::uint32_t>(options_.executors.size()) + 1;
+  const auto at = std::ranges::find(options_.executors, *executor, [](const auto& each) { return each.first; });
+  return at == options_.executors.end() ? 0 : static_cast<std::uint32_t>(at - options_.executors.begin()) + 1;
 }
 
 void DispatcherCore::take_swarm(const ledger::Swarm& swarm) {
@@ -109,29 +121,30 @@ void DispatcherCore::take_swarm(const ledger::Swarm& swarm) {
   SwarmRecord& record = swarms_[slot];
   record.is_known = true;
   record.state = swarm.state;
-  if (record.breaker != swarm.breaker) {
-    record.probes = 0;
-    for (SlotNumber i = 0; i < runs_.slots(); ++i) {
-      if (runs_[i].is_probe && runs_[i].task != k_no_slot && tasks_[runs_[i].task].swarm == slot) {
-        runs_[i].is_probe = false;
-      }
-    }
-  }
   record.breaker = swarm.breaker;
   record.breaker_until = swarm.breaker_until;
   record.is_changing = false;
   const auto strategy = swarm.field(k_field_strategy);
   record.strategy = strategy ? balance_named(*strategy).value_or(options_.strategy) : options_.strategy;
   std::string own_agents = has_own_agents(swarm) ? swarm_capability(swarm.name) : std::string();
-  // The lanes of its tasks are made with what only its agents have: all of them anew.
-  if (own_agents != record.own_agents && queue_.tasks_of(slot) > 0) state_needed_ = true;
-  if (own_agents != record.own_agents) queue_.forget_idle();
+  // The lanes of its tasks are made with what only its agents have, and with whom they share it: all of them anew.
+  const std::uint32_t group = share_group_of(swarm);
+  const bool needs_other_lanes = own_agents != record.own_agents || group != record.share_group;
+  if (needs_other_lanes && queue_.tasks_of(slot) > 0) state_needed_ = true;
+  if (needs_other_lanes) queue_.forget_idle();
   record.own_agents = std::move(own_agents);
+  record.share_group = group;
   record.fallback = swarm.field(ledger::k_field_fallback).value_or("");
-  record.breaker_crashes =
-      static_cast<std::uint32_t>(number_in(swarm, k_field_breaker_crashes).value_or(options_.breaker_crashes));
   const auto open_ms = number_in(swarm, k_field_breaker_open_ms);
-  record.breaker_open = open_ms ? std::chrono::milliseconds(*open_ms) : options_.breaker_open;
+  record.breaker_options = {.crashes = static_cast<std::uint32_t>(
+                                number_in(swarm, k_field_breaker_crashes).value_or(options_.breaker_crashes)),
+                            .warning = options_.breaker_warning,
+                            .window = options_.breaker_window,
+                            .open = open_ms ? std::chrono::milliseconds(*open_ms) : options_.breaker_open,
+                            .half_open_tasks = options_.half_open_tasks,
+                            .half_open_interval = options_.half_open_interval};
+  record.weight =
+      static_cast<std::uint32_t>(std::min<std::uint64_t>(number_in(swarm, k_field_weight).value_or(1), k_weight_max));
   record.latest = swarm;
 }
 
@@ -156,11 +169,19 @@ std::optional<SwarmLoad> DispatcherCore::swarm_load(std::string_view name) const
   load.swarm = record.latest;
   load.ready = queue_.ready_of(at->second);
   load.tasks = queue_.tasks_of(at->second);
-  load.crashes = static_cast<std::uint32_t>(record.crashed.size());
+  for (const auto& [key, its] : breakers_) {
+    if (its.swarm == name) load.crashes = std::max(load.crashes, static_cast<std::uint32_t>(its.breaker.crashes()));
+  }
   if (record.own_agents.empty()) return load;
   for (const ReadyQueue::Lane& lane : queue_.lanes()) {
     if (!lane.in_use || lane.swarm != at->second || lane.ready == 0 || load.needs.size() == k_needs_told) continue;
-    load.needs.push_back({queue_.need(lane.need).capabilities, lane.ready});
+    const auto& capabilities = queue_.need(lane.need).capabilities;
+    const auto known = std::ranges::find(load.needs, capabilities, &SwarmLoad::Need::capabilities);
+    if (known != load.needs.end()) {
+      known->ready += lane.ready;
+    } else {
+      load.needs.push_back({capabilities, lane.ready});
+    }
   }
   for (SlotNumber i = 0; i < agents_.slots(); ++i) {
     const AgentRecord& agent = agents_[i];
@@ -276,12 +297,7 @@ void DispatcherCore::on(const ledger::TaskFinished& change, const Moment& moment
   const bool is_completed = ended.state == ledger::State::completed;
   if (is_completed) {
     ++counters_.completed;
-    SwarmRecord& swarm = swarms_[task.swarm];
-    swarm.crashed.clear();
-    swarm.is_warned = false;
-    if (swarm.breaker == ledger::Breaker::half_open && !swarm.is_changing) {
-      set_breaker(swarm, ledger::Breaker::closed, 0);
-    }
+    if (!breakers_.empty()) count_completion(task, moment);
   }
   if (task.past && task.past->retry) adaptive_.learn(*task.past->retry, is_completed);
   if (const SlotNumber run = task.run; run != k_no_slot) {
@@ -312,7 +328,7 @@ void DispatcherCore::on(const ledger::SwarmChanged& change, const Moment& moment
   const SlotNumber slot = swarm_slot(change.swarm.name);
   const bool gave_out = swarms_[slot].gives_out();
   take_swarm(change.swarm);
-  if (gave_out && !swarms_[slot].gives_out()) take_back_from_swarm(slot, moment);
+  if (gave_out && !swarms_[slot].gives_out()) take_back_from_swarm(slot, {}, moment);
 }
 
 void DispatcherCore::on(const ledger::SwarmRemoved& change, const Moment&) {
@@ -320,6 +336,7 @@ void DispatcherCore::on(const ledger::SwarmRemoved& change, const Moment&) {
   if (at == swarm_names_.end()) return;
   // It has no open tasks, so no lane of it is held.
   queue_.forget_idle();
+  forget_breakers_of(change.name);
   swarms_.remove(at->second);
   swarm_names_.erase(at);
 }

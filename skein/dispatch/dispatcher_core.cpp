@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "skein/dispatch/dispatcher_append.hpp"
+#include "skein/dispatch/planted.hpp"
 
 namespace skein::inline v0::dispatch {
 namespace {
@@ -22,8 +23,9 @@ RetryOptions without_end(RetryOptions options) {
 
 // A detector is sure a little more than an interval after the pause it accepts. The window is short, since there may be
 // many agents; looking once per tick is no pause of ours.
-PhiOptions judge_for(Duration silent_after, Duration tick) {
+PhiOptions judge_for(Duration silent_after, Duration tick, double threshold) {
   PhiOptions options;
+  options.threshold = threshold;
   options.first_interval = k_heartbeat_every;
   options.acceptable_pause = std::max(silent_after - 2 * k_heartbeat_every, Duration::zero());
   options.window = 16;
@@ -46,6 +48,10 @@ std::string_view name_of(DispatchEvent::Kind kind) {
       return "agent_refused";
     case agent_silent:
       return "agent_silent";
+    case agent_passed_over:
+      return "agent_passed_over";
+    case agent_back:
+      return "agent_back";
     case routing_timeout:
       return "routing_timeout";
     case lease_expired:
@@ -81,7 +87,8 @@ StateView StateView::of(const ledger::FrozenLedger& frozen) {
 
 DispatcherCore::DispatcherCore(DispatcherOptions options, std::uint64_t seed)
     : options_(std::move(options)),
-      judge_(std::make_shared<const PhiOptions>(judge_for(options_.silent_after, options_.tick))),
+      judge_(
+          std::make_shared<const PhiOptions>(judge_for(options_.silent_after, options_.tick, options_.phi_threshold))),
       random_(seed),
       router_(options_.router),
       retry_(without_end(options_.retry)),
@@ -91,15 +98,17 @@ DispatcherCore::DispatcherCore(DispatcherOptions options, std::uint64_t seed)
       }),
       outgoing_(options_) {
   if (options_.lease <= Duration::zero() || options_.tick <= Duration::zero() ||
-      options_.ask_again <= Duration::zero() || options_.age_step <= Duration::zero()) {
-    throw std::invalid_argument("dispatcher: lease, tick, ask_again and age_step must be longer than zero");
+      options_.ask_again <= Duration::zero() || options_.age_step <= Duration::zero() ||
+      options_.half_open_interval <= Duration::zero()) {
+    throw std::invalid_argument(
+        "dispatcher: lease, tick, ask_again, age_step and half_open_interval must be longer than zero");
   }
   if (options_.appends_in_flight < 2 || options_.ops_per_command == 0 || options_.ops_per_command > ledger::k_ops_max ||
       options_.ages_at_once == 0) {
     throw std::invalid_argument("dispatcher: appends_in_flight must be at least 2, ops_per_command from 1 to 100000");
   }
   if (options_.silent_after <= Duration::zero() || judge_->problem()) {
-    throw std::invalid_argument("dispatcher: silent_after must be longer than zero");
+    throw std::invalid_argument("dispatcher: silent_after and phi_threshold must be above zero");
   }
   for (const auto& [type, each] : options_.types) {
     if (each.retry) type_retry_.emplace(type, RetryPolicy(without_end(*each.retry)));
@@ -161,7 +170,8 @@ void DispatcherCore::fill(SlotNumber slot, const ledger::Task& task, const Momen
 
 void DispatcherCore::hold_lane(TaskRecord& record, const std::shared_ptr<const ledger::Shape>& shape) {
   record.swarm = swarm_slot(shape->swarm);
-  const auto place = queue_.hold(shape, record.swarm, swarms_[record.swarm].own_agents);
+  const SwarmRecord& swarm = swarms_[record.swarm];
+  const auto place = queue_.hold(shape, record.swarm, swarm.own_agents, swarm.share_group);
   record.lane = place.lane;
   record.shared_shape = place.shape;
 }
@@ -199,11 +209,36 @@ void DispatcherCore::make_ready(SlotNumber slot, const Moment& moment) {
   record.wait_until = Instant::max();
   record.asks_again_at = Instant{};
   queue_.push(record.lane, {record.order, slot, record.effective_priority});
-  if (record.effective_priority < ledger::k_critical) ageing_.push_back({slot, record.order, moment.now});
+  if (record.effective_priority < ledger::k_high || planted(Bug::ages_above_critical)) wait_to_age(slot, moment.now);
   if (ageing_.size() > 2 * queue_.ready() + k_ageing_slack) {
     std::erase_if(ageing_, [this](const WaitingToAge& each) { return !is_ageing(each); });
+    std::make_heap(ageing_.begin(), ageing_.end(), WaitingToAge::later);
   }
   set_due(slot);
+}
+
+// With tasks that take minutes a fixed time would raise a whole queue to one class before the first of it has ended.
+Duration DispatcherCore::age_step_of(const TaskRecord& task) {
+  const auto usual = options_.age_runs == 0 ? std::nullopt : router_.usual_run(type_of(task));
+  if (!usual) return options_.age_step;
+  const bool is_long = *usual > k_forever / options_.age_runs;
+  return std::max(options_.age_step, is_long ? k_forever : *usual * options_.age_runs);
+}
+
+void DispatcherCore::wait_to_age(SlotNumber slot, Instant since) {
+  const TaskRecord& record = tasks_[slot];
+  ageing_.push_back({later(since, age_step_of(record)), since, record.order, slot});
+  std::push_heap(ageing_.begin(), ageing_.end(), WaitingToAge::later);
+}
+
+// Kept with the task's lane, whose tasks are of one type.
+TypeRef DispatcherCore::type_of(const TaskRecord& task) {
+  std::uint64_t& mark = queue_.mark(task.lane);
+  TypeRef type{static_cast<std::uint32_t>(mark >> 32U) - 1, static_cast<std::uint32_t>(mark)};
+  if (mark != 0 && router_.knows(type)) return type;
+  type = router_.type(task.shape().type);
+  mark = ((std::uint64_t{type.slot} + 1) << 32U) | type.incarnation;
+  return type;
 }
 
 bool DispatcherCore::is_ageing(const WaitingToAge& entry) const {
@@ -294,6 +329,7 @@ DispatchOutput DispatcherCore::step(const Moment& moment) {
     round(moment);
     outgoing_.take_ready(output_.appends);
   }
+  tell_router_changes(moment);
   send_mail(moment);
   if (state_needed_ && (state_asked_at_ == Instant::min() || moment.now - state_asked_at_ >= k_state_again)) {
     state_needed_ = false;

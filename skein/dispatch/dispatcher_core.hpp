@@ -8,15 +8,19 @@
 // 2. An outcome is settled only after the operation that carries it was decided by the ledger.
 // 3. A task has at most one operation under way that would end its run, and after a requeue the assign that follows.
 //    It is known by the number of its append; when that is applied and the task did not change, it was refused.
-// 4. No task waits behind one that nobody can run. Among those that can be, the highest effective priority goes first,
-//    then the lowest order.
+// 4. No task waits behind one that nobody can run. Critical tasks go first. Among the others the highest effective
+//    priority, then the lowest order; among swarms that share an executor the swarm whose turn it is. A task that waits
+//    rises by a class at a time, and never to critical.
 // 5. Every run has a lease, renewed by each message of the agent that names it. A run ends by its outcome, its agent's
 //    end, its lease, its timeout, its task's end, or by being handed back, whichever is first.
 // 6. A run the task went on without occupies its agent until the agent says that it has stopped.
-// 7. What an agent has not begun is asked back when its swarm gives nothing out any more, and when it waits behind a
-// run
-//    while somebody else is idle; it costs no attempt. What has begun is never asked back.
-// 8. Once another dispatcher has taken over, nothing more is appended.
+// 7. What an agent has not begun is asked back when its swarm, or its type in that swarm, is given out no more, and
+// when
+//    it waits behind a run while anybody else is idle who can do it; it costs no attempt. What has begun is never asked
+//    back.
+// 8. Crashes of agents stop the type of task they were at, in its swarm, and nothing else (crash_breaker.hpp). That is
+//    known to this dispatcher alone: a new one begins with all of them closed.
+// 9. Once another dispatcher has taken over, nothing more is appended.
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>
@@ -42,6 +46,7 @@
 #include "skein/dispatch/id_index.hpp"
 #include "skein/dispatch/number_index.hpp"
 #include "skein/dispatch/outgoing.hpp"
+#include "skein/dispatch/passed_over.hpp"
 #include "skein/dispatch/ready_queue.hpp"
 #include "skein/dispatch/router.hpp"
 #include "skein/dispatch/swarm_load.hpp"
@@ -62,7 +67,9 @@ struct DispatchEvent {
     agent_crashed,
     agent_refused,
     agent_silent,
-    routing_timeout,  // nobody was free for a set of capabilities for so long
+    agent_passed_over,  // the router goes around it; the detail says why, `until` for how long
+    agent_back,         // and no longer does
+    routing_timeout,    // nobody was free for a set of capabilities for so long
     lease_expired,
     attempt_timed_out,
     preempted,
@@ -79,6 +86,8 @@ struct DispatchEvent {
   std::string subject;  // an agent, a swarm, or capabilities
   ledger::TaskNumber task = 0;
   std::string detail;
+  std::string type{};        // breaker_*: of the tasks that it stops
+  ledger::WallMs until = 0;  // agent_passed_over, breaker_opened: about when it is tried again; 0: nobody knows
 };
 [[nodiscard]] std::string_view name_of(DispatchEvent::Kind kind);
 
@@ -155,16 +164,22 @@ class DispatcherCore {
   [[nodiscard]] std::size_t agents() const { return agents_.size(); }
   // Nothing when there is no such swarm, or it is not known yet. Costs as much as there are agents and lanes.
   [[nodiscard]] std::optional<SwarmLoad> swarm_load(std::string_view name) const;
+  // Who gets nothing at the moment and why, agents and types of tasks; see passed_over.hpp. Of one agent, or of all.
+  [[nodiscard]] std::vector<PassedOver> passed_over_agents(std::string_view agent, const Moment& moment);
+  [[nodiscard]] std::vector<PassedOver> passed_over_types(const Moment& moment) const;
   [[nodiscard]] Router& router() { return router_; }
   [[nodiscard]] const DispatcherOptions& options() const { return options_; }
   // Empty when all its tables agree with each other; for tests.
   [[nodiscard]] std::string inconsistency() const;
 
  private:
+  // One per task that waits, in a heap by `due`.
   struct WaitingToAge {
-    SlotNumber slot = 0;
-    std::int64_t order = 0;  // of its place in the queue; no other task has had it
+    Instant due;
     Instant since;
+    std::int64_t order = 0;  // of its place in the queue; no other task has had it
+    SlotNumber slot = 0;
+    [[nodiscard]] static bool later(const WaitingToAge& one, const WaitingToAge& other) { return one.due > other.due; }
   };
 
   // dispatcher_core.cpp
@@ -175,6 +190,10 @@ class DispatcherCore {
   void move_to_its_swarm(TaskRecord& record, const ledger::Task& task);
   void forget(SlotNumber slot);
   void make_ready(SlotNumber slot, const Moment& moment);
+  // What the task must wait for to rise by a class.
+  [[nodiscard]] Duration age_step_of(const TaskRecord& task);
+  void wait_to_age(SlotNumber slot, Instant since);
+  [[nodiscard]] TypeRef type_of(const TaskRecord& task);
   void queue_task(SlotNumber slot, const ledger::Task& task, const Moment& moment);
   void leave_queue(SlotNumber slot);
   void set_due(SlotNumber slot);
@@ -203,6 +222,7 @@ class DispatcherCore {
   void refused(const OpRef& ref, const ledger::OpResult& result, const Moment& moment);
   void adopt(SlotNumber slot, std::string_view agent, ledger::Fence fence, bool is_started, const Moment& moment);
   void take_swarm(const ledger::Swarm& swarm);
+  [[nodiscard]] std::uint32_t share_group_of(const ledger::Swarm& swarm) const;
   [[nodiscard]] std::uint32_t ahead_at(const AgentRecord& agent, SlotNumber swarm) const;
 
   // dispatcher_runs.cpp
@@ -257,7 +277,10 @@ class DispatcherCore {
   [[nodiscard]] bool may_be_asked_back(const Run& run, const Moment& moment) const;
   [[nodiscard]] std::size_t idle_for(const Run& run, const Moment& moment);
   void ask_back(Run& run, const Moment& moment);
-  void take_back_from_swarm(SlotNumber swarm, const Moment& moment);
+  // Of one type only, unless that is empty.
+  void take_back_from_swarm(SlotNumber swarm, std::string_view type, const Moment& moment);
+  // What it has not begun: it gets nothing for a while, and would spoil this too.
+  void take_back_from_agent(std::string_view id, const Moment& moment);
   void take_back_waiting(const Moment& moment);
 
   // dispatcher_rounds.cpp
@@ -278,8 +301,29 @@ class DispatcherCore {
   void make_way(SlotNumber run);
   [[nodiscard]] bool may_be_asked_to_yield(const Run& run) const;
   void ask_to_yield(SlotNumber run);
-  void count_crash(SlotNumber swarm, ledger::TaskNumber task, const Moment& moment);
-  void set_breaker(SwarmRecord& swarm, ledger::Breaker breaker, ledger::WallMs until);
+
+  // dispatcher_breakers.cpp
+  struct TypeBreaker {
+    std::string swarm;
+    std::string type;
+    CrashBreaker breaker;
+  };
+  // Nothing when no agent has crashed over tasks like this one lately.
+  [[nodiscard]] CrashBreaker* breaker_of(const TaskRecord& task);
+  [[nodiscard]] bool is_held_back(const TaskRecord& task);
+  void count_crash(const Run& run, const Moment& moment);
+  void count_completion(const TaskRecord& task, const Moment& moment);
+  void probe_ended(const TaskRecord& task);
+  void follow_breaker(TypeBreaker& its, CrashBreaker::Change change, ledger::TaskNumber task, const Moment& moment);
+  [[nodiscard]] std::size_t runs_outliving(const TypeBreaker& its, Duration time, const Moment& moment) const;
+  [[nodiscard]] Duration longest_probe(const TypeBreaker& its, const Moment& moment) const;
+  void forget_breakers_of(std::string_view swarm);
+  void close_swarm_breaker(SwarmRecord& swarm);
+  void tell_router_changes(const Moment& moment);
+  // Notes what the task's run is charged for its place at what its swarm shares, by what is usual for its type. Returns
+  // that in seconds, divided by the swarm's weight; zero when nothing is shared.
+  double charge(const TaskRecord& task, std::uint32_t group);
+  void correct_place_cost(Run& run, const Moment& moment);
 
   [[nodiscard]] std::optional<SlotNumber> find_agent(std::string_view id) const {
     return agent_ids_.find(id, [this](SlotNumber slot) -> const std::string& { return agents_[slot].id; });
@@ -323,7 +367,8 @@ class DispatcherCore {
   std::vector<std::pair<SlotNumber, ledger::TaskNumber>> requeued_;  // at the front, in the append that gathers
   ReadyQueue queue_;
   DueHeap due_;  // of tasks
-  std::deque<WaitingToAge> ageing_;
+  std::vector<WaitingToAge> ageing_;
+  std::unordered_map<std::string, TypeBreaker, TextHash, std::equal_to<>> breakers_;  // by swarm and type
   Outgoing outgoing_;
   std::uint64_t keys_ = 0;
   bool may_be_met_ = false;  // somebody became free

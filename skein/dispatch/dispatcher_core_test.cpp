@@ -428,7 +428,7 @@ TEST(DispatcherCore, a_critical_task_asks_the_least_important_run_to_yield) {
   EXPECT_EQ(world.count(Event::preempted), 1U);
 }
 
-TEST(DispatcherCore, crashes_in_a_row_over_distinct_tasks_open_the_swarms_breaker) {
+TEST(DispatcherCore, crashes_in_a_row_over_distinct_tasks_open_the_breaker_of_their_type) {
   CoreWorld world;
   world.begin();
   for (std::uint64_t n = 1; n <= 9; ++n) world.submit(n);
@@ -455,17 +455,6 @@ TEST(DispatcherCore, crashes_in_a_row_over_distinct_tasks_open_the_swarms_breake
   world.complete(who, world.agents[who].held.begin()->first);
   EXPECT_EQ(world.count(Event::breaker_closed), 1U);
   EXPECT_GT(world.agents[21].held.size(), 1U);
-}
-
-TEST(DispatcherCore, a_crash_while_half_open_opens_it_again) {
-  CoreWorld world;
-  world.begin();
-  world.submit(1);
-  world.run(ledger::SwarmSetBreaker{"default", ledger::Breaker::half_open, 0});
-  world.join(1);
-  ASSERT_EQ(world.where(1), "agent1");
-  world.crash(1);
-  EXPECT_EQ(world.ledger.find_swarm("default")->breaker, ledger::Breaker::open);
 }
 
 }  // namespace

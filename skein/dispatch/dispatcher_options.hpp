@@ -37,10 +37,11 @@ struct DispatcherOptions {
   // An agent that beats once a second is given up about so long after its last word and gets nothing new; one that is
   // irregular is given more time.
   Duration silent_after = std::chrono::seconds(5);
+  double phi_threshold = 8;  // how surprising its silence must be; see phi_detector.hpp
 
   // Per attempt: the task's own, else its type's (the adaptive one first), else one of these.
   Duration function_timeout = std::chrono::seconds(5);
-  Duration executor_timeout = std::chrono::minutes(10);
+  Duration executor_timeout = std::chrono::hours(2);
   Duration timeout_minimum = std::chrono::milliseconds(100);
   // After a timeout, for what the attempt wrote to standard error; only of agents that tell.
   Duration last_words_wait = std::chrono::milliseconds(100);
@@ -53,15 +54,22 @@ struct DispatcherOptions {
   RouterOptions router;
   std::vector<std::pair<std::string, std::uint32_t>> executors;  // shared ones, and their calls at once
 
-  Duration age_step = std::chrono::seconds(30);  // waiting so long raises a task to the next class of priority
-  std::size_t ages_at_once = 1'000;              // tasks raised in one operation, one per tick
-  Duration keys_kept = std::chrono::hours(24);   // idempotency keys
+  // Waiting for age_step, or for age_runs times what tasks of its type usually take if that is longer, raises a task to
+  // the next class of priority; never to critical. 0: age_step alone counts.
+  Duration age_step = std::chrono::seconds(30);
+  std::uint32_t age_runs = 10;
+  std::size_t ages_at_once = 1'000;             // tasks raised in one operation, one per tick
+  Duration keys_kept = std::chrono::hours(24);  // idempotency keys
   std::size_t keys_at_once = 10'000;
 
-  std::uint32_t breaker_crashes = 5;  // of agents in a row over distinct tasks of a swarm
+  // Per swarm and type of task; see crash_breaker.hpp.
+  std::uint32_t breaker_crashes = 5;  // of agents over distinct tasks
   std::uint32_t breaker_warning = 3;
+  Duration breaker_window = std::chrono::minutes(10);  // older crashes do not count
   Duration breaker_open = std::chrono::seconds(60);
-  std::uint32_t half_open_tasks = 1;  // at once
+  std::uint32_t half_open_tasks = 1;                      // at once, and
+  Duration half_open_interval = std::chrono::seconds(5);  // one more per this time
+  std::size_t crash_breakers_max = 10'000;                // beyond it further types are not watched
 
   // What an agent holds and has not begun for so long, behind what it runs, is taken back for one that is idle.
   Duration take_back_after = std::chrono::seconds(1);

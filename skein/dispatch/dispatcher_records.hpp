@@ -14,6 +14,7 @@
 
 #include "skein/dispatch/adaptive_retry.hpp"
 #include "skein/dispatch/agent_protocol.hpp"
+#include "skein/dispatch/crash_breaker.hpp"
 #include "skein/dispatch/routed_agent.hpp"
 #include "skein/ledger/change.hpp"
 #include "skein/resilience/phi_detector.hpp"
@@ -124,7 +125,10 @@ struct Run {
   std::optional<ledger::Body> next_mark;  // the last one told while another was under way
   std::unique_ptr<std::string> last_words;
   Duration timed_out_after{};
-  std::uint32_t place = 0;  // in its agent's runs
+  std::uint32_t place = 0;        // in its agent's runs
+  std::uint32_t share_group = 0;  // of the executor it holds a place of; 0: none that is shared
+  SlotNumber share_swarm = k_no_slot;
+  double charged = 0;  // for that place, in seconds
   bool is_sent = false;
   bool is_started = false;
   bool is_reported = false;   // the agent told its outcome
@@ -134,7 +138,7 @@ struct Run {
   bool is_asked_to_yield = false;
   bool is_asked_back = false;  // if it is not begun
   bool has_mark_under_way = false;
-  bool is_probe = false;   // of a swarm whose breaker is half open
+  bool is_probe = false;   // given out while the breaker of its swarm and type was half open
   bool is_listed = false;  // by the message at hand
 };
 
@@ -187,18 +191,18 @@ struct AgentRecord {
 struct SwarmRecord {
   std::string name;
   ledger::SwarmState state = ledger::SwarmState::active;
+  // Of the swarm as a whole, in the ledger: as an earlier version left it. Crashes are counted per type, see
+  // crash_breaker.hpp.
   ledger::Breaker breaker = ledger::Breaker::closed;
   ledger::WallMs breaker_until = 0;
   Balance strategy = Balance::round_robin;
-  std::string own_agents;                   // the capability only they have; empty: it has none
-  std::string fallback;                     // the swarm its tasks go to when their attempts are used up; empty: none
-  ledger::Swarm latest;                     // as it was told last
-  std::uint32_t breaker_crashes = 0;        // its own, or the dispatcher's
-  Duration breaker_open{};                  // likewise
-  std::vector<ledger::TaskNumber> crashed;  // tasks at work when agents crashed, since the last success
-  std::uint32_t probes = 0;
-  bool is_warned = false;
-  bool is_changing = false;  // a change of its breaker is appended
+  std::string own_agents;               // the capability only they have; empty: it has none
+  std::string fallback;                 // the swarm its tasks go to when their attempts are used up; empty: none
+  ledger::Swarm latest;                 // as it was told last
+  CrashBreakerOptions breaker_options;  // its own, or the dispatcher's
+  std::uint32_t weight = 1;             // of its share
+  std::uint32_t share_group = 0;        // of the executor it shares with others; 0: none
+  bool is_changing = false;             // a change of its breaker is appended
   bool is_known = false;
 
   [[nodiscard]] bool gives_out() const {

@@ -12,11 +12,12 @@
 namespace skein::inline v0::dispatch {
 namespace {
 
+// Waiting never makes a task critical: that word is the submitter's, and it must mean first.
 std::uint16_t next_class(std::uint16_t priority) {
   for (const std::uint16_t each : {ledger::k_low, ledger::k_normal, ledger::k_high}) {
     if (priority < each) return each;
   }
-  return ledger::k_critical;
+  return planted(Bug::ages_above_critical) ? ledger::k_critical : priority;
 }
 
 ledger::WallMs ms_of(Duration duration) {
@@ -79,16 +80,21 @@ void DispatcherCore::tick(const Moment& moment) {
 
 void DispatcherCore::age_tasks(const Moment& moment) {
   ledger::Age age{epoch_, {}};
-  while (!ageing_.empty() && moment.now - ageing_.front().since >= options_.age_step &&
-         age.priorities.size() < options_.ages_at_once) {
-    const WaitingToAge first = ageing_.front();
-    ageing_.pop_front();
-    const TaskRecord& task = tasks_[first.slot];
+  while (!ageing_.empty() && ageing_.front().due <= moment.now && age.priorities.size() < options_.ages_at_once) {
+    std::pop_heap(ageing_.begin(), ageing_.end(), WaitingToAge::later);
+    const WaitingToAge first = ageing_.back();
+    ageing_.pop_back();
     if (!is_ageing(first)) continue;
-    const std::uint16_t raised = next_class(static_cast<std::uint16_t>(task.effective_priority + 1));
+    const TaskRecord& task = tasks_[first.slot];
+    // What is usual for its type may have become known, or longer, since it began to wait.
+    if (moment.now - first.since < age_step_of(task)) {
+      wait_to_age(first.slot, first.since);
+      continue;
+    }
+    const std::uint16_t raised = next_class(task.effective_priority);
     if (raised <= task.effective_priority) continue;
     age.priorities.emplace_back(task.id, raised);
-    if (raised < ledger::k_critical) ageing_.push_back({first.slot, first.order, moment.now});
+    if (next_class(raised) > raised) wait_to_age(first.slot, moment.now);
   }
   if (age.priorities.empty()) return;
   outgoing_.add({}, ledger::Op(std::move(age)), false, options_.ages_at_once * 20);
@@ -99,43 +105,6 @@ void DispatcherCore::evict_keys(const Moment& moment) {
   // Once a minute is often enough for what is kept for a day.
   if (keys_ == 0 || moment.wall <= kept || (counters_.ticks++ % 60) != 0) return;
   outgoing_.add({}, ledger::EvictKeys{moment.wall - kept, options_.keys_at_once}, false);
-}
-
-void DispatcherCore::watch_breakers(const Moment& moment) {
-  for (SlotNumber i = 0; i < swarms_.slots(); ++i) {
-    SwarmRecord& swarm = swarms_[i];
-    if (!swarm.is_known || swarm.is_changing || swarm.breaker != ledger::Breaker::open) continue;
-    if (moment.wall < swarm.breaker_until) continue;
-    set_breaker(swarm, ledger::Breaker::half_open, 0);
-  }
-}
-
-void DispatcherCore::set_breaker(SwarmRecord& swarm, ledger::Breaker breaker, ledger::WallMs until) {
-  using enum DispatchEvent::Kind;
-  swarm.is_changing = true;
-  event(breaker == ledger::Breaker::open        ? breaker_opened
-        : breaker == ledger::Breaker::half_open ? breaker_half_opened
-                                                : breaker_closed,
-        swarm.name);
-  outgoing_.add({}, ledger::SwarmSetBreaker{swarm.name, breaker, until}, true);
-}
-
-void DispatcherCore::count_crash(SlotNumber slot, ledger::TaskNumber task, const Moment& moment) {
-  SwarmRecord& swarm = swarms_[slot];
-  if (!swarm.is_known || swarm.is_changing) return;
-  auto& crashed = swarm.crashed;
-  const bool is_distinct = std::find(crashed.begin(), crashed.end(), task) == crashed.end();
-  if (is_distinct && crashed.size() < swarm.breaker_crashes) crashed.push_back(task);
-  if (crashed.size() >= options_.breaker_warning && !swarm.is_warned) {
-    swarm.is_warned = true;
-    event(DispatchEvent::Kind::breaker_warning, swarm.name, task,
-          fmt::format("{} agents in a row crashed over distinct tasks", crashed.size()));
-  }
-  const bool is_probe = swarm.breaker == ledger::Breaker::half_open;
-  if (swarm.breaker == ledger::Breaker::open || (crashed.size() < swarm.breaker_crashes && !is_probe)) return;
-  set_breaker(swarm, ledger::Breaker::open, moment.wall + ms_of(swarm.breaker_open));
-  crashed.clear();
-  swarm.is_warned = false;
 }
 
 void DispatcherCore::watch_agents(const Moment& moment) {
@@ -186,9 +155,13 @@ void DispatcherCore::give_out_requeued(const Moment& moment) {
     const TaskRecord& task = tasks_[slot];
     if (task.number != number || task.phase != Phase::ending || !outgoing_.is_gathering(task.batch)) continue;
     const SwarmRecord& swarm = swarms_[task.swarm];
-    if (!swarm.gives_out() || swarm.is_changing || swarm.breaker != ledger::Breaker::closed) continue;
-    const ReadyQueue::Need& need = queue_.need(queue_.lane(task.lane).need);
-    if (need.ready == 0) assign_to_somebody(slot, need, moment);
+    if (!swarm.gives_out() || is_held_back(task)) continue;
+    const ReadyQueue::Lane& lane = queue_.lane(task.lane);
+    const ReadyQueue::Need& need = queue_.need(lane.need);
+    // Whose swarm shares an executor waits for its turn.
+    const bool is_in_turn = lane.group >= 1 && lane.group <= options_.executors.size();
+    if (need.ready > 0 || is_in_turn || !assign_to_somebody(slot, need, moment)) continue;
+    queue_.corrected(lane.group, task.swarm, charge(task, lane.group));
   }
 }
 
@@ -196,15 +169,21 @@ void DispatcherCore::give_out_requeued(const Moment& moment) {
 bool DispatcherCore::give_out(const ReadyQueue::Next& next, const Moment& moment) {
   const SlotNumber slot = next.entry.slot;
   const TaskRecord& task = tasks_[slot];
+  CrashBreaker* breaker = breaker_of(task);
   const SwarmRecord& swarm = swarms_[task.swarm];
-  const bool is_probe = swarm.breaker == ledger::Breaker::half_open;
-  if (is_probe && (swarm.probes >= options_.half_open_tasks || swarm.is_changing)) {
+  if (breaker != nullptr && !breaker->admits(swarm.breaker_options, moment.now)) {
     queue_.close();
+    if (breaker->state() == CrashBreaker::State::half_open) next_ask_ = std::min(next_ask_, breaker->next_probe());
     return true;
   }
-  const ReadyQueue::Need& need = queue_.need(queue_.lane(next.lane).need);
+  const ReadyQueue::Lane& lane = queue_.lane(next.lane);
+  const ReadyQueue::Need& need = queue_.need(lane.need);
   if (assign_to_somebody(slot, need, moment)) {
-    queue_.taken();
+    if (breaker != nullptr && breaker->state() == CrashBreaker::State::half_open) {
+      runs_[task.run].is_probe = true;
+      breaker->given_out(swarm.breaker_options, moment.now);
+    }
+    queue_.taken(charge(task, lane.group));
     return true;
   }
   if (task.priority >= ledger::k_critical) preempt_for(slot, need, moment);
@@ -226,7 +205,6 @@ Router::Request DispatcherCore::request_for(const TaskRecord& task, const ReadyQ
 
 bool DispatcherCore::assign_to_somebody(SlotNumber slot, const ReadyQueue::Need& need, const Moment& moment) {
   TaskRecord& task = tasks_[slot];
-  SwarmRecord& swarm = swarms_[task.swarm];
   Router::Request request = request_for(task, need);
   auto choice = router_.decide(request, random_, moment.now);
   if (!choice && choice.error() == RouteError::only_avoided) {
@@ -234,14 +212,12 @@ bool DispatcherCore::assign_to_somebody(SlotNumber slot, const ReadyQueue::Need&
     choice = router_.decide(request, random_, moment.now);
   }
   if (!choice) return false;
-  auto ticket = router_.assigned(choice->agent, moment.now);
+  auto ticket = router_.assigned(choice->agent, moment.now, type_of(task));
   const auto at = agent_pids_.find(choice->pid);
   if (!ticket || at == agent_pids_.end()) return false;
   const SlotNumber index = add_run(slot, at->second);
   Run& run = runs_[index];
   run.ticket = std::move(*ticket);
-  run.is_probe = swarm.breaker == ledger::Breaker::half_open;
-  if (run.is_probe) ++swarm.probes;
   task.phase = Phase::assigning;
   task.goes_to_idle = false;
   set_due(slot);
@@ -292,7 +268,7 @@ void DispatcherCore::preempt_for(SlotNumber slot, const ReadyQueue::Need& need, 
 bool DispatcherCore::may_be_asked_to_yield(const Run& run) const {
   if (run.task == k_no_slot || run.is_reported || run.is_told_to_stop || run.is_asked_to_yield) return false;
   const TaskRecord& task = tasks_[run.task];
-  // Neither what has waited until it was as urgent nor what has made way before: nothing is put off for ever.
+  // Not what has made way before: nothing is put off for ever.
   return task.phase == Phase::running && task.effective_priority < ledger::k_critical &&
          task.times_preempted < options_.preemptions_max;
 }

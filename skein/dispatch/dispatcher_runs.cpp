@@ -121,6 +121,7 @@ void DispatcherCore::release(Run& run, const std::optional<Outcome>& outcome, co
   if (!run.ticket) return;
   Assignment ticket = std::move(*run.ticket);
   run.ticket.reset();
+  correct_place_cost(run, moment);
   if (outcome) {
     router_.finished(std::move(ticket), *outcome, moment.now);
   } else {
@@ -137,8 +138,9 @@ void DispatcherCore::end_run(SlotNumber index, const Moment& moment) {
   if (run.task != k_no_slot) {
     TaskRecord& task = tasks_[run.task];
     task.run = k_no_slot;
-    if (run.is_probe && swarms_[task.swarm].probes > 0) --swarms_[task.swarm].probes;
+    if (run.is_probe) probe_ended(task);
   }
+  correct_place_cost(run, moment);
   const SlotNumber agent_slot = run.agent;
   AgentRecord& agent = agents_[agent_slot];
   agent.runs[run.place] = agent.runs.back();
@@ -162,7 +164,7 @@ void DispatcherCore::detach(SlotNumber index, StopReason why, const Moment& mome
   }
   stop_run(run, why);
   TaskRecord& task = tasks_[run.task];
-  if (run.is_probe && swarms_[task.swarm].probes > 0) --swarms_[task.swarm].probes;
+  if (run.is_probe) probe_ended(task);
   run.is_probe = false;
   task.run = k_no_slot;
   run.task = k_no_slot;

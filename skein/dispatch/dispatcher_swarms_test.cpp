@@ -129,10 +129,14 @@ TEST(DispatcherSwarms, a_swarm_may_have_a_breaker_of_its_own) {
   world.join(1);
   world.join(2);
   world.crash(1);
-  EXPECT_EQ(world.ledger.find_swarm("brittle")->breaker, ledger::Breaker::closed);
+  EXPECT_EQ(world.count(DispatchEvent::Kind::breaker_opened), 0U);
   world.crash(2);
-  EXPECT_EQ(world.ledger.find_swarm("brittle")->breaker, ledger::Breaker::open);
-  EXPECT_EQ(world.ledger.find_swarm("brittle")->breaker_until, world.moment.wall + 10'000);
+  ASSERT_EQ(world.count(DispatchEvent::Kind::breaker_opened), 1U);
+  const auto held = world.core->passed_over_types(world.moment);
+  ASSERT_EQ(held.size(), 1U);
+  EXPECT_EQ(held[0].subject, "brittle");
+  EXPECT_EQ(held[0].type, "work");
+  EXPECT_EQ(held[0].until, world.moment.wall + 10'000);
 }
 
 }  // namespace

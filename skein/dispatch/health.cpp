@@ -6,9 +6,6 @@
 namespace skein::inline v0 {
 namespace {
 
-constexpr double k_latency_weight = 0.4;
-constexpr double k_success_weight = 0.4;
-constexpr double k_throughput_weight = 0.2;
 constexpr double k_longest_ms = 86'400'000.0;  // a day; longer is as bad
 
 std::size_t place_of(std::int64_t second) {
@@ -27,7 +24,7 @@ std::int64_t AgentHealth::second_of(Instant now) const {
   return std::max(latest_second_, std::chrono::floor<std::chrono::seconds>(now.time_since_epoch()).count());
 }
 
-void AgentHealth::record(std::optional<Duration> latency, bool ok, Instant now) {
+void AgentHealth::record(std::optional<Duration> scaled, bool ok, Instant now) {
   failed_[next_outcome_] = !ok;
   next_outcome_ = (next_outcome_ + 1) % k_window;
   outcomes_ = std::min(outcomes_ + 1, k_window);
@@ -41,8 +38,8 @@ void AgentHealth::record(std::optional<Duration> latency, bool ok, Instant now) 
   latest_second_ = second;
   ++finished_[place_of(second)];
 
-  if (latency) {
-    const double exact = std::chrono::duration<double, std::milli>(std::max(*latency, Duration::zero())).count();
+  if (scaled && ok) {
+    const double exact = std::chrono::duration<double, std::milli>(std::max(*scaled, Duration::zero())).count();
     remember_latency(static_cast<float>(std::min(exact, k_longest_ms)));
   }
 }
@@ -72,11 +69,6 @@ double AgentHealth::success() const {
   return 1.0 - static_cast<double>(failed_.count()) / static_cast<double>(outcomes_);
 }
 
-double AgentHealth::p99_ms() const {
-  if (sorted_.empty()) return 0.0;
-  return static_cast<double>(sorted_[(sorted_.size() * 99 + 99) / 100 - 1]);
-}
-
 double AgentHealth::per_second(Instant now) const {
   if (latest_second_ == INT64_MIN) return 0.0;
   const std::int64_t second = second_of(now);
@@ -88,10 +80,6 @@ double AgentHealth::per_second(Instant now) const {
   return static_cast<double>(sum) / static_cast<double>(k_seconds);
 }
 
-double AgentHealth::score(Instant now) const {
-  const double latency = 1.0 - std::min(1.0, p99_ms() / k_latency_scale_ms);
-  const double throughput = std::min(1.0, per_second(now) / k_throughput_scale);
-  return k_latency_weight * latency + k_success_weight * success() + k_throughput_weight * throughput;
-}
+double AgentHealth::score() const { return success() * (1.0 - std::min(1.0, slowness_ms() / k_latency_scale_ms)); }
 
 }  // namespace skein::inline v0

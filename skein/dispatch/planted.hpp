@@ -11,6 +11,12 @@ enum class Bug {
   assign_without_waiting,
   requeue_twice,
   lost_when_handed_on,
+  busy_before_idle,
+  ages_above_critical,
+  half_open_by_completion_only,
+  shared_executor_by_age,
+  permanent_counts_for_nobody,
+  probe_times_out,
 };
 
 #if defined(SKEIN_PLANTED_BUGS)

@@ -2,7 +2,12 @@
 
 #include <algorithm>
 
+#include "skein/dispatch/planted.hpp"
+
 namespace skein::inline v0 {
+
+using dispatch::Bug;
+using dispatch::planted;
 
 std::uint32_t Pool::group_of(std::uint32_t executor, const Bulkhead* bulkhead) {
   for (std::uint32_t group = 0; group < groups_.size(); ++group) {
@@ -21,27 +26,31 @@ std::uint32_t Pool::add(Member member, std::uint32_t executor, const Bulkhead* b
     slot = free_.back();
     free_.pop_back();
   }
-  members_[slot] = {member, group_of(executor, bulkhead)};
+  members_[slot] = {member, group_of(executor, bulkhead), k_no_tier};
   if (ring_) ring_->add({slot, member.identity});
   return slot;
 }
 
 void Pool::remove(std::uint32_t slot) {
-  for (Tier& tier : tiers_) tier.remove(slot);
+  if (members_[slot].tier != k_no_tier) tiers_[members_[slot].tier].remove(slot);
   if (ring_) ring_->remove({slot, members_[slot].member.identity});
   members_[slot] = Slot{};
   free_.push_back(slot);
 }
 
+Pool::TierIndex Pool::tier_of(const Standing& standing) {
+  if (standing.readiness == Readiness::not_now) return k_no_tier;
+  const bool is_healthy = standing.readiness == Readiness::ready;
+  if (standing.load == 0 || planted(Bug::busy_before_idle)) return is_healthy ? k_idle : k_idle_poorly;
+  return is_healthy ? k_busy : k_busy_poorly;
+}
+
 void Pool::update(std::uint32_t slot, const Standing& standing) {
-  const SlotStanding there{members_[slot].group, standing.load, standing.state};
-  for (std::size_t tier = 0; tier < tiers_.size(); ++tier) {
-    if (static_cast<std::size_t>(standing.readiness) == tier) {
-      tiers_[tier].put(slot, there);
-    } else {
-      tiers_[tier].remove(slot);
-    }
-  }
+  Slot& member = members_[slot];
+  const TierIndex tier = tier_of(standing);
+  if (member.tier != tier && member.tier != k_no_tier) tiers_[member.tier].remove(slot);
+  member.tier = tier;
+  if (tier != k_no_tier) tiers_[tier].put(slot, {member.group, standing.load, standing.state});
 }
 
 void Pool::prepare(Balance strategy) {
@@ -54,14 +63,17 @@ void Pool::prepare(Balance strategy) {
   ring_.emplace(members);
 }
 
-std::uint32_t Pool::by_key(const Tier& tier, std::uint64_t key, const Allowed& allowed) const {
+// Among those of two tiers, whose members are as healthy.
+std::uint32_t Pool::by_key(std::uint64_t key, const Allowed& allowed, TierIndex idle, TierIndex busy) const {
   const auto accept = [&](std::uint32_t slot) {
-    return tier.contains(slot) && std::ranges::binary_search(allowed.groups, members_[slot].group) &&
-           !allowed.avoids(slot);
+    return (members_[slot].tier == idle || members_[slot].tier == busy) &&
+           std::ranges::binary_search(allowed.groups, members_[slot].group) && !allowed.avoids(slot);
   };
   const std::uint32_t slot = ring_->find(key, k_walk_max, accept);
+  if (slot != HashRing::k_none) return slot;
   // Hardly anybody is ready: still the same agent for the same key while the set does not change.
-  return slot != HashRing::k_none ? slot : tier.numbered(allowed, key >> 1U);
+  const std::uint32_t free = tiers_[idle].numbered(allowed, key >> 1U);
+  return free != k_none ? free : tiers_[busy].numbered(allowed, key >> 1U);
 }
 
 std::uint32_t Pool::choose_from(Tier& tier, const Question& question, const Allowed& allowed, Random& random) {
@@ -72,8 +84,8 @@ std::uint32_t Pool::choose_from(Tier& tier, const Question& question, const Allo
       return tier.least_loaded(allowed);
     case Balance::weighted:
       return tier.weighted(allowed, *question.learned, random);
-    case Balance::consistent_hash:
-      return by_key(tier, question.key, allowed);
+    case Balance::consistent_hash:  // by_key()
+      break;
     case Balance::two_choices:
       return tier.two_choices(allowed, random);
     case Balance::q_learning:
@@ -104,13 +116,12 @@ std::size_t Pool::idle_beside(std::uint32_t holder, std::span<const std::uint32_
   // Its place in the bulkhead would be free.
   const std::uint32_t its_group = members_[holder].group;
   if (!std::ranges::binary_search(open_groups_, its_group)) open_groups_.push_back(its_group);
-  const Tier& healthy = tiers_[0];
   std::size_t count = 0;
-  for (const std::uint32_t group : open_groups_) count += healthy.idle(group);
+  for (const std::uint32_t group : open_groups_)
+    count += tiers_[k_idle].idle(group) + tiers_[k_idle_poorly].idle(group);
   for (const std::uint32_t slot : avoid) {
-    const bool is_counted = healthy.contains(slot) && healthy.standing(slot).load == 0 &&
-                            std::ranges::find(open_groups_, members_[slot].group) != open_groups_.end();
-    if (is_counted) --count;
+    const bool is_idle = members_[slot].tier == k_idle || members_[slot].tier == k_idle_poorly;
+    if (is_idle && std::ranges::find(open_groups_, members_[slot].group) != open_groups_.end()) --count;
   }
   return count;
 }
@@ -119,6 +130,11 @@ std::uint32_t Pool::choose(const Question& question, Random& random) {
   prepare(question.strategy);
   look_for_open_groups();
   const Allowed allowed{open_groups_, question.avoid};
+  if (question.strategy == Balance::consistent_hash) {
+    std::uint32_t slot = by_key(question.key, allowed, k_idle, k_busy);
+    if (slot == k_none) slot = by_key(question.key, allowed, k_idle_poorly, k_busy_poorly);
+    return slot != k_none ? members_[slot].member.agent : k_none;
+  }
   for (Tier& tier : tiers_) {
     if (tier.empty()) continue;
     const std::uint32_t slot = choose_from(tier, question, allowed, random);

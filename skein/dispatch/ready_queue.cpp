@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "skein/dispatch/planted.hpp"
+
 namespace skein::inline v0::dispatch {
 namespace {
 
@@ -18,11 +20,12 @@ std::string text_of(const std::vector<std::string>& capabilities) {
 
 }  // namespace
 
-ReadyQueue::Place ReadyQueue::hold(const SharedShape& shape, std::uint32_t swarm, std::string_view besides) {
+ReadyQueue::Place ReadyQueue::hold(const SharedShape& shape, std::uint32_t swarm, std::string_view besides,
+                                   std::uint32_t group) {
   auto known = by_shape_.find(shape.get());
   if (known == by_shape_.end()) {
     if (idle_ > k_idle_lanes_max || by_shape_.size() > lanes_.size() + k_idle_lanes_max) forget_idle();
-    const std::uint32_t lane = make_lane(*shape, swarm, besides);
+    const std::uint32_t lane = make_lane(*shape, swarm, besides, group);
     auto own = std::make_shared<const ledger::Shape>(*shape);
     known = by_shape_.emplace(shape.get(), ShapeEntry{shape, std::move(own), lane}).first;
   }
@@ -43,12 +46,13 @@ std::size_t ReadyQueue::tasks_of(std::uint32_t swarm) const {
   return sum;
 }
 
-std::uint32_t ReadyQueue::make_lane(const ledger::Shape& shape, std::uint32_t swarm, std::string_view besides) {
+std::uint32_t ReadyQueue::make_lane(const ledger::Shape& shape, std::uint32_t swarm, std::string_view besides,
+                                    std::uint32_t group) {
   auto capabilities = shape.required();
   if (!besides.empty()) capabilities.emplace_back(besides);
   std::sort(capabilities.begin(), capabilities.end());
   capabilities.erase(std::unique(capabilities.begin(), capabilities.end()), capabilities.end());
-  std::string text = shape.swarm + '\n' + text_of(capabilities);
+  std::string text = std::to_string(shape.type.size()) + ' ' + shape.type + shape.swarm + '\n' + text_of(capabilities);
   if (const auto known = by_text_.find(text); known != by_text_.end()) return known->second;
   std::uint32_t index = 0;
   if (free_lanes_.empty()) {
@@ -62,6 +66,7 @@ std::uint32_t ReadyQueue::make_lane(const ledger::Shape& shape, std::uint32_t sw
   Lane& lane = lanes_[index];
   lane.in_use = true;
   lane.swarm = swarm;
+  lane.group = group;
   lane.need = need_for(std::move(capabilities));
   ++needs_[lane.need].lanes;
   by_text_.emplace(std::move(text), index);
@@ -152,26 +157,104 @@ bool ReadyQueue::lane_after(std::uint32_t one, std::uint32_t other) const {
   return lanes_[other].heap.front().before(lanes_[one].heap.front());
 }
 
+void ReadyQueue::clear_groups() {
+  for (Group& group : groups_) {
+    for (const std::uint32_t place : group.waiting) {
+      group.turns[place].lanes.clear();
+      group.turns[place].is_waiting = false;
+    }
+    group.waiting.clear();
+  }
+}
+
+void ReadyQueue::join_group(std::uint32_t lane) {
+  const std::uint32_t number = lanes_[lane].group;
+  const std::uint32_t swarm = lanes_[lane].swarm;
+  if (number >= groups_.size()) groups_.resize(std::size_t{number} + 1);
+  Group& group = groups_[number];
+  if (swarm >= group.places.size()) group.places.resize(std::size_t{swarm} + 1);
+  std::uint32_t& place = group.places[swarm];
+  if (place == 0) {
+    group.turns.push_back({swarm, false, {}});
+    place = static_cast<std::uint32_t>(group.turns.size());
+  }
+  Turn& turn = group.turns[place - 1];
+  if (!turn.is_waiting) {
+    turn.is_waiting = true;
+    group.waiting.push_back(place - 1);
+  }
+  turn.lanes.push_back(lane);
+  std::push_heap(turn.lanes.begin(), turn.lanes.end(), [this](auto one, auto other) { return lane_after(one, other); });
+}
+
+bool ReadyQueue::goes_before(const Group& group, std::uint32_t one, std::uint32_t other) const {
+  const ReadyEntry& first = lanes_[one].heap.front();
+  const ReadyEntry& second = lanes_[other].heap.front();
+  const bool is_critical = std::max(first.priority, second.priority) >= ledger::k_critical;
+  if (is_critical || lanes_[one].swarm == lanes_[other].swarm || planted(Bug::shared_executor_by_age)) {
+    return first.before(second);
+  }
+  const double mine = group.share.begins(lanes_[one].swarm);
+  const double its = group.share.begins(lanes_[other].swarm);
+  return mine != its ? mine < its : first.before(second);
+}
+
+void ReadyQueue::elect(std::uint32_t number) {
+  const auto after = [this](auto one, auto other) { return lane_after(one, other); };
+  Group& group = groups_[number];
+  Turn* best = nullptr;
+  for (std::size_t i = 0; i < group.waiting.size();) {
+    Turn& each = group.turns[group.waiting[i]];
+    while (!each.lanes.empty() && needs_[lanes_[each.lanes.front()].need].is_unmet) {
+      std::pop_heap(each.lanes.begin(), each.lanes.end(), after);
+      each.lanes.pop_back();
+    }
+    if (each.lanes.empty()) {
+      each.is_waiting = false;
+      group.waiting[i] = group.waiting.back();
+      group.waiting.pop_back();
+      continue;
+    }
+    if (best == nullptr || goes_before(group, each.lanes.front(), best->lanes.front())) best = &each;
+    ++i;
+  }
+  if (best == nullptr) return;
+  round_.push_back(best->lanes.front());
+  std::pop_heap(best->lanes.begin(), best->lanes.end(), after);
+  best->lanes.pop_back();
+}
+
 void ReadyQueue::arrange_round() {
+  for (std::uint32_t group = 1; group < groups_.size(); ++group) elect(group);
   std::make_heap(round_.begin(), round_.end(), [this](auto one, auto other) { return lane_after(one, other); });
 }
 
+std::uint32_t ReadyQueue::pop_round() {
+  std::pop_heap(round_.begin(), round_.end(), [this](auto one, auto other) { return lane_after(one, other); });
+  const std::uint32_t lane = round_.back();
+  round_.pop_back();
+  return lane;
+}
+
+void ReadyQueue::send_next(std::uint32_t lane) {
+  if (lanes_[lane].group == 0) return;
+  const std::size_t before = round_.size();
+  elect(lanes_[lane].group);
+  if (round_.size() == before) return;
+  std::push_heap(round_.begin(), round_.end(), [this](auto one, auto other) { return lane_after(one, other); });
+}
+
 std::optional<ReadyQueue::Next> ReadyQueue::next() {
-  const auto after = [this](auto one, auto other) { return lane_after(one, other); };
   while (!round_.empty()) {
     const std::uint32_t first = round_.front();
     if (!needs_[lanes_[first].need].is_unmet) return Next{lanes_[first].heap.front(), first};
-    std::pop_heap(round_.begin(), round_.end(), after);
-    round_.pop_back();
+    send_next(pop_round());
   }
   return std::nullopt;
 }
 
-void ReadyQueue::taken() {
-  const auto after = [this](auto one, auto other) { return lane_after(one, other); };
-  const std::uint32_t index = round_.front();
-  std::pop_heap(round_.begin(), round_.end(), after);
-  round_.pop_back();
+void ReadyQueue::taken(double cost) {
+  const std::uint32_t index = pop_round();
   Lane& lane = lanes_[index];
   Need& need = needs_[lane.need];
   pop_top(lane);
@@ -180,9 +263,16 @@ void ReadyQueue::taken() {
   --ready_;
   need.unmet_since.reset();
   need.was_told = false;
-  if (!clean_top(lane)) return;
+  const bool has_more = clean_top(lane);
+  if (lane.group != 0) {
+    groups_[lane.group].share.served(lane.swarm, cost);
+    if (has_more) join_group(index);
+    send_next(index);
+    return;
+  }
+  if (!has_more) return;
   round_.push_back(index);
-  std::push_heap(round_.begin(), round_.end(), after);
+  std::push_heap(round_.begin(), round_.end(), [this](auto one, auto other) { return lane_after(one, other); });
 }
 
 void ReadyQueue::unmet(Instant now) {
@@ -192,10 +282,7 @@ void ReadyQueue::unmet(Instant now) {
   if (!need.unmet_since) need.unmet_since = now;
 }
 
-void ReadyQueue::close() {
-  std::pop_heap(round_.begin(), round_.end(), [this](auto one, auto other) { return lane_after(one, other); });
-  round_.pop_back();
-}
+void ReadyQueue::close() { send_next(pop_round()); }
 
 void ReadyQueue::ask_again() {
   if (unmet_ == 0) return;
@@ -212,6 +299,7 @@ void ReadyQueue::clear() {
   by_text_.clear();
   need_by_text_.clear();
   round_.clear();
+  groups_.clear();
   ready_ = idle_ = unmet_ = 0;
 }
 

@@ -37,13 +37,16 @@ class Tasks {
   }
 };
 
-TEST(ReadyQueue, tasks_with_the_same_capabilities_in_any_order_share_a_need_and_swarms_have_their_own_lanes) {
+TEST(ReadyQueue, tasks_with_the_same_capabilities_in_any_order_share_a_need_and_swarms_and_types_have_their_own_lanes) {
   Tasks tasks;
   const auto a = tasks.queue.hold(shape("one", "x", {"b", "a"}), 0).lane;
-  const auto b = tasks.queue.hold(shape("one", "y", {"a", "b", "a"}), 0).lane;
+  const auto b = tasks.queue.hold(shape("one", "x", {"a", "b", "a"}), 0).lane;
   const auto c = tasks.queue.hold(shape("two", "x", {"a", "b"}), 1).lane;
+  const auto d = tasks.queue.hold(shape("one", "y", {"a", "b"}), 0).lane;
   EXPECT_EQ(a, b);
   EXPECT_NE(a, c);
+  EXPECT_NE(a, d);
+  EXPECT_EQ(tasks.queue.lane(a).need, tasks.queue.lane(d).need);
   EXPECT_EQ(tasks.queue.lane(a).need, tasks.queue.lane(c).need);
 }
 
@@ -67,6 +70,64 @@ TEST(ReadyQueue, goes_by_priority_then_order_across_lanes_and_passes_over_unmet_
   tasks.queue.ask_again();
   tasks.queue.begin_round(k_all_open);
   EXPECT_EQ(tasks.take(), 4U);
+}
+
+// At 400d72d thirty tasks of one swarm, then one of another: its came last.
+TEST(ReadyQueue, swarms_that_share_an_executor_take_turns_whatever_the_age_of_their_tasks) {
+  Tasks tasks;
+  const auto a = tasks.queue.hold(shape("a", "x"), 0, "swarm=a", 1).lane;
+  const auto b = tasks.queue.hold(shape("b", "x"), 1, "swarm=b", 1).lane;
+  for (std::uint32_t n = 1; n <= 30; ++n) tasks.push(a, n, 100, n);
+  tasks.queue.begin_round(k_all_open);
+  for (int i = 0; i < 2; ++i) {
+    const auto next = tasks.queue.next();
+    ASSERT_TRUE(next);
+    tasks.live.erase(next->entry.slot);
+    tasks.queue.taken(1);
+  }
+  tasks.push(b, 100, 10, 100);
+  tasks.queue.begin_round(k_all_open);
+  EXPECT_EQ(tasks.queue.next()->entry.slot, 100U);
+}
+
+TEST(ReadyQueue, shares_go_by_weight_and_by_what_runs_took) {
+  Tasks tasks;
+  const auto a = tasks.queue.hold(shape("a", "x"), 0, "swarm=a", 1).lane;
+  const auto b = tasks.queue.hold(shape("b", "x"), 1, "swarm=b", 1).lane;
+  for (std::uint32_t n = 1; n <= 400; ++n) tasks.push(a, n, 50, n);
+  for (std::uint32_t n = 401; n <= 800; ++n) tasks.push(b, n, 50, n);
+  std::map<std::uint32_t, int> given;
+  tasks.queue.begin_round(k_all_open);
+  for (int i = 0; i < 200; ++i) {
+    const auto next = tasks.queue.next();
+    const std::uint32_t swarm = tasks.queue.lane(next->lane).swarm;
+    tasks.live.erase(next->entry.slot);
+    tasks.queue.taken(swarm == 0 ? 1.0 / 3 : 1.0);
+    ++given[swarm];
+  }
+  EXPECT_NEAR(given[0], 150, 1) << "three to one";
+  // A run of the first took a hundred times what was expected: the second is served meanwhile.
+  tasks.queue.corrected(1, 0, 100.0 / 3);
+  tasks.queue.begin_round(k_all_open);
+  for (int i = 0; i < 33; ++i) {
+    const auto next = tasks.queue.next();
+    EXPECT_EQ(tasks.queue.lane(next->lane).swarm, 1U) << i;
+    tasks.live.erase(next->entry.slot);
+    tasks.queue.taken(1.0);
+  }
+}
+
+TEST(ReadyQueue, a_critical_task_is_before_every_share) {
+  Tasks tasks;
+  const auto a = tasks.queue.hold(shape("a", "x"), 0, "swarm=a", 1).lane;
+  const auto b = tasks.queue.hold(shape("b", "x"), 1, "swarm=b", 1).lane;
+  tasks.push(a, 1, ledger::k_critical, 9);
+  tasks.push(b, 2, ledger::k_high, 1);
+  tasks.queue.corrected(1, 0, 1'000);
+  tasks.queue.begin_round(k_all_open);
+  tasks.queue.corrected(1, 0, 1'000);
+  EXPECT_EQ(tasks.take(), 1U);
+  EXPECT_EQ(tasks.take(), 2U);
 }
 
 TEST(ReadyQueue, lanes_of_a_closed_swarm_take_no_part) {

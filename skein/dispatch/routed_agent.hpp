@@ -1,7 +1,6 @@
 // One agent as the router knows it, and what callers see and say of agents. Plain data; see router.hpp.
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -9,22 +8,17 @@
 #include <vector>
 
 #include "skein/base/time.hpp"
+#include "skein/dispatch/agent_handle.hpp"
 #include "skein/dispatch/health.hpp"
 #include "skein/dispatch/pool.hpp"
 #include "skein/dispatch/q_learning.hpp"
+#include "skein/dispatch/type_figures.hpp"
 #include "skein/resilience/bulkhead.hpp"
 #include "skein/resilience/circuit_breaker.hpp"
 #include "skein/resilience/retry_policy.hpp"
 #include "skein/runtime/pid.hpp"
 
 namespace skein::inline v0 {
-
-// Names an agent of one router while it is there; after it left, the same bits never come to mean another.
-struct AgentHandle {
-  std::uint32_t index = UINT32_MAX;
-  std::uint32_t generation = 0;
-  friend constexpr auto operator<=>(const AgentHandle&, const AgentHandle&) = default;
-};
 
 // An agent that joins.
 struct AgentSpec {
@@ -35,7 +29,8 @@ struct AgentSpec {
   std::string executor = {};   // one that agents share and that has a bulkhead; empty: none
 };
 
-// How a task ended. A permanent error is the task's fault: it says nothing about the agent.
+// How a task ended. A permanent error is the task's fault and says nothing about the agent, unless the agent is alone
+// with it; see type_figures.hpp.
 struct Outcome {
   std::optional<ErrorClass> error = {};      // nothing: it succeeded
   std::optional<Duration> latency = {};      // nothing: unknown; see known_latency
@@ -51,11 +46,30 @@ struct AgentView {
   bool paused = false;
   Readiness readiness = Readiness::not_now;
   BreakerState breaker = BreakerState::closed;
+  Instant broken_until = Instant::min();  // of an open breaker
+  bool is_suspected = false;              // its breaker opened over permanent errors that are its alone
+  Instant poorly_until = Instant::min();  // of one whose health is poor
+  Instant held_until = Instant::min();    // after a rate limit; the past: it is not held back
+  bool has_executor_room = true;          // in the bulkhead of its executor
   double score = 0;
   double success = 0;
-  double p99_ms = 0;
+  double slowness_ms = 0;  // the median of its recent runs, scaled by their types' medians
   double per_second = 0;
   QState state = 0;
+};
+
+// The router goes around an agent from now on, or no longer does.
+struct AgentChange {
+  enum class Kind : std::uint8_t {
+    breaker_opened,     // too many failures in a row
+    suspected,          // permanent errors that are its alone; its breaker is open
+    breaker_half_open,  // it is tried again
+    breaker_closed,
+    poorly,  // its health is poor: the others come first
+    recovered,
+  };
+  AgentHandle agent;
+  Kind kind = Kind::breaker_opened;
 };
 
 // A task given to an agent; handed back with its outcome. While it exists it holds the place in the executor's
@@ -63,6 +77,7 @@ struct AgentView {
 struct Assignment {
   AgentHandle agent;
   QState state = 0;  // the agent's when the task was given
+  TypeRef type;      // nobody's: judged by the clock alone
   std::uint32_t breaker_epoch = 0;
   std::optional<CircuitBreaker::Permit> probe;  // if it was given through a half-open breaker
   Bulkhead::Ticket place;
@@ -103,6 +118,8 @@ struct alignas(64) RoutedAgent {
   bool paused = false;
   bool in_more_pools = false;
   bool is_poorly = false;
+  bool is_suspected = false;
+  std::uint8_t suspicions = 0;  // openings of its breaker in a row over permanent errors
   std::uint32_t generation = 0;
   std::uint32_t load = 0;
   std::uint32_t capacity = 1;

@@ -2,11 +2,20 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
+
+#include "skein/dispatch/planted.hpp"
 
 namespace skein::inline v0 {
 
-Router::Router(RouterOptions options) : options_(options), learned_(options_.learning) {
+using dispatch::Bug;
+using dispatch::planted;
+
+Router::Router(RouterOptions options)
+    : options_(std::move(options)), learned_(options_.learning), types_(options_.types_max) {
   if (const auto problem = options_.problem()) throw std::invalid_argument("router: " + *problem);
+  // A task's attempt ends by itself: by its outcome, its timeout, its lease or its agent's end.
+  if (!planted(Bug::probe_times_out)) options_.breaker.operation_timeout = k_forever;
   bulkheads_.push_back(nullptr);
 }
 
@@ -41,23 +50,38 @@ void Router::wake_later(std::uint32_t index, Instant at) {
   wakes_.push({at, index});
 }
 
-void Router::look_at_breaker(RoutedAgent& agent, Instant now) {
+void Router::tell(std::uint32_t index, AgentChange::Kind kind) {
+  if (changes_.size() == k_changes_kept) changes_.erase(changes_.begin());
+  changes_.push_back({{index, agents_[index].generation}, kind});
+}
+
+void Router::look_at_breaker(std::uint32_t index, Instant now) {
+  using enum AgentChange::Kind;
+  RoutedAgent& agent = agents_[index];
   if (!agent.breaker) return;
   const BreakerState state = agent.breaker->state(now);
   if (state == agent.breaker_state) return;
   agent.breaker_state = state;
   ++agent.breaker_epoch;
-  if (state == BreakerState::open) agent.broken_until = later(now, options_.breaker.reset_timeout);
+  if (state == BreakerState::open) agent.broken_until = agent.breaker->open_until();
+  if (state == BreakerState::closed) {
+    agent.is_suspected = false;
+    agent.suspicions = 0;
+  }
+  tell(index, state == BreakerState::open        ? (agent.is_suspected ? suspected : breaker_opened)
+              : state == BreakerState::half_open ? breaker_half_open
+                                                 : breaker_closed);
 }
 
 Readiness Router::readiness(std::uint32_t index, Instant now) {
   RoutedAgent& agent = agents_[index];
   // A closed one has no call under way between two calls of ours, so time alone changes nothing in it.
-  if (agent.breaker_state != BreakerState::closed) look_at_breaker(agent, now);
+  if (agent.breaker_state != BreakerState::closed) look_at_breaker(index, now);
   if (agent.is_poorly && now >= agent.poorly_until) {
     agent.is_poorly = false;
     agent.health.reset();
     agent.quality = q_state(0, agent.its_health().success(), agent.its_health().typical_ms());
+    tell(index, AgentChange::Kind::recovered);
   }
   // The earliest of what time alone will change.
   if (agent.is_poorly) wake_later(index, agent.poorly_until);
@@ -66,13 +90,15 @@ Readiness Router::readiness(std::uint32_t index, Instant now) {
 
   if (agent.paused || agent.load >= agent.capacity || agent.held_until > now) return Readiness::not_now;
   if (agent.breaker_state == BreakerState::open) return Readiness::not_now;
-  if (agent.breaker_state == BreakerState::half_open &&
-      agent.breaker->under_way() >= options_.breaker.half_open_max_calls) {
-    // A probe that never reports is counted as failed then.
-    wake_later(index, later(now, options_.breaker.operation_timeout));
-    return Readiness::not_now;
+  if (agent.breaker_state == BreakerState::half_open && agent.breaker->under_way() >= probes_of(agent)) {
+    return Readiness::not_now;  // until a probe has ended
   }
   return agent.is_poorly ? Readiness::poorly : Readiness::ready;
+}
+
+// One that is suspected spoils whatever it is given.
+std::size_t Router::probes_of(const RoutedAgent& agent) const {
+  return agent.is_suspected ? 1 : options_.breaker.half_open_max_calls;
 }
 
 QState Router::state_of(const RoutedAgent& agent) const { return q_state_at_load(agent.quality, agent.load); }
@@ -118,7 +144,7 @@ Router::Result<Router::Choice> Router::decide_now(const Request& request, Random
   for (std::uint32_t index = pool.choose(question, random); index != Pool::k_none;
        index = pool.choose(question, random)) {
     const RoutedAgent& agent = agents_[index];
-    // A probe may have run out of time unnoticed, and with it the breaker's patience; then the pools learn of it here.
+    // Time may have changed a breaker unnoticed; then the pools learn of it here.
     if (agent.breaker_state != BreakerState::closed) refresh(index, now);
     if (agent.told.readiness != Readiness::not_now) return Choice{{index, agent.generation}, agent.pid};
   }
@@ -150,11 +176,12 @@ void Router::take(std::uint32_t index, Assignment& assignment, Instant now) {
   assignment.agent = {index, agent.generation};
   assignment.state = state_of(agent);
   assignment.breaker_epoch = agent.breaker_epoch;
+  if (TypeFigures* type = types_.at(assignment.type)) type->given(assignment.agent);
   ++agent.load;
   refresh(index, now);
 }
 
-Router::Result<Assignment> Router::assigned(AgentHandle handle, Instant now) {
+Router::Result<Assignment> Router::assigned(AgentHandle handle, Instant now, TypeRef type) {
   now = advance(now);
   RoutedAgent* agent = at(handle);
   if (agent == nullptr) return std::unexpected(RouteError::unknown_agent);
@@ -162,13 +189,16 @@ Router::Result<Assignment> Router::assigned(AgentHandle handle, Instant now) {
   if (agent->load >= agent->capacity) return std::unexpected(RouteError::agent_full);
   if (agent->held_until > now) return std::unexpected(RouteError::agent_held);
   Assignment assignment;
+  assignment.type = type;
   if (Bulkhead* bulkhead = bulkheads_[agent->executor].get()) {
     auto place = bulkhead->enter();
     if (!place) return std::unexpected(RouteError::bulkhead_full);
     assignment.place = std::move(*place);
   }
   if (agent->breaker_state != BreakerState::closed) {
-    look_at_breaker(*agent, now);
+    look_at_breaker(handle.index, now);
+    const bool is_tried = agent->breaker_state == BreakerState::half_open;
+    if (is_tried && agent->breaker->under_way() >= probes_of(*agent)) return std::unexpected(RouteError::breaker_open);
     const auto permit = agent->breaker->ask(now);
     if (!permit) {
       refresh(handle.index, now);
@@ -180,11 +210,12 @@ Router::Result<Assignment> Router::assigned(AgentHandle handle, Instant now) {
   return assignment;
 }
 
-Router::Result<Assignment> Router::adopted(AgentHandle handle, Instant now) {
+Router::Result<Assignment> Router::adopted(AgentHandle handle, Instant now, TypeRef type) {
   now = advance(now);
   RoutedAgent* agent = at(handle);
   if (agent == nullptr) return std::unexpected(RouteError::unknown_agent);
   Assignment assignment;
+  assignment.type = type;
   if (Bulkhead* bulkhead = bulkheads_[agent->executor].get()) {
     if (auto place = bulkhead->enter()) assignment.place = std::move(*place);
   }
@@ -193,13 +224,16 @@ Router::Result<Assignment> Router::adopted(AgentHandle handle, Instant now) {
 }
 
 // Answers to what was asked before the breaker last changed say nothing about now.
-void Router::tell_breaker(RoutedAgent& agent, const Assignment& assignment, const Outcome& outcome, Instant now) {
-  const bool says_nothing = outcome.error == ErrorClass::permanent || outcome.error == ErrorClass::rate_limited;
+void Router::tell_breaker(const Assignment& assignment, const Outcome& outcome, Instant now) {
+  const std::uint32_t index = assignment.agent.index;
+  RoutedAgent& agent = agents_[index];
+  const bool says_nothing =
+      (outcome.error == ErrorClass::permanent && !agent.is_suspected) || outcome.error == ErrorClass::rate_limited;
   if (!agent.breaker) {
     if (!outcome.error || says_nothing) return;
     agent.breaker = std::make_unique<CircuitBreaker>(options_.breaker);
   }
-  look_at_breaker(agent, now);
+  look_at_breaker(index, now);
   auto permit = assignment.probe;
   if (!permit) {
     if (agent.breaker_state != BreakerState::closed || assignment.breaker_epoch != agent.breaker_epoch) return;
@@ -214,7 +248,47 @@ void Router::tell_breaker(RoutedAgent& agent, const Assignment& assignment, cons
   } else {
     agent.breaker->succeeded(*permit, now);
   }
-  look_at_breaker(agent, now);
+  look_at_breaker(index, now);
+}
+
+// An agent that is alone with its permanent errors gets nothing more for a while: each costs a task its only attempt.
+void Router::judge_permanent(const Assignment& assignment, Instant now) {
+  TypeFigures* type = types_.at(assignment.type);
+  if (type == nullptr || planted(Bug::permanent_counts_for_nobody)) return;
+  type->failed_for_good(assignment.agent);
+  const std::uint32_t index = assignment.agent.index;
+  RoutedAgent& agent = agents_[index];
+  const bool is_again = agent.is_suspected && agent.breaker_state == BreakerState::open && assignment.probe.has_value();
+  if (!is_again) {
+    if (agent.breaker_state != BreakerState::closed || at(type->worker_beside(assignment.agent)) == nullptr) return;
+    if (!type->suspects(assignment.agent, options_.permanent_failures)) return;
+  }
+  if (!agent.breaker) agent.breaker = std::make_unique<CircuitBreaker>(options_.breaker);
+  agent.is_suspected = true;
+  // Each try costs a task, so the next one is twice as far away.
+  agent.breaker->force_open(now, options_.breaker.reset_timeout * (1 << agent.suspicions));
+  if (agent.suspicions < k_doublings_max) ++agent.suspicions;
+  look_at_breaker(index, now);
+  agent.broken_until = agent.breaker->open_until();
+}
+
+void Router::judge_health(const Assignment& assignment, const Outcome& outcome, Instant now) {
+  const std::uint32_t index = assignment.agent.index;
+  RoutedAgent& agent = agents_[index];
+  const bool ok = !outcome.error;
+  TypeFigures* type = types_.at(assignment.type);
+  const auto scaled = type == nullptr ? outcome.latency : type->scaled(outcome.latency);
+  if (type != nullptr && ok) type->completed(assignment.agent, outcome.latency);
+  if (!agent.health) agent.health = std::make_unique<AgentHealth>();
+  agent.health->record(scaled, ok, now);
+  agent.quality = q_state(0, agent.health->success(), agent.health->typical_ms());
+  if (agent.health->outcomes() >= options_.health_minimum) {
+    const bool poorly = agent.health->score() < options_.health_floor;
+    if (poorly != agent.is_poorly) tell(index, poorly ? AgentChange::Kind::poorly : AgentChange::Kind::recovered);
+    if (poorly && !agent.is_poorly) agent.poorly_until = later(now, options_.health_reset);
+    agent.is_poorly = poorly;
+  }
+  learned_.learn(assignment.state, QLearning::reward(ok, scaled), state_of(agent));
 }
 
 bool Router::finished(Assignment assignment, const Outcome& outcome, Instant now) {
@@ -226,18 +300,11 @@ bool Router::finished(Assignment assignment, const Outcome& outcome, Instant now
   if (outcome.error == ErrorClass::rate_limited && outcome.retry_after > Duration::zero()) {
     agent->held_until = std::max(agent->held_until, later(now, honoured(outcome.retry_after)));
   }
-  tell_breaker(*agent, assignment, outcome, now);
-  if (outcome.error != ErrorClass::permanent) {
-    const bool ok = !outcome.error;
-    if (!agent->health) agent->health = std::make_unique<AgentHealth>();
-    agent->health->record(outcome.latency, ok, now);
-    agent->quality = q_state(0, agent->health->success(), agent->health->typical_ms());
-    if (agent->health->outcomes() >= options_.health_minimum) {
-      const bool poorly = agent->health->score(now) < options_.health_floor;
-      if (poorly && !agent->is_poorly) agent->poorly_until = later(now, options_.health_reset);
-      agent->is_poorly = poorly;
-    }
-    learned_.learn(assignment.state, QLearning::reward(ok, outcome.latency), state_of(*agent));
+  tell_breaker(assignment, outcome, now);
+  if (outcome.error == ErrorClass::permanent) {
+    judge_permanent(assignment, now);
+  } else {
+    judge_health(assignment, outcome, now);
   }
   refresh(assignment.agent.index, now);
   return true;

@@ -10,11 +10,18 @@
 // consistent_hash, which builds the ring (prepare() does both ahead). One thread at a time. What holds:
 // 1. An agent is chosen only if it has the capabilities, is not paused, is below its capacity, is not held back after a
 //    rate limit, its breaker lets a call through and its executor's bulkhead has room.
-// 2. Health is judged before breaker, bulkhead and strategy: one whose score is below health_floor is chosen only when
-//    no healthy one can be; after health_reset its statistics are forgotten and it is tried again. Nobody is judged on
-//    fewer than health_minimum outcomes.
-// 3. Time never goes back: an earlier `now` counts as the latest one seen.
-// 4. Handles of agents that left are refused or ignored, never taken for another's.
+// 2. Nobody at work is chosen while somebody idle may be, except for the key of a consistent_hash. Among the idle, and
+//    then among those at work, one whose health score is below health_floor is chosen only when no healthy one can be;
+//    after health_reset its statistics are forgotten. Nobody is judged on fewer than health_minimum outcomes.
+// 3. A run's time is judged by what is usual for its type (type_figures.hpp); by the clock alone only where no type is
+//    given. A breaker counts outcomes; how long a task takes is no failure, however long a probe lasts.
+// 4. A permanent error is the task's fault. From permanent_failures in a row on, it is the agent's if others complete
+//    the same type: its breaker opens for reset_timeout, one probe at a time follows, and the first such error of a
+//    probe opens it again for twice as long, up to 2^k_doublings_max times.
+// 5. Time never goes back: an earlier `now` counts as the latest one seen.
+// 6. Handles of agents that left are refused or ignored, never taken for another's.
+// An Assignment must be handed back in every case (finished or withdrawn), or the agent must leave: a probe that is
+// never told of would be waited for.
 #pragma once
 
 #include <array>
@@ -29,6 +36,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "skein/base/interner.hpp"
@@ -70,14 +78,16 @@ enum class RouteError : std::uint8_t {
 
 struct RouterOptions {
   std::size_t agents_max = 1'000'000;
-  std::size_t capabilities_max = 65'536;  // distinct ones, ever
+  std::size_t capabilities_max = 65'536;  // distinct ones of agents and pools; those of nobody make room
   std::size_t pools_max = 1'024;          // sets of capabilities; the one not asked for longest makes room
   std::size_t executors_max = 256;
+  std::size_t types_max = 4'096;  // whose figures are kept; the one not asked for longest makes room
   double health_floor = 0.5;
   std::size_t health_minimum = 10;
   Duration health_reset = std::chrono::seconds(30);
   Duration routing_timeout = std::chrono::seconds(5);  // how long a request with `since` may wait for an agent
-  BreakerOptions breaker;
+  std::uint32_t permanent_failures = 3;                // in a row, of one type; see invariant 4
+  BreakerOptions breaker;                              // of each agent; its operation_timeout does not count
   QOptions learning;
 
   [[nodiscard]] std::optional<std::string> problem() const;
@@ -91,6 +101,8 @@ class Router {
   static constexpr std::size_t k_required_max = 33;  // of a task, and the one that says whose agents
   static constexpr std::size_t k_avoid_max = 16;
   static constexpr std::uint32_t k_capacity_max = Tier::k_loads - 1;
+  static constexpr std::size_t k_changes_kept = 1'024;
+  static constexpr std::uint8_t k_doublings_max = 6;  // of 30 s: half an hour
 
   struct Request {
     std::span<const std::string_view> capabilities = {};  // all are required; none: everybody will do
@@ -127,17 +139,28 @@ class Router {
   [[nodiscard]] std::size_t agents() const { return ids_.size(); }
   [[nodiscard]] std::size_t pools() const { return pool_numbers_.size(); }
 
+  // A type of tasks, by name. Ask again for one that knows() does not know.
+  [[nodiscard]] TypeRef type(std::string_view name) { return types_.find_or_add(name); }
+  [[nodiscard]] bool knows(TypeRef type) const { return types_.at(type) != nullptr; }
+  // The median of its runs; nothing while too few have ended.
+  [[nodiscard]] std::optional<Duration> usual_run(TypeRef type) const {
+    const TypeFigures* figures = types_.at(type);
+    return figures == nullptr ? std::nullopt : figures->median();
+  }
+  // Whom the router goes around, or no longer does, since this was last asked; the last k_changes_kept of them.
+  [[nodiscard]] std::vector<AgentChange> take_changes() { return std::exchange(changes_, {}); }
+
   [[nodiscard]] Result<Choice> decide(const Request& request, Random& random, Instant now);
-  // How many healthy agents hold nothing and could take the task if `holder` gave it back.
+  // How many agents hold nothing and could take the task if `holder` gave it back; the poorly too.
   [[nodiscard]] std::size_t idle_beside(AgentHandle holder, const Request& request, Instant now);
   // Arranges ahead what a decision like this will need.
   Result<void> prepare(const Request& request, Instant now);
 
   // The task is given to the agent. Refused: it left, was paused, is at its capacity or held back, its breaker or its
   // executor's bulkhead has closed.
-  [[nodiscard]] Result<Assignment> assigned(AgentHandle agent, Instant now);
+  [[nodiscard]] Result<Assignment> assigned(AgentHandle agent, Instant now, TypeRef type = {});
   // The agent runs this task already (the dispatcher is new): counted, with no question asked.
-  [[nodiscard]] Result<Assignment> adopted(AgentHandle agent, Instant now);
+  [[nodiscard]] Result<Assignment> adopted(AgentHandle agent, Instant now, TypeRef type = {});
   // False: the agent left meanwhile; nothing is learned.
   bool finished(Assignment assignment, const Outcome& outcome, Instant now);
   // It was not done after all, or its outcome says nothing: only the load changes.
@@ -197,12 +220,17 @@ class Router {
   void wake_later(std::uint32_t index, Instant at);
   void refresh(std::uint32_t index, Instant now);
   [[nodiscard]] Readiness readiness(std::uint32_t index, Instant now);
-  void look_at_breaker(RoutedAgent& agent, Instant now);
-  void tell_breaker(RoutedAgent& agent, const Assignment& assignment, const Outcome& outcome, Instant now);
+  void look_at_breaker(std::uint32_t index, Instant now);
+  void tell_breaker(const Assignment& assignment, const Outcome& outcome, Instant now);
+  void judge_permanent(const Assignment& assignment, Instant now);
+  void judge_health(const Assignment& assignment, const Outcome& outcome, Instant now);
+  void tell(std::uint32_t index, AgentChange::Kind kind);
+  [[nodiscard]] std::size_t probes_of(const RoutedAgent& agent) const;
   [[nodiscard]] QState state_of(const RoutedAgent& agent) const;
   void take(std::uint32_t index, Assignment& assignment, Instant now);
 
   Result<Numbers> intern(const std::vector<std::string>& capabilities);
+  void forget_unused_capabilities();
   Result<std::uint32_t> pool_for(const Request& request);
   std::uint32_t make_pool(Numbers capabilities);
   void drop_pool(std::uint32_t number);
@@ -217,6 +245,7 @@ class Router {
   IdIndex ids_;
   Interner<Numbers> capability_sets_;  // of agents
   Named<std::uint32_t> capability_numbers_;
+  Numbers free_capabilities_;                         // numbers to be used again
   Named<std::uint32_t> executor_numbers_;             // from 1; 0 is none
   std::vector<std::unique_ptr<Bulkhead>> bulkheads_;  // by executor number
   std::vector<PoolRecord> pools_;
@@ -224,6 +253,8 @@ class Router {
   std::uint64_t uses_ = 0;
   std::priority_queue<Wake, std::vector<Wake>, std::greater<>> wakes_;
   QLearning learned_;
+  TypeTable types_;
+  std::vector<AgentChange> changes_;
 };
 
 }  // namespace skein::inline v0

@@ -63,6 +63,8 @@ std::optional<std::string> RouterOptions::problem() const {
   if (pools_max == 0 || pools_max > 100'000) return "pools_max must be from 1 to 100000";
   if (executors_max == 0 || executors_max > 10'000) return "executors_max must be from 1 to 10000";
   if (capabilities_max == 0 || capabilities_max > 10'000'000) return "capabilities_max must be from 1 to 10000000";
+  if (types_max == 0 || types_max > 1'000'000) return "types_max must be from 1 to 1000000";
+  if (permanent_failures == 0) return "permanent_failures must be at least 1";
   if (!(health_floor >= 0 && health_floor <= 1)) return "health_floor must be from 0 to 1";
   if (health_minimum == 0 || health_minimum > AgentHealth::k_window) return "health_minimum must be from 1 to 100";
   if (health_reset <= Duration::zero()) return "health_reset must be above 0";
@@ -99,18 +101,48 @@ Router::Result<Router::Numbers> Router::intern(const std::vector<std::string>& c
     unknown += capability_numbers_.contains(each) ? 0 : 1;
   }
   if (capability_numbers_.size() + unknown > options_.capabilities_max) {
-    return std::unexpected(RouteError::too_many_capabilities);
+    forget_unused_capabilities();
+    unknown = static_cast<std::size_t>(
+        std::ranges::count_if(capabilities, [&](const auto& each) { return !capability_numbers_.contains(each); }));
+    if (capability_numbers_.size() + unknown > options_.capabilities_max) {
+      return std::unexpected(RouteError::too_many_capabilities);
+    }
   }
   Numbers numbers;
   numbers.reserve(capabilities.size());
   for (const std::string& each : capabilities) {
-    const auto next = static_cast<std::uint32_t>(capability_numbers_.size());
-    numbers.push_back(capability_numbers_.try_emplace(each, next).first->second);
+    const bool is_reused = !free_capabilities_.empty();
+    const auto next = is_reused ? free_capabilities_.back() : static_cast<std::uint32_t>(capability_numbers_.size());
+    const auto [at, is_new] = capability_numbers_.try_emplace(each, next);
+    if (is_new && is_reused) free_capabilities_.pop_back();
+    numbers.push_back(at->second);
   }
   std::ranges::sort(numbers);
   const auto repeated = std::ranges::unique(numbers);
   numbers.erase(repeated.begin(), repeated.end());
   return numbers;
+}
+
+// Agents come and go with capabilities of their own; only those are kept that somebody has, or a pool with members.
+void Router::forget_unused_capabilities() {
+  for (std::uint32_t number = 0; number < pools_.size(); ++number) {
+    if (pools_[number].pool && pools_[number].pool->members() == 0) drop_pool(number);
+  }
+  std::vector<bool> is_used(capability_numbers_.size() + free_capabilities_.size());
+  const auto use = [&](const Numbers& numbers) {
+    for (const std::uint32_t each : numbers) is_used[each] = true;
+  };
+  for (const RoutedAgent& agent : agents_) {
+    if (agent.there && agent.capabilities) use(*agent.capabilities);
+  }
+  for (const PoolRecord& each : pools_) {
+    if (each.pool) use(each.pool->capabilities());
+  }
+  std::erase_if(capability_numbers_, [&](const auto& each) {
+    if (is_used[each.second]) return false;
+    free_capabilities_.push_back(each.second);
+    return true;
+  });
 }
 
 Router::Result<AgentHandle> Router::join(AgentSpec spec, Instant now) {
@@ -224,6 +256,7 @@ std::optional<AgentView> Router::view(AgentHandle handle, Instant now) {
   const RoutedAgent* agent = at(handle);
   if (agent == nullptr) return std::nullopt;
   if (agent->breaker_state != BreakerState::closed) refresh(handle.index, now);
+  const Bulkhead* bulkhead = bulkheads_[agent->executor].get();
   return AgentView{.id = agent->id,
                    .pid = agent->pid,
                    .load = agent->load,
@@ -231,9 +264,14 @@ std::optional<AgentView> Router::view(AgentHandle handle, Instant now) {
                    .paused = agent->paused,
                    .readiness = agent->told.readiness,
                    .breaker = agent->breaker_state,
-                   .score = agent->its_health().score(now),
+                   .broken_until = agent->broken_until,
+                   .is_suspected = agent->is_suspected,
+                   .poorly_until = agent->is_poorly ? agent->poorly_until : Instant::min(),
+                   .held_until = agent->held_until,
+                   .has_executor_room = bulkhead == nullptr || bulkhead->has_room(),
+                   .score = agent->its_health().score(),
                    .success = agent->its_health().success(),
-                   .p99_ms = agent->its_health().p99_ms(),
+                   .slowness_ms = agent->its_health().slowness_ms(),
                    .per_second = agent->its_health().per_second(now),
                    .state = state_of(*agent)};
 }

@@ -118,14 +118,15 @@ class Model {
     RC_ASSERT(choice.has_value() == !allowed.empty());
     if (!choice) return;
     RC_ASSERT(allowed.contains(choice->agent));
-    if (any_ready) RC_ASSERT(allowed[choice->agent] == Readiness::ready);
-
     Known& chosen =
         **std::ranges::find_if(agents_, [&](const auto& known) { return known && known->handle == choice->agent; });
-    if (strategy == Balance::round_robin && chosen.load > 0) {
+    if (strategy == Balance::consistent_hash) {
+      if (any_ready) RC_ASSERT(allowed[choice->agent] == Readiness::ready);
+    } else {
+      // Idle before busy, then healthy before poorly.
+      const auto rank = [&](const Known& known) { return std::pair(known.load > 0, allowed[known.handle]); };
       for (const auto& known : agents_) {
-        if (!known || known->load > 0 || !allowed.contains(known->handle)) continue;
-        RC_ASSERT(allowed[known->handle] != allowed[choice->agent]);
+        if (known && allowed.contains(known->handle)) RC_ASSERT(rank(chosen) <= rank(*known));
       }
     }
     if (strategy == Balance::least_connections) {

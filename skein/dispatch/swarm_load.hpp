@@ -20,6 +20,8 @@ namespace skein::inline v0::dispatch {
 inline constexpr std::string_view k_field_executor = "executor";
 inline constexpr std::string_view k_field_breaker_crashes = "breaker_crashes";
 inline constexpr std::string_view k_field_breaker_open_ms = "breaker_open_ms";
+inline constexpr std::string_view k_field_weight = "weight";  // of its share of an executor that others use too
+inline constexpr std::uint32_t k_weight_max = 1'000;
 
 [[nodiscard]] inline std::string swarm_capability(std::string_view swarm) { return "swarm=" + std::string(swarm); }
 // In the registry: of those that the swarm's coordinator has started and may end, and of nobody else.
@@ -52,7 +54,7 @@ struct SwarmLoad {
   std::uint64_t ready = 0;    // tasks that could begin at once
   std::uint64_t tasks = 0;    // all that are open
   std::uint64_t running = 0;  // at its agents
-  std::uint32_t crashes = 0;  // of agents in a row, over distinct tasks
+  std::uint32_t crashes = 0;  // of agents over distinct tasks of one type; of the type that has most
   std::vector<Need> needs;    // what `ready` is made of; at most k_needs_told of them
   std::vector<Agent> agents;  // its own, announced and alive
 };

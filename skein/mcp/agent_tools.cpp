@@ -10,7 +10,9 @@ namespace {
 constexpr const char* k_agent_schema = R"({"type":"object","properties":{"id":{"type":"string"},
   "role":{"type":"string"},"status":{"type":"string"},"swarm":{"type":"string"},"executor":{"type":"string"},
   "load":{"type":"integer"},"completed":{"type":"integer"},"failed":{"type":"integer"},
-  "executing_task":{"type":"string"}},"required":["id","status","swarm"]})";
+  "executing_task":{"type":"string"},"passed_over":{"type":"array","items":{"type":"object"},
+  "description":"Why it gets no tasks, or comes after others, and until when; empty when it gets its share"}},
+  "required":["id","status","swarm"]})";
 constexpr const char* k_agent_done_schema = R"({"type":"object","properties":{"id":{"type":"string"},
   "done":{"type":"string"}},"required":["id","done"]})";
 

@@ -11,6 +11,8 @@ namespace {
 constexpr const char* k_swarm_schema = R"({"type":"object","properties":{"name":{"type":"string"},
   "state":{"type":"string"},"origin":{"type":"string"},"open_tasks":{"type":"integer"},
   "open_bytes":{"type":"integer"},"breaker":{"type":"string"},"definition":{"type":"object"},
+  "passed_over":{"type":"array","items":{"type":"object"},
+  "description":"Types of its tasks that are held back after crashes, and until when"},
   "overrides":{"type":"object"},"problems":{"type":"array","items":{"type":"string"},
   "description":"What keeps it from working as it should, and what to do; empty when all is well"}},
   "required":["name","state","open_tasks"]})";

@@ -75,6 +75,15 @@ void add_state(AgentDetail& detail, const agent::AgentState& state) {
   detail.handed_back = state.stats.tasks_handed_back;
 }
 
+using AskedPassedOver =
+    decltype(std::declval<Self>().call<dispatch::Dispatcher>(Pid{}, dispatch::GetPassedOver{}, k_state_wait));
+
+// Asked together with the agents; empty when there is no dispatcher at the moment.
+AskedPassedOver ask_passed_over(Self self, std::string agent) {
+  return self.call<dispatch::Dispatcher>(self.whereis(dispatch::k_dispatcher_name),
+                                         dispatch::GetPassedOver{std::move(agent)}, k_state_wait);
+}
+
 Task<void> gather(Self self, ContextPtr context, operations::Reply<std::vector<AgentDetail>> reply) {
   auto ids = context->registry->query_agents({}).value_or(std::vector<std::string>{});
   std::ranges::sort(ids);
@@ -83,6 +92,7 @@ Task<void> gather(Self self, ContextPtr context, operations::Reply<std::vector<A
   using Asked = decltype(self.call<agent::Agent>(Pid{}, agent::GetAgentState{}, k_state_wait));
   std::vector<AgentDetail> all;
   std::vector<Asked> asked;
+  auto asking_dispatcher = ask_passed_over(self, {});
   for (const std::string& id : ids) {
     const Pid pid = context->registry->find_agent(id).value_or(Pid{});
     if (!pid) continue;
@@ -92,6 +102,13 @@ Task<void> gather(Self self, ContextPtr context, operations::Reply<std::vector<A
   for (std::size_t i = 0; i < all.size(); ++i) {
     const auto state = co_await asked[i];
     if (state) add_state(all[i], *state);
+  }
+  const auto passed_over = co_await asking_dispatcher;
+  if (passed_over) {
+    for (const dispatch::PassedOver& each : *passed_over) {
+      const auto at = std::ranges::lower_bound(all, each.subject, {}, &AgentDetail::id);
+      if (at != all.end() && at->id == each.subject) at->passed_over.push_back(each);
+    }
   }
   reply(std::move(all));
 }
@@ -107,6 +124,9 @@ Task<void> look_at(Self self, ContextPtr context, std::string id, operations::Re
   auto asking = self.call<agent::Agent>(pid, agent::GetAgentState{}, k_state_wait);
   const auto state = co_await asking;
   if (state) add_state(answer.agent, *state);
+  auto asking_dispatcher = ask_passed_over(self, id);
+  const auto passed_over = co_await asking_dispatcher;
+  if (passed_over) answer.agent.passed_over = *passed_over;
   auto measuring = self.call<agent::Agent>(pid, agent::GetAgentMetrics{}, k_state_wait);
   const auto figures = co_await measuring;
   if (figures) {

@@ -51,6 +51,8 @@ struct Assign {
   Fault operator()(double* place) const {
     const auto value = node.value<double>();
     if (!value) return "must be a number";
+    const bool is_within = *value >= static_cast<double>(rule.min) && *value <= static_cast<double>(rule.max);
+    if (rule.max > 0 && !is_within) return fmt::format("must be from {} to {}", rule.min, rule.max);
     *place = *value;
     return std::nullopt;
   }

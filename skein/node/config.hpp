@@ -118,7 +118,8 @@ struct SwarmConfig {
   std::string strategy{};  // empty: the dispatcher's
   std::uint32_t breaker_crashes = 5;
   Duration breaker_open = std::chrono::seconds(60);
-  std::string fallback{};  // the swarm its tasks go to when their attempts are used up; empty: none
+  std::uint32_t weight = 1;  // of its share of an executor that others use too
+  std::string fallback{};    // the swarm its tasks go to when their attempts are used up; empty: none
 };
 
 struct Config {

@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "skein/dispatch/swarm_load.hpp"
+
 namespace skein::inline v0::node {
 namespace {
 
@@ -214,7 +216,7 @@ template <>
 std::span<const Key<dispatch::DispatcherOptions>> keys_of<dispatch::DispatcherOptions>() {
   using S = dispatch::DispatcherOptions;
   static constexpr std::string_view k_attempt = "the attempt fails with a timeout and the work is stopped";
-  static constexpr std::array<Key<S>, 10> k_keys{{
+  static constexpr std::array<Key<S>, 21> k_keys{{
       {"lease", [](S& s) -> Place { return &s.lease; }, time(k_second, 24 * k_hour),
        "a task whose agent was not heard for so long goes to another"},
       {"routing_timeout", [](S& s) -> Place { return &s.routing_timeout; }, time(100, k_hour),
@@ -227,7 +229,29 @@ std::span<const Key<dispatch::DispatcherOptions>> keys_of<dispatch::DispatcherOp
        "a shorter timeout becomes this"},
       {"adaptive_retry", [](S& s) -> Place { return &s.adaptive_retry; }},
       {"age_step", [](S& s) -> Place { return &s.age_step; }, time(k_second, 1'000 * k_hour),
-       "the task rises by a class of priority"},
+       "the task rises by a class of priority, up to high"},
+      {"age_runs", [](S& s) -> Place { return &s.age_runs; }, count(0, 1'000'000),
+       "if that is longer than age_step, the task rises after so many usual runs of its type"},
+      {"take_back_after", [](S& s) -> Place { return &s.take_back_after; }, time(100, k_hour),
+       "what waits at an agent behind a run goes to an idle one"},
+      {"yield_wait", [](S& s) -> Place { return &s.yield_wait; }, time(100, k_hour),
+       "the next run is asked to make way for a critical task"},
+      {"agent_failures", [](S& s) -> Place { return &s.router.breaker.failure_threshold; }, count(1, 1'000'000),
+       "an agent with so many failures in a row gets nothing for agent_reset"},
+      {"agent_reset", [](S& s) -> Place { return &s.router.breaker.reset_timeout; }, time(k_second, 24 * k_hour),
+       "the agent is tried again"},
+      {"permanent_failures", [](S& s) -> Place { return &s.router.permanent_failures; }, count(1, 1'000'000),
+       "an agent alone with so many permanent errors in a row gets nothing for agent_reset"},
+      {"health_floor", [](S& s) -> Place { return &s.router.health_floor; }, count(0, 1),
+       "an agent below it gets a task only when no healthy one is idle"},
+      {"health_reset", [](S& s) -> Place { return &s.router.health_reset; }, time(k_second, 24 * k_hour),
+       "the figures of an agent below health_floor are forgotten"},
+      {"breaker_window", [](S& s) -> Place { return &s.breaker_window; }, time(k_second, 1'000 * k_hour),
+       "an older crash does not count for the breaker of its swarm and type"},
+      {"half_open_interval", [](S& s) -> Place { return &s.half_open_interval; }, time(100, k_hour),
+       "a type that is tried out after crashes gives out one task more"},
+      {"phi_threshold", [](S& s) -> Place { return &s.phi_threshold; }, count(1, 100),
+       "an agent whose silence is less likely than 1 in 10 to the power of it counts as silent"},
       {"keys_kept", [](S& s) -> Place { return &s.keys_kept; }, time(k_second, 100'000 * k_hour),
        "the idempotency key is forgotten"},
       {"agents_max", [](S& s) -> Place { return &s.agents_max; }, count(1, 1'000'000),
@@ -293,7 +317,7 @@ std::span<const Key<AgentConfig>> keys_of<AgentConfig>() {
 template <>
 std::span<const Key<SwarmConfig>> keys_of<SwarmConfig>() {
   using S = SwarmConfig;
-  static constexpr std::array<Key<S>, 14> k_keys{{
+  static constexpr std::array<Key<S>, 15> k_keys{{
       {"executor", [](S& s) -> Place { return &s.executor; }},
       {"role", [](S& s) -> Place { return &s.role; }, words(k_roles)},
       {"capabilities", [](S& s) -> Place { return &s.capabilities; }},
@@ -309,9 +333,11 @@ std::span<const Key<SwarmConfig>> keys_of<SwarmConfig>() {
        "a submit is refused with queue_full"},
       {"strategy", [](S& s) -> Place { return &s.strategy; }, words(k_strategies_known)},
       {"breaker_crashes", [](S& s) -> Place { return &s.breaker_crashes; }, count(1, 1'000'000),
-       "the swarm's breaker opens: its tasks wait"},
+       "tasks of the type its agents crashed over wait"},
       {"breaker_open", [](S& s) -> Place { return &s.breaker_open; }, time(k_second, 24 * k_hour),
-       "the breaker is half open: one task is tried"},
+       "tasks of that type are tried one by one"},
+      {"weight", [](S& s) -> Place { return &s.weight; }, count(1, dispatch::k_weight_max),
+       "its share of an executor with concurrency that other swarms use too"},
       {"fallback", [](S& s) -> Place { return &s.fallback; }},
   }};
   return k_keys;

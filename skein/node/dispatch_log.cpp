@@ -11,12 +11,16 @@ LogLine line_of(const dispatch::DispatchEvent& event) {
       return {LogLevel::warning, fmt::format("swarm '{}': {}", event.subject, event.detail)};
     case breaker_opened:
       return {LogLevel::warning,
-              fmt::format("swarm '{}': its agents crash over one task after another; it gets none for a while",
-                          event.subject)};
+              fmt::format("swarm '{}': {}; none is given out for a while", event.subject, event.detail)};
     case breaker_half_opened:
-      return {LogLevel::info, fmt::format("swarm '{}': one task is tried after the crashes", event.subject)};
+      return {LogLevel::info, fmt::format("swarm '{}': {}, one by one", event.subject, event.detail)};
     case breaker_closed:
-      return {LogLevel::info, fmt::format("swarm '{}': gets tasks again", event.subject)};
+      return {LogLevel::info, fmt::format("swarm '{}': {}", event.subject,
+                                          event.detail.empty() ? "its tasks are given out again" : event.detail)};
+    case agent_passed_over:
+      return {LogLevel::warning, fmt::format("agent '{}' is passed over: {}", event.subject, event.detail)};
+    case agent_back:
+      return {LogLevel::info, fmt::format("agent '{}': {}", event.subject, event.detail)};
     case agent_silent:
       return {LogLevel::warning, fmt::format("agent '{}' is silent and gets no tasks", event.subject)};
     case agent_refused:
@@ -45,6 +49,23 @@ std::optional<operations::Event> event_of(const dispatch::DispatchEvent& event) 
       told.kind = Kind::agent_changed;
       told.message = "silent";
       return told;
+    case dispatch::DispatchEvent::Kind::agent_passed_over:
+      told.kind = Kind::agent_changed;
+      told.message = "passed over: " + event.detail;
+      return told;
+    case dispatch::DispatchEvent::Kind::agent_back:
+      told.kind = Kind::agent_changed;
+      told.message = event.detail;
+      return told;
+    case dispatch::DispatchEvent::Kind::breaker_opened:
+    case dispatch::DispatchEvent::Kind::breaker_warning:
+      told.kind = Kind::swarm_problem;
+      told.message = event.detail;
+      return told;
+    case dispatch::DispatchEvent::Kind::breaker_closed:
+      told.kind = Kind::swarm_mended;
+      told.message = event.detail;
+      return told;
     case dispatch::DispatchEvent::Kind::agent_left:
       told.kind = Kind::agent_removed;
       told.message = "left";
@@ -56,6 +77,15 @@ std::optional<operations::Event> event_of(const dispatch::DispatchEvent& event) 
     default:
       return std::nullopt;
   }
+}
+
+std::optional<dispatch::PassedOver> held_type_of(const dispatch::DispatchEvent& event) {
+  using enum dispatch::DispatchEvent::Kind;
+  using Why = dispatch::PassedOver::Why;
+  if (event.kind != breaker_opened && event.kind != breaker_half_opened && event.kind != breaker_closed) return {};
+  if (event.type.empty()) return std::nullopt;
+  const Why why = event.kind == breaker_opened ? Why::crashes : Why::crashes_tried;
+  return dispatch::PassedOver{event.subject, event.type, why, event.until, event.detail};
 }
 
 }  // namespace skein::inline v0::node

@@ -17,7 +17,10 @@ struct LogLine {
   std::string text{};
 };
 [[nodiscard]] LogLine line_of(const dispatch::DispatchEvent& event);
-// For who follows the node's events: agents that come and go. Nothing: it is no news there.
+// The type of tasks that a breaker holds back, or no longer does. Nothing for any other event.
+[[nodiscard]] std::optional<dispatch::PassedOver> held_type_of(const dispatch::DispatchEvent& event);
+// For who follows the node's events: agents that come, go or are passed over, and types of tasks that are held back.
+// Nothing: it is no news there.
 [[nodiscard]] std::optional<operations::Event> event_of(const dispatch::DispatchEvent& event);
 
 }  // namespace skein::inline v0::node

@@ -60,7 +60,12 @@ ChildStarting start_dispatcher(Self self, const ContextPtr& context) {
     const LogLine line = line_of(event);
     node->log(line.level, line.text);
     if (auto told = event_of(event)) publish(*node, std::move(*told));
+    const auto work = node->work.get();
+    if (const auto held = held_type_of(event); held && work) {
+      work->operations().set_type_held(*held, event.kind != dispatch::DispatchEvent::Kind::breaker_closed);
+    }
   };
+  if (const auto work = context->work.get()) work->operations().forget_types_held();
   SpawnOptions options;
   options.link = true;
   options.init_here = true;

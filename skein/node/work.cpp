@@ -53,6 +53,8 @@ ledger::Fields fields_of(const SwarmConfig& swarm) {
   const auto breaker_open = std::chrono::duration_cast<std::chrono::milliseconds>(swarm.breaker_open);
   set(dispatch::k_field_breaker_crashes, std::to_string(swarm.breaker_crashes));
   set(dispatch::k_field_breaker_open_ms, std::to_string(breaker_open.count()));
+  // Only where it says something: a definition that is the same as before stays as it was.
+  if (swarm.weight != 1) set(dispatch::k_field_weight, std::to_string(swarm.weight));
   if (!swarm.strategy.empty()) set("strategy", swarm.strategy);
   if (!swarm.fallback.empty()) set(ledger::k_field_fallback, swarm.fallback);
   return fields;

@@ -1,5 +1,6 @@
 #include "skein/operations/json_forms.hpp"
 
+#include <algorithm>
 #include <boost/json/array.hpp>
 
 #include "skein/base/utf8.hpp"
@@ -129,6 +130,28 @@ json::value to_json(const RetryAnswer& answer) {
   return out;
 }
 
+// Who is passed over, why, and until when.
+json::array passed_over(const std::vector<dispatch::PassedOver>& all) {
+  json::array out;
+  for (const dispatch::PassedOver& each : all) {
+    json::object one{{"why", name_of(each.why)}, {"detail", each.detail}};
+    if (!each.type.empty()) one["type"] = each.type;
+    if (each.until != 0) one["until"] = each.until;
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
+// The worst that is so: of the swarm as a whole, or of one of its types.
+std::string_view breaker_of(const SwarmView& swarm) {
+  const auto has = [&](dispatch::PassedOver::Why why) {
+    return std::ranges::find(swarm.passed_over, why, &dispatch::PassedOver::why) != swarm.passed_over.end();
+  };
+  if (swarm.breaker == ledger::Breaker::open || has(dispatch::PassedOver::Why::crashes)) return "open";
+  const bool is_tried = swarm.breaker == ledger::Breaker::half_open || has(dispatch::PassedOver::Why::crashes_tried);
+  return is_tried ? "half_open" : "closed";
+}
+
 json::value to_json(const SwarmView& swarm) {
   json::object out{{"name", swarm.name},
                    {"state", ledger::name_of(swarm.state)},
@@ -136,8 +159,8 @@ json::value to_json(const SwarmView& swarm) {
                    {"open_tasks", swarm.open_tasks},
                    {"open_bytes", swarm.open_bytes},
                    {"definition", fields(swarm.definition)}};
-  const bool open = swarm.breaker == ledger::Breaker::open;
-  out["breaker"] = open ? "open" : swarm.breaker == ledger::Breaker::half_open ? "half_open" : "closed";
+  out["breaker"] = breaker_of(swarm);
+  out["passed_over"] = passed_over(swarm.passed_over);
   if (!swarm.overrides.empty()) out["overrides"] = fields(swarm.overrides);
   json::array problems;
   for (const std::string& each : swarm.problems) problems.emplace_back(each);
@@ -216,7 +239,8 @@ json::value to_json(const AgentDetail& agent) {
                    {"failed", agent.failed},
                    {"handed_back", agent.handed_back},
                    {"named", agent.is_named},
-                   {"pid", agent.pid.text()}};
+                   {"pid", agent.pid.text()},
+                   {"passed_over", passed_over(agent.passed_over)}};
   if (agent.executing_task) out["executing_task"] = agent.executing_task->text();
   return out;
 }

@@ -38,6 +38,7 @@ struct AgentDetail {
   std::uint64_t handed_back = 0;
   bool is_named = false;  // in the config; restarted for ever
   Pid pid{};
+  std::vector<dispatch::PassedOver> passed_over{};  // why it gets nothing, or comes last; empty: it gets its share
 };
 
 struct PastTaskInfo {

@@ -178,7 +178,21 @@ SwarmView Operations::view_of(ledger::Swarm swarm) const {
   SwarmView view{std::move(swarm)};
   const std::scoped_lock lock(problems_mutex_);
   if (const auto found = problems_.find(view.name); found != problems_.end()) view.problems = found->second;
+  for (const dispatch::PassedOver& each : types_held_) {
+    if (each.subject == view.name) view.passed_over.push_back(each);
+  }
   return view;
+}
+
+void Operations::set_type_held(const dispatch::PassedOver& type, bool is_held) {
+  const std::scoped_lock lock(problems_mutex_);
+  std::erase_if(types_held_, [&](const auto& each) { return each.subject == type.subject && each.type == type.type; });
+  if (is_held && types_held_.size() < k_types_held) types_held_.push_back(type);
+}
+
+void Operations::forget_types_held() {
+  const std::scoped_lock lock(problems_mutex_);
+  types_held_.clear();
 }
 
 void Operations::set_swarm_problems(const std::string& name, std::vector<std::string> problems) {

@@ -49,6 +49,8 @@ struct OperationsLimits {
   std::size_t page_max = archive::k_page_max;  // tasks in one answer
 };
 
+inline constexpr std::size_t k_types_held = 10'000;  // told at once, of all swarms
+
 struct Parts {
   journal::Journal& journal;
   ledger::Ledger& ledger;
@@ -88,6 +90,10 @@ class Operations final : public ledger::ChangeSink, public std::enable_shared_fr
   void swarm_status(std::string name, Reply<SwarmView> reply);
   // What is wrong with a swarm from now on; none: nothing is. Told as events. Any thread.
   void set_swarm_problems(const std::string& name, std::vector<std::string> problems);
+  // A type of tasks is held back in a swarm from now on, or no longer (is_held false). Any thread.
+  void set_type_held(const dispatch::PassedOver& type, bool is_held);
+  // None is: the dispatcher that knew of them has ended.
+  void forget_types_held();
   void swarm_override(SwarmRequest request, Reply<Nothing> reply);
   // All of a swarm's at once: what it was declared or created with holds again.
   void swarm_drop_overrides(std::string name, Reply<Nothing> reply);
@@ -157,6 +163,7 @@ class Operations final : public ledger::ChangeSink, public std::enable_shared_fr
   std::uint64_t subscription_ = 0;  // to the journal's events
   mutable std::mutex problems_mutex_;
   std::map<std::string, std::vector<std::string>> problems_;  // by swarm; of those that have some
+  std::vector<dispatch::PassedOver> types_held_;              // at most k_types_held
   std::mutex creating_mutex_;
   std::set<std::string> creating_;  // swarms whose creation is on its way
   std::mutex timer_mutex_;

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "skein/dispatch/passed_over.hpp"
 #include "skein/journal/journal.hpp"
 #include "skein/ledger/ledger.hpp"
 #include "skein/operations/error.hpp"
@@ -129,6 +130,7 @@ inline constexpr std::string_view k_plain_name_advice = "a name has letters, dig
 // A swarm as the ledger has it, and what its coordinator finds wrong with it.
 struct SwarmView : ledger::Swarm {
   std::vector<std::string> problems{};
+  std::vector<dispatch::PassedOver> passed_over{};  // types of its tasks that are held back
 };
 
 struct SwarmRequest {

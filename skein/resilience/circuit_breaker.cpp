@@ -48,6 +48,7 @@ void CircuitBreaker::enter(BreakerState next, Instant now) {
   recent_failures_ = 0;
   if (next == BreakerState::open) {
     opened_at_ = now;
+    at_least_ = Duration::zero();
     ++metrics_.opened;
   }
   if (!changed_) return;
@@ -62,9 +63,10 @@ void CircuitBreaker::enter(BreakerState next, Instant now) {
 void CircuitBreaker::expire(Instant now) {
   latest_ = std::max(latest_, now);
   if (state_ == BreakerState::open) {
-    if (latest_ >= later(opened_at_, options_.reset_timeout)) enter(BreakerState::half_open, latest_);
+    if (latest_ >= open_until()) enter(BreakerState::half_open, latest_);
     return;
   }
+  if (options_.operation_timeout == k_forever) return;
   // Ids are given in the order of time, so the oldest is first.
   while (!under_way_.empty() && between(under_way_.begin()->second, latest_) >= options_.operation_timeout) {
     time_out_oldest();
@@ -82,7 +84,7 @@ std::expected<CircuitBreaker::Permit, CircuitBreaker::Refusal> CircuitBreaker::a
   if (under_way_.size() >= k_under_way_max) time_out_oldest();
   if (state_ == BreakerState::open) {
     ++metrics_.refused;
-    return std::unexpected(Refusal{state_, later(opened_at_, options_.reset_timeout) - latest_});
+    return std::unexpected(Refusal{state_, open_until() - latest_});
   }
   if (state_ == BreakerState::half_open && under_way_.size() >= options_.half_open_max_calls) {
     ++metrics_.refused;
@@ -140,13 +142,14 @@ BreakerState CircuitBreaker::state(Instant now) {
   return state_;
 }
 
-void CircuitBreaker::force_open(Instant now) {
+void CircuitBreaker::force_open(Instant now, Duration at_least) {
   expire(now);
   if (state_ == BreakerState::open) {
     opened_at_ = latest_;
   } else {
     enter(BreakerState::open, latest_);
   }
+  at_least_ = at_least;
 }
 
 void CircuitBreaker::force_closed(Instant now) {

@@ -10,10 +10,13 @@
 // open: calls are refused until reset_timeout has passed, then it is half-open.
 // half-open: at most half_open_max_calls are under way at once; success_threshold successes close it, one failure opens
 // it again. A permit older than operation_timeout counts as a failure, so a call that never reports can't hold a probe.
+// Around work that has an end of its own (a task's attempt has a timeout and a lease, and may take an hour) there is no
+// such limit: k_forever. Whoever asks must then tell an outcome or withdraw in every case.
 // Answers with a permit of an earlier state are ignored: a late failure does not reopen a breaker that has recovered.
 // One thread at a time; BreakerRegistry shares breakers between threads.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <expected>
@@ -38,7 +41,7 @@ struct BreakerOptions {
   Duration reset_timeout = std::chrono::seconds(30);
   std::uint32_t half_open_max_calls = 3;
   std::uint32_t success_threshold = 2;
-  Duration operation_timeout = std::chrono::seconds(10);
+  Duration operation_timeout = std::chrono::seconds(10);  // of a call; k_forever: what is called ends by itself
 
   [[nodiscard]] std::optional<std::string> problem() const;
 };
@@ -83,8 +86,10 @@ class CircuitBreaker {
   [[nodiscard]] const BreakerMetrics& metrics() const { return metrics_; }
   [[nodiscard]] std::size_t under_way() const { return under_way_.size(); }
   [[nodiscard]] const BreakerOptions& options() const { return options_; }
-  // By hand.
-  void force_open(Instant now);
+  // When an open one becomes half-open.
+  [[nodiscard]] Instant open_until() const { return later(opened_at_, std::max(options_.reset_timeout, at_least_)); }
+  // By hand. Open for reset_timeout, or for `at_least` if that is longer.
+  void force_open(Instant now, Duration at_least = {});
   void force_closed(Instant now);
 
  private:
@@ -101,6 +106,7 @@ class CircuitBreaker {
   std::uint64_t next_id_ = 1;
   Instant latest_ = Instant::min();
   Instant opened_at_{};
+  Duration at_least_{};                         // that it stays open
   std::map<std::uint64_t, Instant> under_way_;  // id → asked at, of this epoch
   std::uint32_t failures_in_row_ = 0;
   std::uint32_t successes_ = 0;

@@ -46,6 +46,28 @@ TEST(CircuitBreaker, opens_at_the_fifth_failure_in_a_row) {
   EXPECT_EQ(breaker.metrics().opened, 1U);
 }
 
+TEST(CircuitBreaker, waits_for_ever_for_work_that_ends_by_itself) {
+  CircuitBreaker breaker({.operation_timeout = k_forever});
+  open(breaker, at(0));
+  const auto probe = breaker.ask(at(30'000));
+  ASSERT_TRUE(probe);
+  EXPECT_EQ(breaker.state(at(7'200'000)), BreakerState::half_open);
+  breaker.succeeded(*probe, at(7'200'000));
+  succeed(breaker, at(7'200'000));
+  EXPECT_EQ(breaker.state(at(7'200'000)), BreakerState::closed);
+  EXPECT_EQ(breaker.metrics().timed_out, 0U);
+}
+
+TEST(CircuitBreaker, can_be_held_open_for_longer_once) {
+  CircuitBreaker breaker;
+  breaker.force_open(at(0), seconds(60));
+  EXPECT_EQ(breaker.open_until(), at(60'000));
+  EXPECT_EQ(breaker.state(at(59'999)), BreakerState::open);
+  EXPECT_EQ(breaker.state(at(60'000)), BreakerState::half_open);
+  fail(breaker, at(60'000));
+  EXPECT_EQ(breaker.open_until(), at(90'000)) << "the next time as usual";
+}
+
 TEST(CircuitBreaker, a_success_begins_the_count_anew) {
   CircuitBreaker breaker;
   for (int round = 0; round < 10; ++round) {
