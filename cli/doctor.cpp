@@ -5,6 +5,8 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <optional>
+#include <vector>
 
 #include "cli/session.hpp"
 #include "cli/terminal.hpp"
@@ -23,9 +25,15 @@ class Doctor {
   explicit Doctor(const Session& session) : session_(session), data_(session.data_folder()) {}
 
   int run() {
-    check_config();
-    check_folder();
-    check_node();
+    // The node's own settings count, not those of the folder this was called in.
+    auto client = control::Client::connect(data_);
+    std::optional<json::value> info;
+    if (client) {
+      if (const auto answer = client->ask("info", {}, session_.timeout())) info = *answer;
+    }
+    check_config(info);
+    check_folder(info);
+    check_node(client);
     if (session_.json) print_json(json::object{{"ok", is_well_}, {"checks", std::move(checks_)}});
     return is_well_ ? k_exit_ok : k_exit_failed;
   }
@@ -38,16 +46,18 @@ class Doctor {
     fmt::print("{}  {:<12} {}\n", ok ? coloured("ok  ", Colour::green) : coloured("FAIL", Colour::red), what, detail);
   }
 
-  void check_config() {
-    const std::string file(node::k_config_file);
-    if (!std::filesystem::exists(file)) return;
+  void check_config(const std::optional<json::value>& info) {
+    const std::string file = info ? text_of(*info, "config") : std::string(node::k_config_file);
+    if (info && file.empty()) return found("config", true, "none: the node runs with defaults and its command line");
+    if (!info && !std::filesystem::exists(file)) return;
     const auto config = node::load_config(file);
-    if (config) low_water_ = config->journal.disk_low_water_bytes;
+    if (config && !info) low_water_ = config->journal.disk_low_water_bytes;
     found("config", config.has_value(),
-          config ? file : fmt::format("{}: 'skein config check' says what is wrong", file));
+          config ? file : fmt::format("{0}: 'skein config check {0}' says what is wrong", file));
   }
 
-  void check_folder() {
+  void check_folder(const std::optional<json::value>& info) {
+    if (info) low_water_ = count_of(*info, "disk_low_water_bytes");
     std::error_code error;
     struct stat status{};
     if (::stat(data_.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) {
@@ -56,7 +66,7 @@ class Doctor {
     const bool is_ours = ::access(data_.c_str(), R_OK | W_OK | X_OK) == 0;
     found("data folder", is_ours, is_ours ? data_ : data_ + ": this user may not write there; run as the node's user");
     const auto space = std::filesystem::space(data_, error);
-    const bool is_roomy = !error && space.available > low_water_;
+    const bool is_roomy = !error && (low_water_ == 0 || space.available > low_water_);
     found("disk", is_roomy,
           fmt::format("{} free{}", how_many_bytes(error ? 0 : space.available),
                       is_roomy ? ""
@@ -73,8 +83,7 @@ class Doctor {
     found("socket", mode == 0600, fmt::format("mode {:04o}{}", mode, mode == 0600 ? "" : ": make it 0600"));
   }
 
-  void check_node() {
-    auto client = control::Client::connect(data_);
+  void check_node(control::ClientResult<control::Client>& client) {
     found("node", client.has_value(), client ? "answers" : client.error().message + ": " + client.error().advice);
     if (!client) return;
     const std::string version = text_of(client->node(), "version");
@@ -92,6 +101,7 @@ class Doctor {
     check_swarms(*client);
     check_agents(*client);
     check_processes(*client);
+    check_tree(*client);
   }
 
   void check_journal(const json::value& journal) {
@@ -180,6 +190,42 @@ class Doctor {
     found("processes", stuck.empty(),
           stuck.empty() ? fmt::format("{}", count_of(*answer, "count"))
                         : fmt::format("stuck:{}: 'skein dump' says where", stuck));
+  }
+
+  // What supervisors could not keep running, and where they are about to give up.
+  void check_tree(control::Client& client) {
+    const auto answer = client.ask("tree", {}, session_.timeout());
+    if (!answer) return found("supervision", false, answer.error().message + ": " + answer.error().advice);
+    Supervised all;
+    look_at(*answer, "", all);
+    for (const std::string& each : all.parked) found("supervision", false, each);
+    for (const std::string& each : all.strained) found("supervision", true, each);
+    if (!all.parked.empty() || !all.strained.empty()) return;
+    found("supervision", true, fmt::format("{} restarts of what runs now", all.restarts));
+  }
+
+  struct Supervised {
+    std::vector<std::string> parked;
+    std::vector<std::string> strained;  // supervisors that have used most of their restarts
+    std::uint64_t restarts = 0;
+  };
+  void look_at(const json::value& entry, const std::string& above, Supervised& all) {
+    const std::string id = text_of(entry, "id");
+    const std::string path = above.empty() ? id : above + "/" + (id.empty() ? text_of(entry, "pid") : id);
+    all.restarts += count_of(entry, "restarts");
+    const json::array& failures = list_of(entry, "failures");
+    const std::string why = failures.empty() ? "" : ": " + text_of(failures.back(), "reason");
+    if (text_of(entry, "state") == "parked") {
+      all.parked.push_back(fmt::format("{} is parked after {} restarts and tried again later{}", path,
+                                       count_of(entry, "restarts"), why));
+    }
+    const std::uint64_t used = count_of(entry, "used");
+    const std::uint64_t most = count_of(entry, "intensity");
+    if (most > 0 && used * 5 >= most * 4) {
+      all.strained.push_back(
+          fmt::format("{} has used {} of its {} restarts: 'skein events' and the log say for whom", path, used, most));
+    }
+    for (const json::value& each : list_of(entry, "children")) look_at(each, path, all);
   }
 
   const Session& session_;

@@ -51,12 +51,21 @@ std::string status_text(const json::value& node, const json::value& tasks) {
   if (const std::string problem = text_of(node, "launcher_problem"); !problem.empty()) {
     out += fmt::format("launcher  {}: {}\n", coloured("not there", Colour::red), problem);
   }
+  const json::value& figures = part_of(node, "supervision");
+  if (const auto restarts = count_of(figures, "restarts"); restarts > 0 || count_of(figures, "failed_starts") > 0) {
+    out += fmt::format("restarts  {}, {} starts failed, {} parked, {} near their limit, {} supervisors gave up\n",
+                       restarts, count_of(figures, "failed_starts"), count_of(figures, "parkings"),
+                       count_of(figures, "intensity_warnings"), count_of(figures, "gave_up"));
+  }
   if (tasks.is_null()) return out + "engine    not there at the moment\n";
   const json::value& journal = part_of(tasks, "journal");
   out +=
       fmt::format("tasks     {} open, {} ever; since the start {} submitted, {} completed, {} failed, {} cancelled\n",
                   count_of(tasks, "open_tasks"), count_of(tasks, "tasks_ever"), count_of(tasks, "submitted"),
                   count_of(tasks, "completed"), count_of(tasks, "failed"), count_of(tasks, "cancelled"));
+  if (const auto repeated = count_of(tasks, "repeated"); repeated > 0) {
+    out += fmt::format("repeated  {} submits and retries answered with a task that was there\n", repeated);
+  }
   out += fmt::format("journal   position {}, snapshot {}{}\n", count_of(journal, "applied"),
                      count_of(journal, "snapshot"), flag_of(journal, "disk_low") ? ", DISK LOW" : "");
   out += fmt::format("archive   {} tasks\n", count_of(tasks, "archived"));

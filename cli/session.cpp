@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "cli/terminal.hpp"
+#include "skein/base/utf8.hpp"
 #include "skein/node/config.hpp"
 #include "skein/node/data_lock.hpp"
 #include "skein/operations/json_exact.hpp"
@@ -53,7 +55,8 @@ int complain(const control::ClientError& error) {
 }
 
 void print_json(const json::value& value) {
-  const std::string line = operations::json_text(value) + "\n";
+  std::string line = operations::json_text(value) + "\n";
+  if (is_terminal(stdout)) line = escaped_json(line);
   std::fwrite(line.data(), 1, line.size(), stdout);
   std::fflush(stdout);
 }
@@ -80,6 +83,11 @@ const json::value& part_of(const json::value& object, std::string_view key) {
 }
 
 std::string text_of(const json::value& object, std::string_view key) {
+  const std::string raw = raw_text_of(object, key);
+  return shown_text(raw, raw.size());
+}
+
+std::string raw_text_of(const json::value& object, std::string_view key) {
   const json::value& value = part_of(object, key);
   if (value.is_null()) return "";
   const auto* string = value.if_string();

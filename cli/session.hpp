@@ -45,7 +45,10 @@ int ask_and_show(const Session& session, std::string_view op, const json::object
 void print_json(const json::value& value);
 
 // Parts of an answer, with defaults for what is not there.
+// For people: without what a terminal would obey, see shown_text.
 [[nodiscard]] std::string text_of(const json::value& object, std::string_view key);
+// For programs: as it was given.
+[[nodiscard]] std::string raw_text_of(const json::value& object, std::string_view key);
 [[nodiscard]] std::uint64_t count_of(const json::value& object, std::string_view key);
 [[nodiscard]] double number_of(const json::value& object, std::string_view key);
 [[nodiscard]] bool flag_of(const json::value& object, std::string_view key);

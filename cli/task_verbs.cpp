@@ -97,7 +97,7 @@ int exit_of(const json::value& task) {
 void show_outcome(const json::value& task) {
   const std::string state = text_of(task, "state");
   if (state == "completed") {
-    const std::string result = text_of(task, "result");
+    const std::string result = is_terminal(stdout) ? text_of(task, "result") : raw_text_of(task, "result");
     if (!result.empty()) fmt::print("{}\n", result);
     return;
   }
@@ -340,7 +340,7 @@ void show_task(const json::value& task) {
   line("agent", text_of(task, "agent"));
   line("submitted", how_long_ago(count_of(task, "submitted_at")) + " ago");
   if (count_of(task, "finished_at") != 0) line("finished", how_long_ago(count_of(task, "finished_at")) + " ago");
-  line("failed", fmt::format("{} of {} attempts", count_of(task, "attempts"), count_of(task, "attempts_max")));
+  line("attempts", fmt::format("{} of {}", count_of(task, "attempts"), count_of(task, "attempts_max")));
   line("params", text_of(task, "params"));
   line("progress", text_of(task, "progress"));
   line("result", text_of(task, "result"));

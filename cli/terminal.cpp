@@ -10,6 +10,8 @@
 #include <ctime>
 #include <utility>
 
+#include "skein/base/utf8.hpp"
+
 namespace skein::cli {
 namespace {
 
@@ -65,6 +67,23 @@ Colour colour_of(std::string_view state) {
   if (state == "executing" || state == "assigned" || state == "restarting") return Colour::blue;
   if (state == "cancelled" || state == "paused" || state == "draining" || state == "blocked") return Colour::yellow;
   return Colour::plain;
+}
+
+std::string escaped_json(std::string_view json) {
+  std::string out;
+  out.reserve(json.size());
+  while (!json.empty()) {
+    const std::size_t length = std::max<std::size_t>(utf8_length(json), 1);
+    const char32_t point = code_point(json, length);
+    const bool is_control = length > 1 && point < 0xA0;
+    if (is_control || is_turning(json, length)) {
+      out += fmt::format("\\u{:04x}", static_cast<std::uint32_t>(point));
+    } else {
+      out.append(json.substr(0, length));
+    }
+    json.remove_prefix(length);
+  }
+  return out;
 }
 
 std::string Table::text() const {

@@ -19,6 +19,9 @@ enum class Colour { plain, green, red, yellow, blue, dim, bold };
 // What a state of a task, agent or child means at a glance.
 [[nodiscard]] Colour colour_of(std::string_view state);
 
+// JSON with what a terminal would obey written as \uXXXX: still the same JSON.
+[[nodiscard]] std::string escaped_json(std::string_view json);
+
 // Columns as wide as their longest cell; the last one is cut to fit a terminal. Prints nothing but the head when empty.
 class Table {
  public:

@@ -115,6 +115,13 @@ RuntimeOptions runtime_options(const node::Config& config) {
   return options;
 }
 
+// What is behind all reasons that only say that another one failed.
+std::string first_cause(const ExitReason& reason) {
+  const ExitReason* first = &reason;
+  while (first->cause() != nullptr) first = first->cause();
+  return first->term().empty() ? first->text() : first->term();
+}
+
 class Up {
  public:
   Up(Wakes& wakes, std::shared_ptr<node::Node> node, Runtime& runtime, std::shared_ptr<News> news)
@@ -123,8 +130,10 @@ class Up {
   int run() {
     const StartResult started = start_supervisor(runtime_, node_->tree());
     if (!started) {
-      node_->context().log.error("the node could not be started: " + started.error().reason.text());
-      return complain(k_exit_failed, "the node could not be started: " + started.error().reason.text());
+      // The lines before say which supervisor gave up because of which; the last one is what people read.
+      const std::string why = "the node could not be started: " + first_cause(started.error().reason);
+      node_->context().log.error(why);
+      return complain(k_exit_failed, why);
     }
     root_ = started->pid;
     node_->is_up(root_);

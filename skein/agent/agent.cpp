@@ -318,7 +318,7 @@ AgentState Agent::handle_call(Self self, GetAgentState) {
 
 AgentFigures Agent::handle_call(Self, GetAgentMetrics) {
   const AgentStats& stats = core_.stats();
-  AgentFigures figures{stats.tasks_completed, stats.tasks_failed, stats.tasks_handed_back, 1, 0};
+  AgentFigures figures{stats.tasks_completed, stats.tasks_failed, stats.tasks_handed_back, std::nullopt, 0};
   const auto ended = static_cast<double>(stats.tasks_completed + stats.tasks_failed);
   if (ended == 0) return figures;
   figures.success_rate = static_cast<double>(stats.tasks_completed) / ended;

@@ -65,7 +65,7 @@ struct AgentFigures {
   std::uint64_t tasks_completed = 0;
   std::uint64_t tasks_failed = 0;
   std::uint64_t tasks_handed_back = 0;
-  double success_rate = 1;  // 1 while nothing has ended
+  std::optional<double> success_rate;  // nothing while nothing has ended
   double avg_latency_ms = 0;
 };
 

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "skein/base/json_text.hpp"
+#include "skein/dispatch/trace_context.hpp"
 
 namespace skein::inline v0::agent {
 
@@ -27,7 +28,10 @@ std::vector<std::string> environment_of(const dispatch::Order& order, const std:
       fmt::format("SKEIN_ATTEMPT={}", order.attempt),
       fmt::format("SKEIN_TIMEOUT_MS={}", std::chrono::duration_cast<std::chrono::milliseconds>(order.timeout).count()),
   };
-  if (order.extras && !order.extras->trace.empty()) environment.push_back("TRACEPARENT=" + order.extras->trace);
+  // Tasks of earlier versions may have any text.
+  if (order.extras && TraceContext::parse(order.extras->trace)) {
+    environment.push_back("TRACEPARENT=" + order.extras->trace);
+  }
   // An environment cannot carry a zero byte.
   std::erase_if(environment, [](const std::string& each) { return each.find('\0') != std::string::npos; });
   return environment;

@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 
 #include "skein/base/json_text.hpp"
+#include "skein/dispatch/capability.hpp"
+#include "skein/dispatch/trace_context.hpp"
 
 namespace skein::inline v0::agent {
 namespace {
@@ -18,7 +20,8 @@ struct Fields {
   std::string_view type, protocol, capabilities, task, fence, mark, result, message, error_class, retry_after_ms;
 };
 
-Fields fields_of(std::string_view line) {
+// Nothing when a member is there twice: one program would take the first, another the last.
+std::expected<Fields, std::string> fields_of(std::string_view line) {
   Fields fields;
   const std::pair<std::string_view, std::string_view*> known[] = {{"type", &fields.type},
                                                                   {"protocol", &fields.protocol},
@@ -33,7 +36,9 @@ Fields fields_of(std::string_view line) {
   JsonMembers members(line);
   while (const auto member = members.next()) {
     for (const auto& [name, place] : known) {
-      if (name == member->name) *place = member->value;
+      if (name != member->name) continue;
+      if (!place->empty()) return std::unexpected(fmt::format("it has '{}' twice", name));
+      *place = member->value;
     }
   }
   return fields;
@@ -87,6 +92,9 @@ std::expected<StdioMessage, std::string> hello_of(const Fields& fields) {
     if (!capabilities) {
       return std::unexpected(
           fmt::format("its 'capabilities' are no array of at most {} strings", k_hello_capabilities_max));
+    }
+    for (const std::string& each : *capabilities) {
+      if (auto problem = dispatch::capability_problem(each)) return std::unexpected(std::move(*problem));
     }
     hello.capabilities = std::move(*capabilities);
   }
@@ -145,7 +153,9 @@ std::expected<StdioMessage, std::string> parse_stdio_line(std::string_view line,
   if (const auto fault = check_json_text(line, depth_max)) {
     return std::unexpected(fmt::format("it is no JSON ({} at byte {})", fault->why, fault->at));
   }
-  const Fields fields = fields_of(line);
+  const auto read = fields_of(line);
+  if (!read) return std::unexpected(read.error());
+  const Fields& fields = *read;
   const auto type = unquoted_json(fields.type);
   if (!type) return std::unexpected("it has no 'type'");
   if (*type == "heartbeat") return StdioHeartbeat{};
@@ -172,7 +182,10 @@ std::string stdio_task(const dispatch::Order& order) {
       fmt::format(R"({{"type":"task","task":"{}","fence":{},"attempt":{},"task_type":{},"timeout_ms":{})",
                   order.id.text(), order.ref.fence, order.attempt, quoted_json(order.shape->type),
                   std::chrono::duration_cast<std::chrono::milliseconds>(order.timeout).count());
-  if (order.extras && !order.extras->trace.empty()) line += ",\"traceparent\":" + quoted_json(order.extras->trace);
+  // Tasks of earlier versions may have any text.
+  if (order.extras && TraceContext::parse(order.extras->trace)) {
+    line += ",\"traceparent\":" + quoted_json(order.extras->trace);
+  }
   if (order.mark) line += ",\"mark\":" + on_one_line(*order.mark);
   line += ",\"params\":";
   line += order.params ? on_one_line(*order.params) : "null";

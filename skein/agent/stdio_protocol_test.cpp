@@ -63,12 +63,15 @@ TEST(StdioProtocol, says_what_is_wrong_with_a_line) {
   EXPECT_THAT(bad(R"({"type":"dance"})"), HasSubstr("none of"));
   EXPECT_THAT(bad(R"({"type":"hello"})"), HasSubstr("protocol"));
   EXPECT_THAT(bad(R"({"type":"hello","protocol":1,"capabilities":[1]})"), HasSubstr("capabilities"));
+  EXPECT_THAT(bad(R"({"type":"hello","protocol":1,"capabilities":["work","swarm=other"]})"), HasSubstr("reserved"));
   EXPECT_THAT(bad(R"({"type":"result"})"), HasSubstr("'task'"));
   EXPECT_THAT(bad(R"({"type":"result","task":"7"})"), HasSubstr("'task'"));
   EXPECT_THAT(bad(about_task("result", R"(,"fence":-1)")), HasSubstr("'fence'"));
   EXPECT_THAT(bad(about_task("progress", "")), HasSubstr("'mark'"));
   EXPECT_THAT(bad(about_task("error", R"(,"class":"odd")")), HasSubstr("'class'"));
   EXPECT_THAT(bad(about_task("error", R"(,"retry_after_ms":1.5)")), HasSubstr("retry_after_ms"));
+  EXPECT_THAT(bad(about_task("result", R"(,"result":1,"result":2)")), HasSubstr("'result' twice"));
+  EXPECT_THAT(bad(R"({"type":"heartbeat","type":"hello","protocol":1})"), HasSubstr("'type' twice"));
   EXPECT_THAT(bad("{\"type\":\"heartbeat\",\"x\":\"\xFF\"}"), HasSubstr("no JSON"));
   EXPECT_THAT(bad(R"({"type":"heartbeat","x":[[[[[[[[[1]]]]]]]]]})"), HasSubstr("no JSON"));
 }

@@ -35,6 +35,20 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
+char32_t code_point(std::string_view text, std::size_t length) {
+  const auto first = static_cast<unsigned char>(text[0]);
+  char32_t point = length == 1 ? first : first & (0xFFU >> (length + 1));
+  for (std::size_t i = 1; i < length; ++i) point = (point << 6U) | (static_cast<unsigned char>(text[i]) & 0x3FU);
+  return point;
+}
+
+bool is_turning(std::string_view text, std::size_t length) {
+  if (length < 2) return false;
+  const char32_t point = code_point(text, length);
+  return point == 0x061C || point == 0x200E || point == 0x200F || (point >= 0x2028 && point <= 0x202E) ||
+         (point >= 0x2066 && point <= 0x2069);
+}
+
 std::string shown_text(std::string_view text, std::size_t bytes_max) {
   std::string shown;
   shown.reserve(std::min(text.size(), bytes_max));
@@ -44,7 +58,7 @@ std::string shown_text(std::string_view text, std::size_t bytes_max) {
     const bool is_low = first < 0x20 && first != '\n' && first != '\t';
     // U+0080 to U+009F are control characters too.
     const bool is_high = length == 2 && first == 0xC2 && static_cast<unsigned char>(text[1]) < 0xA0;
-    const bool is_shown = length != 0 && !is_low && !is_high && first != 0x7F;
+    const bool is_shown = length != 0 && !is_low && !is_high && first != 0x7F && !is_turning(text, length);
     if (shown.size() + (is_shown ? length : 1) > bytes_max) break;
     if (is_shown) {
       shown.append(text.substr(0, length));

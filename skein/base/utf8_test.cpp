@@ -32,6 +32,9 @@ TEST(Utf8, shows_what_people_can_read_in_whole_characters) {
   EXPECT_EQ(shown_text("f\xc3\xbcr\nall\t1", 100), "f\xc3\xbcr\nall\t1");
   EXPECT_EQ(shown_text("\x1b[31mred\x07 \x7f\r", 100), "?[31mred? ??");
   EXPECT_EQ(shown_text("\xff\xc3z\xc2\x9b[", 100), "??z?[");
+  // U+202E shows what follows from right to left, U+2066 begins a part of its own, U+2028 a line.
+  EXPECT_EQ(shown_text("harmless\u202Etxt.exe\u2066\u2028\u061C", 100), "harmless?txt.exe???");
+  EXPECT_EQ(shown_text("\u05D0\u200D\u20AC\U0001F600", 100), "\u05D0\u200D\u20AC\U0001F600");
   EXPECT_EQ(shown_text(std::string("a\0b", 3), 100), "a?b");
   EXPECT_EQ(shown_text("a\xc3\xa9\xc3\xa9", 4), "a\xc3\xa9");
   EXPECT_EQ(shown_text("a\xc3\xa9\xc3\xa9", 5), "a\xc3\xa9\xc3\xa9");

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "skein/journal/kv_machine.hpp"
+#include "skein/journal/snapshot_file.hpp"
 #include "skein/journal/test_disk.hpp"
 
 namespace skein::journal {
@@ -462,6 +463,25 @@ TEST_F(EmbeddedCoreTest, a_missing_hard_state_or_log_is_corruption_and_nothing_i
   }
   open();
   EXPECT_EQ(machine_->get("n"), "3");
+}
+
+TEST_F(EmbeddedCoreTest, a_missing_snapshot_is_told_as_that) {
+  open();
+  add(100);
+  ASSERT_EQ(snapshot(), 100U);
+  add(5);
+  core_.reset();
+  const auto names = disk_.list("d");
+  ASSERT_TRUE(names);
+  for (const auto& name : *names) {
+    if (!parse_snapshot_name(name)) continue;
+    ASSERT_TRUE(disk_.remove("d/" + name));
+  }
+  const StoreError error = open_error();
+  EXPECT_EQ(error.kind, StoreError::Kind::corrupt);
+  EXPECT_NE(error.what.find("the snapshot that holds them"), std::string::npos) << error.what;
+  EXPECT_EQ(error.describe().find("at byte"), std::string::npos) << error.describe();
+  EXPECT_NE(error.describe().find("restore a backup"), std::string::npos);
 }
 
 TEST_F(EmbeddedCoreTest, does_not_start_on_names_that_can_not_be_synced) {

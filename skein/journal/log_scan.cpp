@@ -261,10 +261,17 @@ StoreResult<LogImage> scan_log(Disk& disk, const std::string& dir, Position snap
     if (!image) return std::unexpected(image.error());
     const Position first = image->header.first_position;
     const Position reached = log.segments.empty() ? snapshot : log.segments.back().last_position();
+    if (first > reached + 1 && log.segments.empty()) {
+      return std::unexpected(missing(
+          dir,
+          fmt::format("positions {} to {} are missing: the snapshot that holds them (snap-*.snap) is not there, nor "
+                      "a segment that does",
+                      reached + 1, first - 1)));
+    }
     if (first > reached + 1) {
-      const auto& where = log.segments.empty() ? *image : log.segments.back();
+      const auto& where = log.segments.back();
       return std::unexpected(corrupt(
-          where.path, log.segments.empty() ? 0 : where.end_offset,
+          where.path, where.end_offset,
           fmt::format("whole only up to position {}, though it goes on at {} in another file", reached, first)));
     }
     for (auto& earlier : log.segments) earlier.forget_from(first);

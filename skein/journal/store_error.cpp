@@ -9,6 +9,9 @@ namespace skein::inline v0::journal {
 std::string StoreError::describe() const {
   switch (kind) {
     case Kind::corrupt:
+      if (offset == k_nowhere) {
+        return fmt::format("{}: {}; restore a backup, or see what `skein log repair DIR` would drop", file, what);
+      }
       return fmt::format("{}: corrupt at byte {}: {}; restore a backup, or see what `skein log repair DIR` would drop",
                          file, offset, what);
     case Kind::io:
@@ -31,6 +34,10 @@ std::string StoreError::describe() const {
 
 StoreError corrupt(std::string file, std::uint64_t offset, std::string what) {
   return {StoreError::Kind::corrupt, std::move(file), offset, std::move(what)};
+}
+
+StoreError missing(std::string folder, std::string what) {
+  return {StoreError::Kind::corrupt, std::move(folder), StoreError::k_nowhere, std::move(what)};
 }
 
 StoreError from_disk(const DiskError& error, std::string file) {

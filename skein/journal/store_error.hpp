@@ -21,9 +21,10 @@ struct StoreError {
     stopped,        // an earlier failure stopped this journal
   };
   Kind kind = Kind::io;
-  std::string file;  // empty when it is about the folder as a whole
-  std::uint64_t offset = 0;
+  std::string file;          // empty when it is about the folder as a whole
+  std::uint64_t offset = 0;  // k_nowhere: it is not about a place in the file
   std::string what;
+  static constexpr std::uint64_t k_nowhere = UINT64_MAX;
 
   // One line: what happened, to what, what to do.
   [[nodiscard]] std::string describe() const;
@@ -33,6 +34,8 @@ template <class T>
 using StoreResult = std::expected<T, StoreError>;
 
 [[nodiscard]] StoreError corrupt(std::string file, std::uint64_t offset, std::string what);
+// Something that must be there is not; corrupt, too, but nowhere in a file.
+[[nodiscard]] StoreError missing(std::string folder, std::string what);
 [[nodiscard]] StoreError from_disk(const DiskError& error, std::string file = {});
 
 // For `return`: an error result made of a disk's error.

@@ -77,6 +77,7 @@ std::optional<RpcError> param_fault(const net::HttpRequest& request, const json:
 
 bool is_host_allowed(std::string_view authority, const std::vector<std::string>& names) {
   const std::string host = net::host_of(authority);
+  if (!net::is_port_sound(authority)) return false;
   return host == "localhost" || net::is_address(host) || is_listed(names, host);
 }
 
@@ -86,6 +87,7 @@ bool is_origin_allowed(std::string_view origin, const std::vector<std::string>& 
     const std::string_view authority = origin.substr(scheme.size());
     // A page of another machine has an address too: only this machine's own are good unasked.
     const std::string host = net::host_of(authority);
+    if (!net::is_port_sound(authority)) return false;
     return net::is_loopback(host) || is_listed(names, host);
   }
   return false;

@@ -29,11 +29,13 @@ int fault_code(net::HttpRequest request, const RpcMessage& message, const Catalo
 }
 
 TEST(HttpRulesTest, takes_addresses_and_localhost_for_a_host_and_no_name_that_is_not_listed) {
-  for (const char* good : {"localhost", "LOCALHOST:7433", "127.0.0.1:1", "[::1]:7433", "10.0.0.7"}) {
+  for (const char* good :
+       {"localhost", "LOCALHOST:7433", "127.0.0.1:1", "[::1]:7433", "[::1]", "10.0.0.7", "localhost:"}) {
     EXPECT_TRUE(is_host_allowed(good, {})) << good;
   }
   for (const char* bad :
-       {"evil.example", "evil.example:7433", "", "localhost.evil.example", "127.0.0.1.evil.example"}) {
+       {"evil.example", "evil.example:7433", "", "localhost.evil.example", "127.0.0.1.evil.example",
+        "localhost:80@evil.example", "localhost:x", "localhost:65536", "[::1]x", "[::1]x:80", "localhost:80:90"}) {
     EXPECT_FALSE(is_host_allowed(bad, {})) << bad;
   }
   EXPECT_TRUE(is_host_allowed("swarm.example:443", {"swarm.example"}));
@@ -45,7 +47,7 @@ TEST(HttpRulesTest, takes_no_origin_but_this_machine_unless_it_is_listed) {
     EXPECT_TRUE(is_origin_allowed(good, {})) << good;
   }
   for (const char* bad : {"null", "", "http://evil.example", "http://10.0.0.7", "file://localhost", "localhost",
-                          "http://localhost.evil.example"}) {
+                          "http://localhost.evil.example", "http://localhost:80@evil.example", "http://[::1]:99999"}) {
     EXPECT_FALSE(is_origin_allowed(bad, {})) << bad;
   }
   EXPECT_TRUE(is_origin_allowed("https://swarm.example", {"swarm.example"}));

@@ -91,6 +91,13 @@ std::vector<Change> changes_of(const operations::Event& event) {
       add("skein://swarms/" + event.name);
       add("skein://tree");  // it has a coordinator
       break;
+    case Kind::child_restarted:
+    case Kind::child_start_failed:
+    case Kind::child_parked:
+    case Kind::intensity_warning:
+    case Kind::intensity_exceeded:
+      add("skein://tree");
+      break;
     case Kind::agent_changed:
     case Kind::agent_removed:
       add("skein://agents");

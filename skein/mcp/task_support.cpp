@@ -34,8 +34,13 @@ std::string message_of(const json::object& task) {
   text = text_in(task, "state");
   const std::string agent = text_in(task, "agent");
   if (!agent.empty() && (text == "executing" || text == "assigned")) text += " on " + agent;
-  const std::int64_t failed = number_in(task, "attempts");
-  if (failed > 0) text += fmt::format(", {} of {} attempts failed", failed, number_in(task, "attempts_max"));
+  const std::int64_t made = number_in(task, "attempts");
+  const std::int64_t most = number_in(task, "attempts_max");
+  const bool runs = text_in(task, "state") == "executing";
+  if (runs && made > 1) return text + fmt::format(", attempt {} of {}", made, most);
+  if (!runs && made > 0 && text_in(task, "state") != "completed") {
+    text += fmt::format(", {} of {} attempts failed", made, most);
+  }
   return text;
 }
 

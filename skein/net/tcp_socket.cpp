@@ -74,6 +74,19 @@ std::string host_of(std::string_view authority) {
   return host;
 }
 
+bool is_port_sound(std::string_view authority) {
+  const std::size_t bracket = authority.rfind(']');
+  std::string_view rest = authority;
+  if (bracket != std::string_view::npos) rest.remove_prefix(bracket + 1);
+  const std::size_t colon = rest.find(':');
+  if (colon == std::string_view::npos) return bracket == std::string_view::npos || rest.empty();
+  if (bracket != std::string_view::npos && colon != 0) return false;
+  const std::string_view port = rest.substr(colon + 1);
+  std::uint32_t number = 0;
+  const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), number);
+  return port.empty() || (error == std::errc() && end == port.data() + port.size() && number <= 65'535);
+}
+
 bool is_address(std::string_view host) {
   const bool is_bracketed = host.starts_with('[') && host.ends_with(']');
   const std::string plain(is_bracketed ? host.substr(1, host.size() - 2) : host);

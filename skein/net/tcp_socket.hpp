@@ -19,6 +19,8 @@ struct HostPort {
 [[nodiscard]] std::expected<HostPort, std::string> parse_host_port(std::string_view text);
 // The host of a Host header or an origin: without the port, in small letters.
 [[nodiscard]] std::string host_of(std::string_view authority);
+// Whether what follows the host is nothing, or a colon and a port of digits, which may be none.
+[[nodiscard]] bool is_port_sound(std::string_view authority);
 
 // Numbers only, no names are looked up: localhost is 127.0.0.1.
 [[nodiscard]] bool is_loopback(std::string_view host);

@@ -8,6 +8,7 @@
 #include <random>
 #include <utility>
 
+#include "skein/dispatch/capability.hpp"
 #include "skein/dispatch/dispatcher.hpp"
 #include "skein/node/asker.hpp"
 #include "skein/node/keepers.hpp"
@@ -230,6 +231,11 @@ std::optional<Error> bad_request(NodeContext& context, const operations::SpawnAg
         fmt::format("there is an agent '{}' already", request.id),
         "choose another name, or none; 'skein agents' lists them, and so does the tool agent_list");
   }
+  for (const std::string& each : request.capabilities) {
+    if (auto problem = dispatch::capability_problem(each)) {
+      return operations::invalid(std::move(*problem), "'skein agents' shows what others are called");
+    }
+  }
   return std::nullopt;
 }
 
@@ -262,12 +268,26 @@ Task<void> begin_agent(Self self, ContextPtr context, operations::SpawnAgentRequ
   reply(request.id);
 }
 
+ledger::WallMs wall_ms_now() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return static_cast<ledger::WallMs>(std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
+}
+
 }  // namespace
 
 void publish(NodeContext& context, operations::Event event) {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  event.at = static_cast<ledger::WallMs>(std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
+  event.at = wall_ms_now();
   if (const auto work = context.work.get()) work->operations().events().publish(std::move(event));
+}
+
+void publish_or_keep(NodeContext& context, operations::Event event) {
+  event.at = wall_ms_now();
+  if (const auto work = context.work.get()) return work->operations().events().publish(std::move(event));
+  context.supervision.keep(std::move(event));
+  // It may have come meanwhile, and taken what was kept before.
+  const auto work = context.work.get();
+  if (!work) return;
+  for (auto& each : context.supervision.take_kept()) work->operations().events().publish(std::move(each));
 }
 
 void ask_agents(const ContextPtr& context, operations::Reply<std::vector<AgentDetail>> reply) {

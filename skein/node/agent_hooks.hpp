@@ -16,6 +16,8 @@ void stop_agent(const ContextPtr& context, std::string id, operations::Reply<std
 void spawn_agent(const ContextPtr& context, operations::SpawnAgentRequest request,
                  operations::Reply<std::string> reply);
 
+// Into the stream of events, with the time of now; while the engine is away, into the one of the next.
+void publish_or_keep(NodeContext& context, operations::Event event);
 // Into the stream of events, with the time of now; nowhere while the engine is away.
 void publish(NodeContext& context, operations::Event event);
 

@@ -14,6 +14,7 @@
 #include "skein/agent/function_executor.hpp"
 #include "skein/base/suggestion.hpp"
 #include "skein/base/toml.hpp"
+#include "skein/dispatch/capability.hpp"
 #include "skein/ledger/fallback.hpp"
 #include "skein/net/tcp_socket.hpp"
 #include "skein/node/config_keys.hpp"
@@ -167,6 +168,8 @@ class Reader {
   void fallback(const toml::table& table, const std::string& name);
   void agents(const toml::table& document);
   void known_executor(const toml::table& table, const std::string& title, const std::string& executor);
+  void allowed_capabilities(const toml::table& table, const std::string& title,
+                            const std::vector<std::string>& capabilities);
   void name_fits(const toml::node& at, std::string_view what, std::string_view name);
 
   Config& config_;
@@ -328,6 +331,16 @@ void Reader::known_executor(const toml::table& table, const std::string& title, 
         fmt::format("{} executor: there is no executor '{}'{}", title, executor, suggestion(executor, known)));
 }
 
+void Reader::allowed_capabilities(const toml::table& table, const std::string& title,
+                                  const std::vector<std::string>& capabilities) {
+  const toml::node* at = table.get("capabilities");
+  for (const std::string& each : capabilities) {
+    if (const auto problem = dispatch::capability_problem(each)) {
+      fault(at != nullptr ? *at : static_cast<const toml::node&>(table), fmt::format("{}: {}", title, *problem));
+    }
+  }
+}
+
 void Reader::swarms(const toml::table& document) {
   // What [limits] says of all swarms counts for each that says nothing itself.
   const auto with_limits = [this](SwarmConfig swarm) {
@@ -349,6 +362,7 @@ void Reader::swarms(const toml::table& document) {
     SwarmConfig made = with_limits({});
     keys(*table, title, made);
     known_executor(*table, title, made.executor);
+    allowed_capabilities(*table, title, made.capabilities);
     if (made.min > made.max) {
       fault(*table, fmt::format("{}: min is {} and max is {}; min must not be greater", title, made.min, made.max));
     }
@@ -397,6 +411,7 @@ void Reader::agents(const toml::table& document) {
     name_fits(*table, "agent", made.id);
     if (!ids.insert(made.id).second) fault(*table, fmt::format("the agent '{}' is there twice", made.id));
     known_executor(*table, fmt::format("agent '{}'", made.id), made.executor);
+    allowed_capabilities(*table, fmt::format("agent '{}'", made.id), made.capabilities);
     config_.agents.push_back(std::move(made));
   }
 }

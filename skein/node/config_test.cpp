@@ -138,6 +138,16 @@ TEST(ConfigTest, an_executor_that_is_not_there_is_an_error_with_the_nearest_one)
             "skein.toml:5: [swarms.a] executor: there is no executor 'compiel' (did you mean 'compile'?)\n");
 }
 
+TEST(ConfigTest, a_capability_that_is_reserved_is_an_error_with_its_line) {
+  EXPECT_THAT(faults_of("[swarms.a]\ncapabilities = [\"build\", \"any\"]\n"),
+              HasSubstr("skein.toml:2: [swarms.a]: the capability 'any' is reserved"));
+  EXPECT_THAT(faults_of("[[agents]]\nid = \"ada\"\ncapabilities = [\"swarm=other\"]\n"),
+              HasSubstr("skein.toml:3: agent 'ada': the capability 'swarm=other' is reserved"));
+  EXPECT_THAT(faults_of("[[supervisors]]\nname = \"x\"\n[[supervisors.child]]\nid = \"a\"\nworker = \"agent\"\n"
+                        "params = { id = \"a\", capabilities = \"a any\" }\n"),
+              HasSubstr("the capability 'any' is reserved"));
+}
+
 TEST(ConfigTest, a_fallback_swarm_must_be_there_and_lead_nowhere_back) {
   const auto config = parse_config("[swarms.a]\nfallback = \"b\"\n[swarms.b]\nfallback = \"default\"\n", "skein.toml");
   ASSERT_TRUE(config) << config.error().describe();

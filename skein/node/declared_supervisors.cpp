@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "skein/base/suggestion.hpp"
+#include "skein/dispatch/capability.hpp"
 #include "skein/supervision/tree_toml.hpp"
 
 namespace skein::inline v0::node {
@@ -38,7 +39,10 @@ AgentConfig agent_of(const Config& config, const WorkerParams& params) {
       agent.swarm = value;
     } else if (key == "capabilities") {
       std::istringstream words(value);
-      for (std::string word; words >> word;) agent.capabilities.push_back(word);
+      for (std::string word; words >> word;) {
+        if (const auto problem = dispatch::capability_problem(word)) wrong(*problem);
+        agent.capabilities.push_back(word);
+      }
     } else if (key == "prefetch") {
       const auto [rest, error] = std::from_chars(value.data(), value.data() + value.size(), agent.prefetch);
       if (error != std::errc() || rest != value.data() + value.size() || agent.prefetch > 100) {

@@ -99,6 +99,7 @@ std::span<const FixedLimit> fixed_limits() {
       {"ended MCP sessions remembered", "mcp::k_ended_sessions_max", "10,000", "the oldest could be used again"},
       {"ended streams kept of an MCP session", "mcp::k_kept_streams_max", "16", "the oldest is forgotten"},
       {"events kept of an MCP stream", "mcp::k_kept_events_max", "256", "the oldest is forgotten"},
+      {"events of supervisors kept while the engine is away", "node::k_kept_max", "256", "the oldest is forgotten"},
       {"failures remembered of a child", "supervision::k_failure_history", "16", "the oldest is forgotten"},
   });
   return k_all;

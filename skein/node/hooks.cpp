@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <random>
 #include <unordered_map>
@@ -186,7 +187,8 @@ class Hooks final : public operations::NodeHooks {
     info.name = config->node.name;
     info.version = skein::version();
     info.data = config->node.data;
-    info.config = config->file;
+    // Whoever asks stands in another folder.
+    info.config = config->file.empty() ? "" : std::filesystem::absolute(config->file).lexically_normal().string();
     info.state = name_of(context_->state);
     info.os_pid = ::getpid();
     const Duration up = between(context_->started_at, context_->runtime.now());
@@ -194,6 +196,8 @@ class Hooks final : public operations::NodeHooks {
     info.processes = context_->runtime.process_count();
     info.memory_bytes = resident_bytes();
     info.cpu_ms = cpu_ms();
+    info.disk_low_water_bytes = config->journal.disk_low_water_bytes;
+    info.supervision = context_->supervision.figures();
     info.launcher_problem = context_->executors->launcher_problem();
     return info;
   }

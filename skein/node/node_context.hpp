@@ -20,6 +20,7 @@
 #include "skein/node/listen_place.hpp"
 #include "skein/node/log.hpp"
 #include "skein/node/shared_slot.hpp"
+#include "skein/node/supervision_log.hpp"
 #include "skein/node/work.hpp"
 #include "skein/registry/registry_table.hpp"
 #include "skein/runtime/runtime.hpp"
@@ -58,6 +59,7 @@ struct NodeContext {
   // The last fence in the log when this program first opened it: whoever was given a task before has ended.
   std::optional<ledger::Fence> dead_fence;  // set by the first journal engine, before anybody reads it
   SharedSlot<Work> work;
+  SupervisionLog supervision;
   std::atomic<NodeState> state{NodeState::starting};
   Instant started_at{};
   Pid root{};

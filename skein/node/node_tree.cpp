@@ -177,11 +177,13 @@ ChildSpec transports_sup(const ContextPtr& context, const std::shared_ptr<operat
   return supervisor("transports_sup", one_for_one, {5, 60s}, std::move(children));
 }
 
-// Told in the supervisor's process: only formats and writes a line.
+// Told in the supervisor's process: only counts, formats and writes a line.
 EventSink log_events(const ContextPtr& context) {
   return [weak = std::weak_ptr<NodeContext>(context)](const SupervisionEvent& event) {
     const auto alive = weak.lock();
     if (!alive) return;
+    alive->supervision.count(event);
+    if (auto told = event_of(event)) publish_or_keep(*alive, std::move(*told));
     const auto level = static_cast<LogLevel>(static_cast<std::uint8_t>(event.level));
     // Starts in order are no news.
     const bool is_dull = event.kind == EventKind::child_started || event.kind == EventKind::supervisor_started;

@@ -60,7 +60,8 @@ ledger::Fields fields_of(const SwarmConfig& swarm) {
   return fields;
 }
 
-Work::Work(std::shared_ptr<Engine> engine, const Config& config, std::uint64_t seed) : engine_(std::move(engine)) {
+Work::Work(std::shared_ptr<Engine> engine, const Config& config, std::uint64_t seed, Runtime& runtime)
+    : engine_(std::move(engine)) {
   if (config.archive.enabled) {
     const std::string file = config.node.data + "/" + archive::k_archive_file;
     auto store = archive::SqliteStore::open(file);
@@ -75,9 +76,9 @@ Work::Work(std::shared_ptr<Engine> engine, const Config& config, std::uint64_t s
   std::vector<std::string> executors;
   executors.reserve(config.executors.size());
   for (const auto& [name, each] : config.executors) executors.push_back(name);
-  operations_ = Operations::start(
-      {*engine_->journal, engine_->ledger, store_.get(), timers_, reads_, nullptr, seed, nullptr, std::move(executors)},
-      config.operations);
+  operations_ = Operations::start({*engine_->journal, engine_->ledger, store_.get(), timers_, reads_, nullptr, seed,
+                                   &runtime, std::move(executors)},
+                                  config.operations);
 }
 
 Work::~Work() {
@@ -143,7 +144,7 @@ Task<Init> LedgerKeeper::init(Self self) {
   auto error = std::make_shared<std::string>();
   auto making = self.blocking([context = context_, engine = std::move(engine), work, error]() mutable {
     try {
-      auto made = std::make_shared<Work>(std::move(engine), *context->config(), random_seed());
+      auto made = std::make_shared<Work>(std::move(engine), *context->config(), random_seed(), context->runtime);
       for (const std::string& each : made->declare(*context->config()))
         context->log.info(each + " set from the config");
       *work = std::move(made);
@@ -162,6 +163,7 @@ Task<Init> LedgerKeeper::init(Self self) {
   if (!changes) co_return Init::stop(ExitReason::custom(changes.error().describe()));
   changes_ = std::move(*changes);
   context_->work.set(work_);
+  for (auto& each : context_->supervision.take_kept()) work_->operations().events().publish(std::move(each));
   self.send(self.pid(), Look{});
   co_return Init::ok();
 }

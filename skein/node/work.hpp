@@ -24,8 +24,8 @@ namespace skein::inline v0::node {
 // Its parts end in the order their headers ask for.
 class Work {
  public:
-  // May block. Throws std::runtime_error with what to do.
-  Work(std::shared_ptr<Engine> engine, const Config& config, std::uint64_t seed);
+  // May block. Throws std::runtime_error with what to do. Processes of the runtime can be notified of the end of tasks.
+  Work(std::shared_ptr<Engine> engine, const Config& config, std::uint64_t seed, Runtime& runtime);
   ~Work();
   Work(const Work&) = delete;
   Work& operator=(const Work&) = delete;

@@ -45,6 +45,13 @@ struct Event {
     swarm_mended,   // `message`: what was
     agent_changed,  // `message`: joined, silent, paused or resumed
     agent_removed,  // `message`: left or crashed
+    // Of the supervision tree; `name`: supervisor/child, `message`: what happened and why, `number`: restarts in the
+    // supervisor's period.
+    child_restarted,
+    child_start_failed,
+    child_parked,        // it is tried again later, and the rest goes on without it
+    intensity_warning,   // a supervisor has used 80% of its restarts
+    intensity_exceeded,  // and gives up
     dispatch_taken,
     keys_evicted,
     tasks_archived,

@@ -73,6 +73,11 @@ void add_details(const TaskStatus& status, json::object& out) {
 
 }  // namespace
 
+std::uint32_t attempts_made(const ledger::Task& task) {
+  const bool is_one_more = task.state == State::completed || task.state == State::executing;
+  return task.attempts + (is_one_more ? 1 : 0);
+}
+
 json::object to_json(const TaskStatus& status, Detail detail) {
   const ledger::Task& task = status.task;
   json::object out;
@@ -82,7 +87,7 @@ json::object to_json(const TaskStatus& status, Detail detail) {
   out["swarm"] = task.shape ? task.shape->swarm : "";
   if (const auto& hops = task.more().hops; !hops.empty()) out["handed_on_from"] = hops.back().swarm;
   out["priority"] = task.priority;
-  out["attempts"] = task.attempts;
+  out["attempts"] = attempts_made(task);
   out["attempts_max"] = task.attempts_max;
   if (task.agent) out["agent"] = ledger::view_of(task.agent);
   out["submitted_at"] = time_or_null(task.submitted_at);
@@ -185,6 +190,7 @@ json::value to_json(const NodeStatus& status) {
                    {"swarms", status.ledger.swarms},
                    {"epoch", status.epoch},
                    {"submitted", status.submitted},
+                   {"repeated", status.repeated},
                    {"completed", status.completed},
                    {"failed", status.failed},
                    {"cancelled", status.cancelled},
@@ -209,6 +215,13 @@ json::value to_json(const NodeInfo& info) {
                    {"config", info.config},       {"state", info.state},         {"pid", info.os_pid},
                    {"uptime_ms", info.uptime_ms}, {"processes", info.processes}, {"memory_bytes", info.memory_bytes},
                    {"cpu_ms", info.cpu_ms}};
+  out["disk_low_water_bytes"] = info.disk_low_water_bytes;
+  const SupervisionFigures& figures = info.supervision;
+  out["supervision"] = {{"restarts", figures.restarts},
+                        {"failed_starts", figures.failed_starts},
+                        {"parkings", figures.parkings},
+                        {"intensity_warnings", figures.intensity_warnings},
+                        {"gave_up", figures.gave_up}};
   if (!info.launcher_problem.empty()) out["launcher_problem"] = info.launcher_problem;
   return out;
 }
@@ -253,7 +266,7 @@ json::value to_json(const std::vector<AgentDetail>& agents) {
 
 json::value to_json(const AgentStatusAnswer& answer) {
   json::object out = to_json(answer.agent).as_object();
-  out["success_rate"] = answer.success_rate;
+  out["success_rate"] = answer.success_rate ? json::value(*answer.success_rate) : json::value();
   out["avg_latency_ms"] = answer.avg_latency_ms;
   json::array past;
   for (const PastTaskInfo& each : answer.past) {

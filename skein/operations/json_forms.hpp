@@ -47,6 +47,9 @@ class JsonReader {
   // Also for members nobody asked for.
   [[nodiscard]] std::optional<Error> error();
 
+  // What error() or a member before it found wrong, if anything.
+  [[nodiscard]] const std::optional<Error>& found_wrong() const { return error_; }
+
  private:
   const json::value* get(std::string_view key);
   void wrong(std::string_view key, std::string_view should_be);
@@ -62,6 +65,8 @@ class JsonReader {
 // With params, result and history; or the line of a list.
 enum class Detail { line, whole };
 [[nodiscard]] json::object to_json(const TaskStatus& status, Detail detail);
+// The attempts of a task that were made in its swarm: those that failed, and the one that runs or has completed it.
+[[nodiscard]] std::uint32_t attempts_made(const ledger::Task& task);
 [[nodiscard]] json::value to_json(const Error& error);
 [[nodiscard]] json::value to_json(const SubmitAnswer& answer);
 [[nodiscard]] json::value to_json(const ListAnswer& answer);

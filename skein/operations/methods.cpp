@@ -311,6 +311,13 @@ Error draining() {
           std::chrono::milliseconds(1000)};
 }
 
+// What could not be read never got to the operations, which count all other errors.
+void count_refused(const Request& request) {
+  const auto& error = request.in.found_wrong();
+  if (!error) return;
+  if (const OperationsPtr ops = request.hooks.operations()) ops->count_refused(error->code);
+}
+
 }  // namespace
 
 Error engine_is_away() {
@@ -334,10 +341,15 @@ void carry_out(std::string_view name, const Request& request) {
     const OperationsPtr ops = request.hooks.operations();
     if (ops == nullptr) return request.respond.fail(engine_is_away());
     if (name == "task_submit" && request.hooks.is_draining()) return request.respond.fail(draining());
-    return task->call(*ops, request.in, request.respond);
+    task->call(*ops, request.in, request.respond);
+    return count_refused(request);
   }
   const auto node = std::ranges::find(k_node_methods, name, &NodeMethod::name);
-  if (node != k_node_methods.end()) return node->call(request.hooks, request.in, request.respond);
+  if (node != k_node_methods.end()) {
+    node->call(request.hooks, request.in, request.respond);
+    return count_refused(request);
+  }
+  if (const OperationsPtr ops = request.hooks.operations()) ops->count_refused(Code::invalid);
   request.respond.fail(invalid(fmt::format("unknown operation '{}'", name), "'skein --help' lists what there is"));
 }
 

@@ -50,7 +50,7 @@ struct PastTaskInfo {
 };
 struct AgentStatusAnswer {
   AgentDetail agent;
-  double success_rate = 1;
+  std::optional<double> success_rate;  // nothing while nothing has ended there
   double avg_latency_ms = 0;
   std::vector<PastTaskInfo> past;  // the last ones, the newest first
 };
@@ -80,6 +80,15 @@ struct TraceRequest {
   std::chrono::milliseconds within{1000};
 };
 
+// What supervisors had to do since the start of the program.
+struct SupervisionFigures {
+  std::uint64_t restarts = 0;
+  std::uint64_t failed_starts = 0;
+  std::uint64_t parkings = 0;
+  std::uint64_t intensity_warnings = 0;  // a supervisor had used 80% of its restarts
+  std::uint64_t gave_up = 0;             // it had used them up
+};
+
 struct NodeInfo {
   std::string name;
   std::string version;
@@ -89,8 +98,10 @@ struct NodeInfo {
   int os_pid = 0;
   std::uint64_t uptime_ms = 0;
   std::uint32_t processes = 0;
-  std::uint64_t memory_bytes = 0;  // resident
-  std::uint64_t cpu_ms = 0;        // processor time since the program began
+  std::uint64_t memory_bytes = 0;          // resident
+  std::uint64_t cpu_ms = 0;                // processor time since the program began
+  std::uint64_t disk_low_water_bytes = 0;  // with less room than this only completions are taken
+  SupervisionFigures supervision{};
   std::string launcher_problem{};  // why no OS process can be started, and what to do; empty: all is well
 };
 

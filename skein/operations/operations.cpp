@@ -318,6 +318,7 @@ void Operations::status(Reply<NodeStatus> reply) {
     status.submits = self->submits_->status();
     status.controls = self->controls_->status();
     status.submitted = self->submitted_;
+    status.repeated = self->repeated_;
     status.completed = self->completed_;
     status.failed = self->failed_;
     status.cancelled = self->cancelled_;

@@ -107,6 +107,8 @@ class Operations final : public ledger::ChangeSink, public std::enable_shared_fr
   void agent_list(Reply<AgentsAnswer> reply);
   void set_limits(const ledger::Limits& limits, Reply<Nothing> reply);
   void status(Reply<NodeStatus> reply);
+  // A request was refused before it got here, by whoever reads it. Any thread.
+  void count_refused(Code code) { errors_[static_cast<std::size_t>(code)].fetch_add(1, std::memory_order_relaxed); }
   [[nodiscard]] EventStream& events() { return events_; }
 
   void take(const std::shared_ptr<const ledger::ChangeBatch>& batch) override;
@@ -140,6 +142,9 @@ class Operations final : public ledger::ChangeSink, public std::enable_shared_fr
 
   void submit(SubmitRequest request, Reply<SubmitAnswer> reply);
   void submit(const std::shared_ptr<ledger::Submit>& op, Reply<SubmitAnswer> reply);
+  void count_submit(const SubmitAnswer& answer) {
+    (answer.existing ? repeated_ : submitted_).fetch_add(1, std::memory_order_relaxed);
+  }
   void settle_dependency(const std::shared_ptr<ledger::Submit>& op, TaskId dependency, Reply<SubmitAnswer> reply);
   void retry_archived(const ledger::FinishedTask& old_task, Reply<RetryAnswer> reply);
   // operations_notify.cpp
@@ -168,7 +173,8 @@ class Operations final : public ledger::ChangeSink, public std::enable_shared_fr
   std::set<std::string> creating_;  // swarms whose creation is on its way
   std::mutex timer_mutex_;
   Instant timer_due_ = Instant::max();
-  std::atomic<std::uint64_t> submitted_{0};
+  std::atomic<std::uint64_t> submitted_{0};  // tasks made here
+  std::atomic<std::uint64_t> repeated_{0};   // answered with a task that was there
   std::atomic<std::uint64_t> completed_{0};
   std::atomic<std::uint64_t> failed_{0};
   std::atomic<std::uint64_t> cancelled_{0};

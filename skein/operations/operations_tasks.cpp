@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "skein/dispatch/trace_context.hpp"
 #include "skein/ledger/retry_key.hpp"
 #include "skein/operations/json_check.hpp"
 #include "skein/operations/operations.hpp"
@@ -37,12 +38,23 @@ std::optional<Error> check(const SubmitRequest& request, const OperationsLimits&
     return invalid(fmt::format("a timeout of {} ms is too short", request.timeout.count()), "give at least 100 ms");
   }
   if (request.delay < 0ms || request.deadline < 0ms) return invalid("a time is negative");
+  if (!request.trace.empty() && !TraceContext::parse(request.trace)) {
+    return invalid("trace is no W3C traceparent",
+                   "it looks like 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01, in small letters");
+  }
   if (request.params.size() > limits.gate.command_bytes) {
     return Error{Code::too_large, fmt::format("{} bytes of params are too many", request.params.size()),
                  "keep large things elsewhere and send where they are", 0ms};
   }
   if (request.params.empty()) return std::nullopt;
   return check_json(request.params, limits.params_depth);
+}
+
+// Of a version to come only what this one knows is handed on, as section 3.2.1 of the recommendation asks.
+std::string handed_on_trace(std::string trace) {
+  if (trace.empty() || trace.starts_with("00-")) return trace;
+  const auto context = TraceContext::parse(trace);
+  return context ? context->text() : std::string();
 }
 
 WallMs after(WallMs now, std::chrono::milliseconds delay) {
@@ -62,7 +74,7 @@ ledger::TaskSpec spec_of(SubmitRequest&& request, WallMs now) {
   spec.deadline_at = after(now, request.deadline);
   spec.extras.dependencies = std::move(request.dependencies);
   spec.extras.key = std::move(request.key);
-  spec.extras.trace = std::move(request.trace);
+  spec.extras.trace = handed_on_trace(std::move(request.trace));
   return spec;
 }
 
@@ -108,7 +120,7 @@ void Operations::submit(SubmitRequest request, Reply<SubmitAnswer> reply) {
   submits_->append(
       op, [self = shared_from_this(), id, reply = std::move(reply)](const Result<OpResult>& result) mutable {
         auto answer = result ? answer_of(id, *result) : std::unexpected(result.error());
-        if (answer) self->submitted_.fetch_add(1, std::memory_order_relaxed);
+        if (answer) self->count_submit(*answer);
         if (!answer)
           self->errors_[static_cast<std::size_t>(answer.error().code)].fetch_add(1, std::memory_order_relaxed);
         reply(std::move(answer));
@@ -123,7 +135,7 @@ void Operations::submit(const std::shared_ptr<ledger::Submit>& op, Reply<SubmitA
                        return self->settle_dependency(op, result->task, std::move(reply));
                      }
                      auto answer = answer_of(op->id, *result);
-                     if (answer) self->submitted_.fetch_add(1, std::memory_order_relaxed);
+                     if (answer) self->count_submit(*answer);
                      self->counted(std::move(reply))(std::move(answer));
                    });
 }
@@ -240,7 +252,10 @@ void Operations::task_retry(TaskId id, Reply<RetryAnswer> reply) {
                                    self->retry_archived(*finished, std::move(last));
                                  });
     }
-    if (result->verdict == Verdict::existing) return answer(RetryAnswer{result->task, result->task != fresh});
+    if (result->verdict == Verdict::existing) {
+      self->count_submit({result->task, State::queued, result->task != fresh});
+      return answer(RetryAnswer{result->task, result->task != fresh});
+    }
     if (result->refused() && result->verdict != Verdict::duplicate_id) {
       return answer.fail(error_of(*result, task_text(id)));
     }
@@ -276,7 +291,7 @@ void Operations::retry_archived(const ledger::FinishedTask& old_task, Reply<Retr
         if (!result) return reply.fail(result.error());
         const auto made = answer_of(fresh, *result);
         if (!made) return reply.fail(made.error());
-        self->submitted_.fetch_add(made->existing ? 0 : 1, std::memory_order_relaxed);
+        self->count_submit(*made);
         const RetryAnswer answer{made->id, made->existing};
         self->on_archive(std::move(reply), [old_id, answer](archive::Store& store, Reply<RetryAnswer> last) {
           // Should this fail, the new task still names the old one.

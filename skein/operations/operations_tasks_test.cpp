@@ -3,6 +3,7 @@
 
 #include <set>
 
+#include "skein/operations/json_forms.hpp"
 #include "skein/operations/test_operations.hpp"
 
 namespace skein::inline v0::operations {
@@ -77,6 +78,37 @@ TEST_F(TaskOperations, answers_the_same_key_with_the_first_task) {
   EXPECT_NE(submit(request).value().id, first.id);
 }
 
+TEST_F(TaskOperations, counts_new_tasks_as_submitted_and_repeats_as_repeated) {
+  SubmitRequest request;
+  request.key = "order-17";
+  for (int i = 0; i < 10; ++i) static_cast<void>(submit(request).value());
+  const auto status = call<NodeStatus>([&](auto reply) { ops_->status(std::move(reply)); }).value();
+  EXPECT_EQ(status.submitted, 1U);
+  EXPECT_EQ(status.repeated, 9U);
+  EXPECT_EQ(status.ledger.last_number, 1U);
+}
+
+TEST_F(TaskOperations, hands_on_of_a_trace_context_of_a_later_version_what_this_one_knows) {
+  SubmitRequest request;
+  request.trace = "01-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-what\nelse";
+  const auto id = submit(request).value().id;
+  const auto task = call<TaskStatus>([&](auto reply) { ops_->task_status({id, {}, {}}, std::move(reply)); }).value();
+  EXPECT_EQ(task.task.more().trace, "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01");
+}
+
+TEST_F(TaskOperations, says_how_many_attempts_were_made) {
+  ledger::Task task;
+  task.attempts = 2;
+  task.state = State::queued;
+  EXPECT_EQ(attempts_made(task), 2U);
+  for (const State state : {State::executing, State::completed}) {
+    task.state = state;
+    EXPECT_EQ(attempts_made(task), 3U);
+  }
+  task.state = State::failed;
+  EXPECT_EQ(attempts_made(task), 2U);
+}
+
 TEST_F(TaskOperations, turns_away_what_makes_no_sense) {
   const auto code = [&](auto change) {
     SubmitRequest request;
@@ -96,6 +128,9 @@ TEST_F(TaskOperations, turns_away_what_makes_no_sense) {
   EXPECT_EQ(code([](auto& r) { r.params = std::string(32, '[') + std::string(32, ']'); }), "ok");
   EXPECT_EQ(code([](auto& r) { r.params = "\"" + std::string(300'000, 'x') + "\""; }), "too_large");
   EXPECT_EQ(code([](auto& r) { r.params = "\"" + std::string(2'000'000, 'x') + "\""; }), "too_large");
+  EXPECT_EQ(code([](auto& r) { r.trace = "garbage\nTRACEPARENT=x"; }), "invalid");
+  EXPECT_EQ(code([](auto& r) { r.trace = "00-4BF92F3577B34DA6A3CE929D0E0E4736-00f067aa0ba902b7-01"; }), "invalid");
+  EXPECT_EQ(code([](auto& r) { r.trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"; }), "ok");
   EXPECT_EQ(code([](auto& r) { r.swarm = "nowhere"; }), "swarm_not_found");
   EXPECT_EQ(code([](auto& r) { r.dependencies = {TestWorld::id(99)}; }), "dependency_not_found");
 }

@@ -175,7 +175,8 @@ struct NodeStatus {
   journal::JournalStatus journal;
   GateStatus submits;
   GateStatus controls;
-  std::uint64_t submitted = 0;
+  std::uint64_t submitted = 0;  // tasks made
+  std::uint64_t repeated = 0;   // submits and retries that were answered with a task that was there
   std::uint64_t completed = 0;
   std::uint64_t failed = 0;
   std::uint64_t cancelled = 0;

@@ -99,9 +99,9 @@ void RestService::begin(Self self, const net::HttpRequest& request) {
                            "send Content-Type: application/json"));
   }
   auto params = read_params(*found.route, std::move(found.values), request);
-  if (!params) return fail(operations::to_json(params.error()));
+  if (!params) return refuse(params.error());
   auto shown = take_shown(*found.route, *params);
-  if (!shown) return fail(operations::to_json(shown.error()));
+  if (!shown) return refuse(shown.error());
   route_ = found.route;
   shown_ = std::move(*shown);
   if (route_->op == "openapi") return answer(route_->status, openapi());
@@ -157,6 +157,12 @@ void RestService::on_answer(Self self, Answer& given) {
 void RestService::answer(int status, const json::value& value) {
   route_ = nullptr;
   answers_.respond({status, {{"Content-Type", k_rest_json}}, operations::json_text(value) + "\n"});
+}
+
+// Before any operation has seen it.
+void RestService::refuse(const operations::Error& error) {
+  if (const auto ops = setup_->hooks->operations()) ops->count_refused(error.code);
+  fail(operations::to_json(error));
 }
 
 void RestService::fail(const json::value& error) {

@@ -58,6 +58,7 @@ class RestService final : public net::HttpService {
   void give_up_wait();
   void on_answer(Self self, operations::Answer& answer);
   void answer(int status, const json::value& value);
+  void refuse(const operations::Error& error);
   void fail(const json::value& error);
   void fail(net::HttpResponse response);
 

@@ -206,6 +206,16 @@ TEST_F(RestServiceTest, refuses_what_it_does_not_know_and_says_what_to_do) {
   EXPECT_EQ(refusal("GET", "/status", "", stranger), "403 forbidden");
 }
 
+TEST_F(RestServiceTest, counts_what_could_not_be_read_among_the_errors) {
+  refusal("POST", "/tasks", "{");
+  refusal("GET", "/agents?limit=0");
+  refusal("GET", "/tasks/no-id");
+  refusal("POST", "/tasks", R"({"type":"echo","prioritty":"high"})");
+  const auto errors = ask("GET", "/status").second.at("errors").as_object();
+  EXPECT_EQ(errors.at("invalid_json"), 1);
+  EXPECT_EQ(errors.at("invalid"), 3);
+}
+
 TEST_F(RestServiceTest, says_when_to_come_back_while_the_engine_is_away) {
   hooks_->ops.reset();
   EXPECT_THAT(refusal("GET", "/tasks"), StartsWith("503 "));

@@ -138,7 +138,9 @@ constexpr const char* k_other_schemas = R"({
 "Status":{"type":"object","properties":{
   "open_tasks":{"type":"integer"},"open_bytes":{"type":"integer"},"finished_tasks":{"type":"integer"},
   "tasks_ever":{"type":"integer"},"finished_ever":{"type":"integer"},"swarms":{"type":"integer"},
-  "epoch":{"type":"integer"},"submitted":{"type":"integer"},"completed":{"type":"integer"},
+  "epoch":{"type":"integer"},"submitted":{"type":"integer","description":"New tasks since the start"},
+  "repeated":{"type":"integer","description":"Submits and retries answered with a task that was there"},
+  "completed":{"type":"integer"},
   "failed":{"type":"integer"},"cancelled":{"type":"integer"},"waiters":{"type":"integer"},
   "handed_on":{"type":"integer","description":"To a fallback swarm"},
   "events":{"type":"integer"},"subscribers":{"type":"integer"},"archived":{"type":"integer"},
@@ -148,15 +150,20 @@ constexpr const char* k_other_schemas = R"({
     "in_flight_bytes":{"type":"integer"},"disk_low":{"type":"boolean"},"stopped":{"type":"boolean"}},
     "required":["applied","snapshot","in_flight_bytes","disk_low","stopped"],"additionalProperties":false}},
   "required":["open_tasks","open_bytes","finished_tasks","tasks_ever","finished_ever","swarms","epoch","submitted",
-    "completed","failed","cancelled","handed_on","waiters","events","subscribers","errors","submits","controls",
-    "journal"],
+    "repeated","completed","failed","cancelled","handed_on","waiters","events","subscribers","errors","submits",
+    "controls","journal"],
   "additionalProperties":false},
 "Node":{"type":"object","properties":{
   "name":{"type":"string"},"version":{"type":"string"},"data":{"type":"string"},"config":{"type":"string"},
   "state":{"enum":["starting","running","draining","stopping"]},"pid":{"type":"integer"},
   "uptime_ms":{"type":"integer"},"processes":{"type":"integer"},"memory_bytes":{"type":"integer"},
-  "cpu_ms":{"type":"integer"},"launcher_problem":{"type":"string"}},
-  "required":["name","version","data","config","state","pid","uptime_ms","processes","memory_bytes","cpu_ms"],
+  "cpu_ms":{"type":"integer"},"launcher_problem":{"type":"string"},"disk_low_water_bytes":{"type":"integer"},
+  "supervision":{"type":"object","description":"What supervisors had to do since the start","properties":{
+    "restarts":{"type":"integer"},"failed_starts":{"type":"integer"},"parkings":{"type":"integer"},
+    "intensity_warnings":{"type":"integer"},"gave_up":{"type":"integer"}},
+    "required":["restarts","failed_starts","parkings","intensity_warnings","gave_up"],"additionalProperties":false}},
+  "required":["name","version","data","config","state","pid","uptime_ms","processes","memory_bytes","cpu_ms",
+    "disk_low_water_bytes","supervision"],
   "additionalProperties":false},
 "Metrics":{"type":"object","properties":{
   "node":{"$ref":"#/components/schemas/Node"},"work":{"$ref":"#/components/schemas/Status"}},
@@ -195,11 +202,12 @@ json::object make_schemas() {
   for (const auto& each : others.as_object()) all[each.key()] = each.value();
   all["Task"] = with_more(all.at("TaskLine").as_object(), json::parse(k_task_details).as_object(),
                           {"params", "capabilities", "failed_attempts"});
-  all["AgentStatus"] = with_more(all.at("Agent").as_object(),
-                                 json::parse(R"({"success_rate":{"type":"number"},"avg_latency_ms":{"type":"number"},
+  all["AgentStatus"] =
+      with_more(all.at("Agent").as_object(),
+                json::parse(R"({"success_rate":{"type":["number","null"]},"avg_latency_ms":{"type":"number"},
                   "past":{"type":"array","items":{"$ref":"#/components/schemas/PastTask"}}})")
-                                     .as_object(),
-                                 {"success_rate", "avg_latency_ms", "past"});
+                    .as_object(),
+                {"success_rate", "avg_latency_ms", "past"});
   return all;
 }
 

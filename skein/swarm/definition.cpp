@@ -7,6 +7,7 @@
 #include <charconv>
 #include <optional>
 
+#include "skein/dispatch/capability.hpp"
 #include "skein/dispatch/hash_ring.hpp"
 #include "skein/dispatch/swarm_load.hpp"
 
@@ -66,6 +67,9 @@ std::expected<Definition, std::vector<std::string>> definition_of(const ledger::
   }
   result.role = read.role();
   result.capabilities = split(swarm.field(k_field_capabilities).value_or(""));
+  for (const std::string& each : result.capabilities) {
+    if (auto problem = dispatch::capability_problem(each)) read.problems.push_back(std::move(*problem));
+  }
   const auto least = read.number(k_field_agents_min, 0, k_agents_limit, k_agents_min);
   // A larger minimum alone raises the maximum too.
   const auto most = read.number(k_field_agents_max, 1, k_agents_limit, std::max<std::uint64_t>(least, k_agents_max));

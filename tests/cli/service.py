@@ -6,7 +6,7 @@ import stat
 import subprocess
 import time
 
-from harness import BUILD, Node, until, with_home
+from harness import BUILD, Home, Node, until, with_home
 
 K_WATCHDOG_US = 300_000
 K_NOBODY = 65534
@@ -165,3 +165,31 @@ def test_a_fatal_signal_leaves_a_dump_and_doctor_tells_of_that_alone(home):
 def test_a_data_folder_that_cannot_be_one_is_told_apart_from_one_in_use(home):
     (home.path / "file").write_text("")
     home.expect(1, "up", "--data", "file", out="", err="file")
+
+
+@with_config
+def test_why_a_start_failed_is_in_the_last_line(home):
+    node = Node(home)
+    node.end()
+    segment = sorted((home.path / "data/journal").glob("seg-*.log"))[0]
+    with open(segment, "r+b") as file:
+        file.write(b"x" * 4096)
+    failed = home.expect(1, "up")
+    last = failed.err.strip().splitlines()[-1]
+    assert segment.name in last and "skein log repair" in last, failed.story()
+    assert "failed_to_start_child" not in last, failed.story()
+
+
+@with_config
+def test_doctor_goes_by_the_settings_of_the_node_and_not_by_those_of_its_own_folder(home):
+    node = Node(home)
+    other = Home()
+    try:
+        until(lambda: home.run("doctor").code == 0, "not well, and why not?")
+        (other.path / "skein.toml").write_text('[journal]\ndisk_low_water_bytes = "1024GiB"\n')
+        shown = other.run("doctor", "--data", str(home.path / "data")).out
+        assert "ok    disk" in shown and str(home.path / "skein.toml") in shown, shown
+        assert "ok    supervision" in shown, shown
+    finally:
+        other.remove()
+        node.kill()

@@ -93,7 +93,7 @@ def test_one_task_is_shown_with_its_attempts(home):
     task = submitted(home, "fail", "--attempts", "2")
     home.expect(6, "task", "wait", task)
     shown = home.ok("task", "show", task, out="state        failed").out
-    assert "2 of 2 attempts" in shown
+    assert re.search(r"attempts +2 of 2$", shown, re.MULTILINE)
     assert home.ok("task", "show", task, "--json").json["id"] == task
     logs = home.ok("task", "logs", task, out="ATTEMPT").out
     assert logs.count("transient") == 2
@@ -146,3 +146,28 @@ def test_numbers_and_files_that_make_no_sense_are_refused(home):
 def test_the_bar_is_taken_off_the_line_before_the_answer(home):
     code, shown = home.on_terminal("submit", "echo", "--count", "300")
     assert code == 0 and "\r\x1b[K300 accepted" in shown, shown
+
+
+def test_repeats_of_a_key_are_not_counted_as_submitted(home):
+    before = home.ok("status", "--json").json["tasks"]
+    for _ in range(5):
+        submitted(home, "echo", "--key", "counted-once")
+    after = home.ok("status", "--json").json["tasks"]
+    assert after["submitted"] - before["submitted"] == 1 and after["repeated"] - before["repeated"] == 4, after
+    assert "answered with a task that was there" in home.ok("status").out
+
+
+def test_a_trace_that_is_none_is_refused(home):
+    home.expect(2, "submit", "echo", "--trace", "garbage\nPATH=/", out="", err="no W3C traceparent")
+    home.ok("submit", "echo", "--trace", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
+
+
+def test_a_terminal_is_shown_nothing_that_it_would_obey(home):
+    task = submitted(home, "echo", "--params", '"harmless\u202etxt.exe"')
+    home.ok("task", "wait", task)
+    code, shown = home.on_terminal("task", "show", task)
+    assert code == 0 and "harmless?txt.exe" in shown and "\u202e" not in shown, repr(shown)
+    code, shown = home.on_terminal("task", "show", task, "--json")
+    assert code == 0 and "harmless\\u202etxt.exe" in shown and "\u202e" not in shown, repr(shown)
+    # A program gets what was given.
+    assert home.ok("task", "show", task, "--json").json["result"] == "harmless\u202etxt.exe"
