@@ -80,6 +80,17 @@ struct TraceRequest {
   std::chrono::milliseconds within{1000};
 };
 
+// The node's descriptors: those for connections and OS processes, and those held back for the journal.
+struct DescriptorInfo {
+  std::uint64_t total = 0;
+  std::uint64_t used = 0;
+  std::uint64_t unauthenticated = 0;  // connections that have not shown a token
+  std::uint64_t unauthenticated_max = 0;
+  std::uint64_t sent_away = 0;  // of those, to make room
+  std::uint64_t refused = 0;    // times there was no room
+  std::uint64_t spare = 0;
+};
+
 struct NodeInfo {
   std::string name;
   std::string version;
@@ -92,6 +103,9 @@ struct NodeInfo {
   std::uint64_t memory_bytes = 0;  // resident
   std::uint64_t cpu_ms = 0;        // processor time since the program began
   std::string launcher_problem{};  // why no OS process can be started, and what to do; empty: all is well
+  std::uint64_t time_lost_ms = 0;  // in which the whole program stood still; no time limit counts it
+  std::uint32_t mcp_clients = 0;   // on the Unix socket
+  DescriptorInfo descriptors{};
 };
 
 struct ReloadAnswer {
