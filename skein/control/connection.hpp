@@ -44,6 +44,7 @@ struct ConnectionSetup {
   std::shared_ptr<Attendance> attendance{};          // of those who speak it
   std::shared_ptr<DescriptorBudget> budget{};        // for the listener
   std::function<void(const std::string&)> log{};     // likewise
+  std::function<void(const std::string&)> on_accepted{};
 };
 
 class Connection {

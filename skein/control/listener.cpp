@@ -40,6 +40,7 @@ std::shared_ptr<const net::ListenerSetup> listener_setup(const std::string& path
   setup->poller = connections->poller;
   setup->budget = connections->budget;
   setup->log = connections->log;
+  setup->on_accepted = connections->on_accepted;
   return setup;
 }
 

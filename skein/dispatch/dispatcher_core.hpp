@@ -70,8 +70,8 @@ struct DispatchEvent {
     agent_passed_over,  // the router goes around it; the detail says why, `until` for how long
     agent_back,         // and no longer does
     routing_timeout,    // nobody was free for a set of capabilities for so long
-    was_late,         // this dispatcher had no turn for long; every run got a new lease
-    was_paused,       // the whole program stood still
+    was_late,           // this dispatcher had no turn for long; every run got a new lease
+    was_paused,         // the whole program stood still
     lease_expired,
     attempt_timed_out,
     preempted,

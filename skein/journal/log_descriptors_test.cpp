@@ -92,5 +92,18 @@ TEST_F(LogDescriptorsTest, a_log_that_is_closed_in_between_opens_with_all_there_
   }
 }
 
+// Once violated: the file of the first attempt was kept as a spare, and taken away by the second, which has its name.
+TEST_F(LogDescriptorsTest, an_attempt_for_a_larger_batch_does_not_take_away_the_file_of_the_one_before) {
+  fill();
+  run_out_at(2);
+  ASSERT_FALSE(append(std::string(3000, 'x')));
+  run_out_at(1);
+  ASSERT_FALSE(append(std::string(20'000, 'y')));
+  disk_.deny_open = {};
+  EXPECT_TRUE(append(std::string(3000, 'z')));
+  EXPECT_FALSE(store_->failure());
+  check();
+}
+
 }  // namespace
 }  // namespace skein::journal

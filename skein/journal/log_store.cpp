@@ -263,7 +263,12 @@ StoreResult<void> LogStore::name_next_segment(Position first, std::uint64_t batc
   next.path = path_in(dir_, segment_name(next.header.id));
   auto file = disk_.open(*from, Disk::Mode::write);
   if (!file && file.error().code == DiskError::Code::no_descriptors) {
-    spares_.push_back({*from, bytes});
+    // A spare is as good as before; what was made here has a name that the next attempt will want.
+    if (from->ends_with(".tmp")) {
+      try_remove(disk_, *from);
+    } else {
+      spares_.push_back({*from, bytes});
+    }
     return disk_failed(file.error(), *from);
   }
   if (!file) return poison(file.error(), *from);

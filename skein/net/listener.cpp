@@ -97,6 +97,7 @@ Task<bool> Listener::serve(Self self, ClientPtr client) {
   const StartChildResult started = co_await starting;
   if (started) {
     ++accepted_;
+    if (setup_->on_accepted) setup_->on_accepted(setup_->where);
   } else if (started.error().failure != ChildFailure::timeout) {  // one that is late still counts itself out
     setup_->connections->fetch_sub(1);
     tell(self, "a connection could not be started: " + started.error().text());

@@ -32,9 +32,10 @@ struct ListenerSetup {
   std::uint32_t connections_max = 0;
   std::shared_ptr<std::atomic<std::uint32_t>> connections;  // open now; a connection counts itself out
   std::shared_ptr<FdPoller> poller;
-  std::shared_ptr<DescriptorBudget> budget{};          // none: nobody counts
-  bool admits_strangers = false;                       // clients have yet to show who they are
-  std::function<void(const std::string& line)> log{};  // what went wrong, now and then
+  std::shared_ptr<DescriptorBudget> budget{};                   // none: nobody counts
+  bool admits_strangers = false;                                // clients have yet to show who they are
+  std::function<void(const std::string& line)> log{};           // what went wrong, now and then
+  std::function<void(const std::string& where)> on_accepted{};  // a client is served; often
 };
 
 class Listener {

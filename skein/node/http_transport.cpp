@@ -68,6 +68,7 @@ std::shared_ptr<const net::ListenerSetup> http_listener(const ContextPtr& contex
   setup->budget = context->descriptors;
   setup->admits_strangers = true;
   setup->log = connection_log(context);
+  setup->on_accepted = connection_trace(context);
   return setup;
 }
 

@@ -45,6 +45,13 @@ std::shared_ptr<DescriptorBudget> make_descriptor_budget(std::size_t strangers_m
   return std::make_shared<DescriptorBudget>(limits);
 }
 
+std::function<void(const std::string&)> connection_trace(const ContextPtr& context) {
+  return [weak = std::weak_ptr<NodeContext>(context)](const std::string& where) {
+    const auto alive = weak.lock();
+    if (alive && alive->log.level() <= LogLevel::debug) alive->log.debug(where + ": a client is connected");
+  };
+}
+
 std::function<void(const std::string&)> connection_log(const ContextPtr& context) {
   return [weak = std::weak_ptr<NodeContext>(context)](const std::string& line) {
     if (const auto alive = weak.lock()) alive->log.warning(line);

@@ -19,5 +19,7 @@ namespace skein::inline v0::node {
 [[nodiscard]] std::shared_ptr<DescriptorBudget> make_descriptor_budget(std::size_t strangers_max, const Log& log);
 // What goes wrong with a transport's connections, for the log.
 [[nodiscard]] std::function<void(const std::string&)> connection_log(const ContextPtr& context);
+// That a client is connected, at the level debug.
+[[nodiscard]] std::function<void(const std::string&)> connection_trace(const ContextPtr& context);
 
 }  // namespace skein::inline v0::node

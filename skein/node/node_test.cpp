@@ -154,6 +154,7 @@ TEST_F(NodeTest, live_tree_is_the_picture_of_the_specification) {
             "    swarms simple_one_for_one 5/60: permanent, infinity\n"
             "      each: transient, 5000 ms, isolated\n"
             "agents_sup one_for_one 5/60: permanent, infinity\n"
+            "  owner_watch: permanent, 5000 ms\n"
             "  agent_pool simple_one_for_one 10/60: permanent, infinity\n"
             "    each: temporary, 2000 ms\n"
             "  named_agents one_for_one 5/60: permanent, infinity\n"

@@ -174,6 +174,7 @@ ChildSpec transports_sup(const ContextPtr& context, const std::shared_ptr<operat
   shared->attendance = context->attendance;
   shared->budget = context->descriptors;
   shared->log = connection_log(context);
+  shared->on_accepted = connection_trace(context);
   const std::string path = context->config()->node.data + "/" + control::k_socket_file;
   // The pool first, so that whoever is let in finds it.
   std::vector<ChildSpec> children{

@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <utility>
 
 #include "skein/runtime/deterministic.hpp"
 #include "skein/runtime/dump.hpp"
@@ -90,10 +91,9 @@ void Core::schedule_again(Slot& slot, bool waits) {
 
 std::optional<TimerRef> Core::add_timer(Instant at, Timer timer) {
   const std::scoped_lock lock(timer_mutex);
-  // The clock's thread looks for pauses more often while there are timers.
-  const bool is_first = wheel.size() == 0;
   const auto ref = wheel.add(at, std::move(timer));
-  if (ref && (at < timer_wakes_at || is_first)) timer_changed.notify_one();
+  // The clock's thread looks for pauses more often while there are timers.
+  if (ref && (at < timer_wakes_at || std::exchange(clock_sleeps_long, false))) timer_changed.notify_one();
   return ref;
 }
 

@@ -91,6 +91,7 @@ class Core : public std::enable_shared_from_this<Core> {
   std::condition_variable timer_changed;
   TimerWheel wheel;
   Instant timer_wakes_at = Instant::max();  // when the clock thread looks next; guarded by timer_mutex
+  bool clock_sleeps_long = false;           // without timers it need not look for pauses; guarded by timer_mutex
 
   std::atomic<bool> stopping{false};
   std::atomic<std::uint32_t> ending{0};  // processes that are to end and wait

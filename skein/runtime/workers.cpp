@@ -470,10 +470,12 @@ void Workers::clock_thread() {
     const Duration rest = std::min(next - now, Duration(std::chrono::hours(1)));
     const Instant wakes_at = core_.clock.raw_of(later(now, rest));
     core_.clock.look(Instant(Duration(steady_ns())), wakes_at);
+    core_.clock_sleeps_long = rest > k_pause_look;
     if (rest > Duration::zero()) {
       core_.timer_changed.wait_until(lock, std::chrono::steady_clock::time_point(wakes_at.time_since_epoch()));
     }
     core_.timer_wakes_at = Instant::min();
+    core_.clock_sleeps_long = false;
   }
   core_.clock.look(Instant(Duration(steady_ns())), Instant::max());  // nobody looks any more
 }
