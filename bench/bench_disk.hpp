@@ -8,12 +8,14 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "bench/stopwatch.hpp"
+#include "bench/sweeper.hpp"
 #include "skein/journal/file_disk.hpp"
 
 namespace skein::bench {
@@ -25,8 +27,8 @@ inline double percentile(std::vector<double> samples, double p) {
   return samples[at];
 }
 
-// A folder that is gone when the workload is done: in SKEIN_BENCH_DIR, or else in the current directory, since /tmp is
-// often memory.
+// A folder that is gone when the workload is done, or the program has ended, however that was: in SKEIN_BENCH_DIR, or
+// else in the current directory, since /tmp is often memory.
 class BenchDir {
  public:
   explicit BenchDir(const std::string& name) {
@@ -34,6 +36,8 @@ class BenchDir {
     const std::filesystem::path above = set != nullptr ? set : ".";
     path_ = above / (name + "-bench-" + std::to_string(::getpid()));
     std::filesystem::create_directories(path_);
+    path_ = std::filesystem::absolute(path_);
+    sweeper_.emplace(path_.string());
   }
   BenchDir(const BenchDir&) = delete;
   BenchDir& operator=(const BenchDir&) = delete;
@@ -45,6 +49,7 @@ class BenchDir {
 
  private:
   std::filesystem::path path_;
+  std::optional<Sweeper> sweeper_;
 };
 
 // Overwrites written blocks and syncs them, which is what the journal does to the disk.

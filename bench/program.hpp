@@ -23,6 +23,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/sweeper.hpp"
 #include "skein/base/fd.hpp"
 
 namespace skein::bench {
@@ -51,7 +52,14 @@ inline pid_t start_program(const std::string& folder, std::vector<std::string> a
     ::posix_spawn_file_actions_addopen(&actions, fd, "program.log", O_WRONLY | O_CREAT | O_APPEND, 0644);
   }
   pid_t pid = -1;
-  const int error = ::posix_spawn(&pid, argv[0], &actions, nullptr, argv.data(), envp.data());
+  posix_spawnattr_t attributes{};
+  ::posix_spawnattr_init(&attributes);
+  if (const pid_t group = Sweeper::group(); group != 0) {
+    ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+    ::posix_spawnattr_setpgroup(&attributes, group);
+  }
+  const int error = ::posix_spawn(&pid, argv[0], &actions, &attributes, argv.data(), envp.data());
+  ::posix_spawnattr_destroy(&attributes);
   ::posix_spawn_file_actions_destroy(&actions);
   if (error != 0) throw std::runtime_error(args[0] + " cannot be started; build skein-cli first");
   return pid;

@@ -33,6 +33,7 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
 std::expected<void, std::string> ChildNode::spawn() {
   std::vector<std::string> arguments{"skein", "up", "--data", setup_.data};
   if (!setup_.config.empty()) arguments.insert(arguments.begin() + 2, setup_.config);
+  if (setup_.is_attended) arguments.emplace_back("--attended");
   if (!setup_.is_served) arguments.insert(arguments.end(), {"--http", "off", "--tcp", "off"});
   std::vector<std::string> environment;
   if (!setup_.mark.empty()) environment.push_back(setup_.mark);

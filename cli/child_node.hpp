@@ -18,12 +18,13 @@
 namespace skein::cli {
 
 struct ChildNodeSetup {
-  std::string config;      // file; empty: as `skein up` finds it
-  std::string data;        // folder
-  std::string log;         // file
-  std::string mark;        // "NAME=value" for its environment, see os_marks.hpp; empty: none
-  bool outlives = false;   // this program, unless it is stopped
-  bool is_served = false;  // on the network too, as its config says
+  std::string config;        // file; empty: as `skein up` finds it
+  std::string data;          // folder
+  std::string log;           // file
+  std::string mark;          // "NAME=value" for its environment, see os_marks.hpp; empty: none
+  bool outlives = false;     // this program, unless it is stopped
+  bool is_served = false;    // on the network too, as its config says
+  bool is_attended = false;  // ends with its last MCP client, whoever started it
 };
 
 class ChildNode {

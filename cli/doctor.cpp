@@ -119,6 +119,16 @@ class Doctor {
     const std::string problem = text_of(*answer, "launcher_problem");
     found("launcher", problem.empty(),
           problem.empty() ? "there" : "tasks wait, no OS process can be started: " + problem);
+    check_descriptors(part_of(*answer, "descriptors"));
+  }
+
+  void check_descriptors(const json::value& descriptors) {
+    const auto used = count_of(descriptors, "used");
+    const auto total = count_of(descriptors, "total");
+    const bool is_short = used + total / 10 >= total || count_of(descriptors, "spare") == 0;
+    found("descriptors", !is_short,
+          fmt::format("{} of {} for connections and programs of agents{}", used, total,
+                      is_short ? ": raise the limit on open files (ulimit -n, LimitNOFILE=)" : ""));
   }
 
   void check_swarms(control::Client& client) {

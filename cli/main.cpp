@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/held_signals.hpp"
 #include "cli/verbs.hpp"
 #include "skein/base/suggestion.hpp"
 #include "skein/base/version.hpp"
@@ -128,7 +129,12 @@ int run(std::span<char* const> args) {
 
 }  // namespace
 
+// Before main, and before the constructors of this program: a signal may come at any moment after exec.
+[[gnu::constructor(101)]] static void hold_signals_early() { skein::cli::hold_signals(); }
+
 int main(int argc, char** argv) {
+  const std::string_view verb = argc > 1 ? argv[1] : "";
+  if (verb != "up") skein::cli::let_signals_through();
   try {
     return run(std::span(argv, static_cast<std::size_t>(argc)));
   } catch (const std::exception& error) {

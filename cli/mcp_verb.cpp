@@ -1,7 +1,8 @@
 // skein mcp: MCP on standard input and output, for clients that start their servers themselves.
 //
 // The node speaks it; this program only carries bytes between the client and the node's socket, so it is there at once
-// and holds nothing. Without a node in the data folder it starts one, which ends with it unless told otherwise.
+// and holds nothing. Without a node in the data folder it starts one. Others may attach to that node too, so it ends
+// with the last of them and not with this program; with --keep it ends when it is told to.
 #include <fmt/format.h>
 #include <poll.h>
 #include <unistd.h>
@@ -29,6 +30,7 @@ constexpr auto k_node_stop_limit = 40s;  // longer than a node takes to finish w
 constexpr auto k_folder_limit = 30s;     // for another's node in the folder to come up, or to be gone
 constexpr auto k_folder_try = 500ms;     // then it may be free for a node of ours
 constexpr auto k_folder_look = 5ms;
+constexpr auto k_info_limit = 5s;
 constexpr std::size_t k_carry_bytes = 64ULL << 10U;
 
 struct McpArguments {
@@ -102,9 +104,12 @@ int carry(int node, const Patience* patience) {
   return complain(k_exit_unreachable, "the node closed the connection: look at its log, then start 'skein mcp' again");
 }
 
-int serve(control::ClientResult<control::Client> client, const Patience* patience) {
+// Nothing: the node went away before it was asked, as one does whose last client has just gone.
+std::optional<int> serve(control::ClientResult<control::Client> client, const Patience* patience) {
   if (!client) return complain(client.error());
   const auto begun = client->ask("mcp", {});
+  const bool is_gone = !begun && begun.error().kind != control::ClientError::Kind::refused;
+  if (is_gone) return std::nullopt;
   if (!begun) return complain(begun.error());
   const Fd node = std::move(*client).release();
   return carry(node.get(), patience);
@@ -124,24 +129,40 @@ std::expected<void, std::string> start_or_find(ChildNode& node, const Patience& 
   }
 }
 
+// Until the node has ended, or others are attached to it and it goes on for them.
+void await_its_end(ChildNode& node) {
+  const Patience last(k_node_stop_limit);  // the signal that came is done with
+  const auto is_done = [&] {
+    if (!node.is_running()) return true;
+    auto client = node.connect();
+    const auto info = client ? client->ask("info", {}, k_info_limit) : std::unexpected(client.error());
+    return info && count_of(*info, "mcp_clients") > 0;
+  };
+  last.wait("the node ended", k_node_stop_limit, k_folder_look, is_done);
+}
+
 int run_mcp(const McpArguments& args) {
   Session session;
   session.data = args.data;
   const std::string data = std::filesystem::absolute(session.data_folder()).lexically_normal().string();
-  if (auto running = control::Client::connect(data)) return serve(std::move(running), nullptr);
+  if (auto running = control::Client::connect(data)) {
+    if (const auto code = serve(std::move(running), nullptr)) return *code;
+  }
   std::filesystem::create_directories(data);
   const Patience patience(k_session_limit);
-  ChildNode node({args.config, data, data + "/node.log", "", args.keep, true}, patience);
+  ChildNode node({args.config, data, data + "/node.log", "", true, true, !args.keep}, patience);
   int code = k_exit_ok;
   try {
-    if (auto started = start_or_find(node, patience); !started) return complain(k_exit_failed, started.error());
-    code = serve(node.connect(), &patience);
+    std::optional<int> served;
+    while (!served) {
+      if (auto started = start_or_find(node, patience); !started) return complain(k_exit_failed, started.error());
+      served = serve(node.connect(), &patience);
+    }
+    code = *served;
   } catch (const GaveUp& why) {
     code = complain(why.code, why.what());
   }
-  if (args.keep) return code;
-  const Patience last(k_node_stop_limit);  // the signal that came is done with
-  node.stop(k_node_stop_limit);
+  if (!args.keep) await_its_end(node);
   return code;
 }
 

@@ -48,6 +48,16 @@ std::string status_text(const json::value& node, const json::value& tasks) {
   out +=
       fmt::format("memory    {}, {} processes, {} of processor time\n", how_many_bytes(count_of(node, "memory_bytes")),
                   count_of(node, "processes"), how_long(count_of(node, "cpu_ms")));
+  const json::value& descriptors = part_of(node, "descriptors");
+  out += fmt::format("open      {} of {} descriptors, {} of {} connections without a token{}\n",
+                     count_of(descriptors, "used"), count_of(descriptors, "total"),
+                     count_of(descriptors, "unauthenticated"), count_of(descriptors, "unauthenticated_max"),
+                     count_of(descriptors, "refused") == 0
+                         ? ""
+                         : fmt::format("; {} times there was no room", count_of(descriptors, "refused")));
+  if (const auto lost = count_of(node, "time_lost_ms"); lost > 0) {
+    out += fmt::format("stopped   {} in all, in which nothing of it ran\n", how_long(lost));
+  }
   if (const std::string problem = text_of(node, "launcher_problem"); !problem.empty()) {
     out += fmt::format("launcher  {}: {}\n", coloured("not there", Colour::red), problem);
   }

@@ -16,6 +16,8 @@
 #include <mutex>
 #include <thread>
 
+#include "cli/held_signals.hpp"
+#include "cli/patience.hpp"
 #include "cli/session.hpp"
 #include "cli/verbs.hpp"
 #include "skein/base/fd.hpp"
@@ -27,7 +29,6 @@
 #include "skein/node/node.hpp"
 #include "skein/node/sd_notify.hpp"
 #include "skein/node/secret_file.hpp"
-#include "skein/node/watchdog.hpp"
 #include "skein/supervision/stop_tree.hpp"
 #include "skein/supervision/supervisor_api.hpp"
 
@@ -42,21 +43,20 @@ struct UpArguments {
   std::string auth;
   std::vector<std::string> settings;
   bool fixtures = false;
+  bool attended = false;
 };
 
 constexpr Duration k_stop_limit = std::chrono::seconds(20);     // of the tree, after draining
 constexpr Duration k_hurry_limit = std::chrono::seconds(3);     // the same when told a second time
+constexpr int k_first_client_limit_ms = 30'000;                 // of an attended node
 constexpr Duration k_shutdown_limit = std::chrono::seconds(5);  // of the runtime
 
 // What the main thread is woken for.
 class Wakes {
  public:
   Wakes() : wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-    sigset_t set{};
-    sigemptyset(&set);
-    for (const int each : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&set, each);
     // Before any thread exists, so that all inherit it and only signals_ hears them.
-    ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
+    const sigset_t set = hold_signals();
     signals_ = Fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
     std::signal(SIGPIPE, SIG_IGN);
   }
@@ -124,8 +124,9 @@ std::string first_cause(const ExitReason& reason) {
 
 class Up {
  public:
-  Up(Wakes& wakes, std::shared_ptr<node::Node> node, Runtime& runtime, std::shared_ptr<News> news)
-      : wakes_(wakes), node_(std::move(node)), runtime_(runtime), news_(std::move(news)) {}
+  // `is_attended`: it ends with the last MCP client on its socket.
+  Up(Wakes& wakes, std::shared_ptr<node::Node> node, Runtime& runtime, std::shared_ptr<News> news, bool is_attended)
+      : wakes_(wakes), node_(std::move(node)), runtime_(runtime), news_(std::move(news)), is_attended_(is_attended) {}
 
   int run() {
     const StartResult started = start_supervisor(runtime_, node_->tree());
@@ -141,7 +142,6 @@ class Up {
     node_->context().log.info(
         fmt::format("skein {} is up: node '{}', data in {}", skein::version(), config->node.name, config->node.data));
     say_where_it_listens();
-    node::start_watchdog(runtime_);
     node_->context().log.info("OS processes are held by " + launcher::OsProcesses::containment());
     node::sd_notify(fmt::format("READY=1\nSTATUS=running\nMAINPID={}", ::getpid()));
     std::thread watcher([this] {
@@ -181,9 +181,17 @@ class Up {
         fmt::format("{} asks for no token: every program on this machine can use this node", transport));
   }
 
+  // Of an attended node: nobody came in time, or the last has gone.
+  [[nodiscard]] bool is_deserted(bool has_waited) const {
+    if (!is_attended_) return false;
+    const auto& attendance = *node_->context().attendance;
+    return attendance.is_over() || (has_waited && attendance.present() == 0);
+  }
+
   int loop() {
+    const auto first_client = Patience::Clock::now() + std::chrono::milliseconds(k_first_client_limit_ms);
     while (true) {
-      const int signal = wakes_.wait(-1);
+      const int signal = wakes_.wait(is_attended_ ? k_first_client_limit_ms : -1);
       {
         const std::scoped_lock lock(news_->mutex);
         if (!news_->fatal.empty()) return fatal();
@@ -192,6 +200,9 @@ class Up {
       if (signal == SIGHUP) {
         reload();
       } else if (signal != 0 || news_->is_stop_asked) {
+        return stop();
+      } else if (is_deserted(Patience::Clock::now() >= first_client)) {
+        node_->context().log.info("the last MCP client has gone, and the node was started for them");
         return stop();
       }
     }
@@ -242,6 +253,7 @@ class Up {
   std::shared_ptr<node::Node> node_;
   Runtime& runtime_;
   std::shared_ptr<News> news_;
+  const bool is_attended_;
   Pid root_;
 };
 
@@ -297,7 +309,8 @@ int up(const UpArguments& args) {
     };
     auto node = node::Node::prepare(runtime, std::move(setup));
     if (!node) return complain(node.error().is_in_use ? k_exit_in_use : k_exit_failed, node.error().message);
-    code = Up(wakes, *node, runtime, news).run();
+    (*node)->context().attendance->when_alone([&wakes] { wakes.wake(); });
+    code = Up(wakes, *node, runtime, news, args.attended).run();
     // Before the node goes: its processes refer to it.
     const ShutdownReport report = runtime.shutdown(k_shutdown_limit);
     if (!report.clean) fmt::print(stderr, "skein: {}\n", report.text());
@@ -316,6 +329,7 @@ void add_up(Verb& root) {
   verb.option("--tcp", args->tcp, "HOST:PORT or off");
   verb.option("--auth", args->auth, "token or none; none on loopback only");
   verb.option("--set", args->settings, "section.key=value over what the file says; may be given often");
+  verb.flag("--attended", args->attended, "End with the last MCP client on the socket");
   verb.flag("--conformance-fixtures", args->fixtures, "Offer what the MCP conformance suite asks for");
   verb.run([args] { return up(*args); });
 }

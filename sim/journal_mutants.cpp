@@ -63,6 +63,9 @@ constexpr std::array k_mutants = {
     Mutant{Bug::folder_room_ignored, "a folder that can't be synced for want of room is taken as harmless"},
     Mutant{Bug::found_marks_not_synced, "marks found at a start are taken as safe"},
     Mutant{Bug::folder_failure_not_shared, "who syncs a folder does not hear that another's sync of it failed"},
+    Mutant{Bug::descriptors_poison, "want of descriptors counts as a failed disk"},
+    Mutant{Bug::unopened_folder_is_synced, "a folder that could not be opened counts as synced"},
+    Mutant{Bug::named_segment_forgotten, "after want of descriptors it goes on in the segment before"},
     Mutant{Bug::doubt_answered_as_refusal, "what may be in the log is answered as not done"},
 };
 

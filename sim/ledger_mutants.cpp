@@ -119,6 +119,11 @@ const bool k_registered = [] {
                                   "permanent errors of an agent that is alone with them count for nothing"));
   all.push_back(in_the_laboratory(dispatch::Bug::probe_times_out, "breaker_of_an_agent_with_long_tasks",
                                   "a probe that takes longer than a call counts as failed"));
+  all.push_back(in_the_stack(dispatch::Bug::no_grace_when_late, "after a pause leases are over at once"));
+  all.push_back(in_the_stack(dispatch::Bug::short_grace_when_late,
+                             "after a pause leases are over before what agents said is read"));
+  all.push_back(in_the_stack(dispatch::Bug::timeout_counts_pauses, "a pause counts for the timeouts of attempts"));
+  all.push_back(in_the_stack(dispatch::Bug::deadline_sleeps_in_pauses, "a deadline passes a pause later"));
   all.push_back(
       in_the_stack(archive::Bug::archived_before_insert, "a task leaves the ledger although its insert failed"));
   all.push_back(

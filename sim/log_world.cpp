@@ -23,6 +23,8 @@ constexpr double k_busy_folder_chance = 0.1;
 constexpr std::uint64_t k_inner_folder_syncs_max = 4;
 constexpr double k_busy_slow_sync_chance = 0.5;
 constexpr std::uint64_t k_busy_folder_salt = 0x666F6C646572;  // a seed's other draws do not depend on it
+constexpr double k_scarce_chance = 0.3;
+constexpr std::uint64_t k_scarce_salt = 0x6E6F66647321;  // likewise
 
 std::uint64_t pick(Random& random, std::initializer_list<std::uint64_t> from) {
   return *(from.begin() + random.below(from.size()));
@@ -37,7 +39,9 @@ LogWorld::LogWorld(std::uint64_t seed, bool trace)
       ids_forgotten_(random_.chance(0.2)),
       oracle_(ids_forgotten_),
       clients_(1 + random_.below(k_clients_max)),
-      busy_folder_(Random(seed ^ k_busy_folder_salt).chance(k_busy_folder_chance)) {
+      busy_folder_(Random(seed ^ k_busy_folder_salt).chance(k_busy_folder_chance)),
+      luck_(seed ^ k_scarce_salt),
+      is_scarce_(luck_.chance(k_scarce_chance)) {
   if (busy_folder_) disk_.set_slow_folder_sync_chance(k_busy_slow_sync_chance);
   if (random_.chance(0.4)) command_bytes_ = pick(random_, {8, 40, 200, 472});
   disk_.meanwhile = [this] { work_meanwhile(); };
@@ -79,7 +83,7 @@ journal::JournalLimits LogWorld::make_limits() {
 }
 
 void LogWorld::live_once() {
-  const auto ending = static_cast<Ending>(random_.below(5));
+  const auto ending = ending_ = static_cast<Ending>(random_.below(5));
   note(fmt::format("life {}", life_));
   if (ending == Ending::cut_at_point) disk_.cut_power_at(1 + random_.below(pick(random_, {4, 15, 60, 150})));
   if (ending == Ending::disk_failure) {
@@ -121,6 +125,7 @@ void LogWorld::live_once() {
   disk_.cut_power_at(0);
   disk_.fail_at(0, journal::DiskError::Code::io);
   disk_.fail_inner_folder_sync_at(0, journal::DiskError::Code::io);
+  disk_.set_scarcity(0);
   if (!violated() && random_.chance(0.5)) damage_a_copy(false);
 }
 
@@ -143,7 +148,7 @@ bool LogWorld::start() {
     note("  does not start: " + core.error().describe());
     const auto kind = core.error().kind;
     // Nothing was damaged, so only the disk may be to blame.
-    if (kind != StoreError::Kind::io && kind != StoreError::Kind::no_space) {
+    if (kind != StoreError::Kind::io && !core.error().is_harmless()) {
       oracle_.violated("an undamaged journal does not open: " + core.error().describe());
     }
     return false;
@@ -181,8 +186,12 @@ void LogWorld::drop_core() {
 
 void LogWorld::take_steps(std::uint64_t steps) {
   for (std::uint64_t i = 0; i < steps && !violated() && !core_->stopped(); ++i) {
+    if (is_scarce_ && luck_.chance(0.1)) change_scarcity();
     take_step();
     observe();
+    if (core_->stopped() && ending_ != Ending::disk_failure) {
+      oracle_.violated("the journal has stopped although its disk did not fail: " + *core_->stopped());
+    }
   }
 }
 
@@ -314,9 +323,8 @@ void LogWorld::deliver_result() {
   const auto [result, lost_names] = std::move(results_.front());
   results_.pop_front();
   core_->job_done(result);
-  // Want of room harms nothing, unless names were lost with it.
-  const bool failed =
-      std::visit([](const auto& one) { return !one && one.error().kind != StoreError::Kind::no_space; }, result);
+  // Want of room or of descriptors harms nothing, unless names were lost with it.
+  const bool failed = std::visit([](const auto& one) { return !one && !one.error().is_harmless(); }, result);
   if ((failed || lost_names) && !core_->stopped()) {
     oracle_.violated("the journal goes on although the disk failed beside it");
   }
@@ -337,6 +345,12 @@ void LogWorld::change_capacity() {
   core_->check_disk();
 }
 
+void LogWorld::change_scarcity() {
+  const double chance = luck_.chance(0.5) ? 0 : luck_.chance(0.5) ? 1 : 0.3;
+  note(fmt::format("  {} of the opens find no descriptor", chance));
+  disk_.set_scarcity(chance);
+}
+
 void LogWorld::ask_to_read() {
   if (!core_->admission().admit_read()) return;
   const auto at_least = oracle_.seen();
@@ -353,6 +367,7 @@ void LogWorld::end(Ending ending) {
     note("  closes");
     core_->run_queued();
     observe();
+    disk_.set_scarcity(0);
     const bool failed = core_->stopped().has_value();
     core_->close();
     drop_core();

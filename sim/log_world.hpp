@@ -82,6 +82,7 @@ class LogWorld {
   [[nodiscard]] bool may_run(const journal::AsideJob& job) const;
   void deliver_result();
   void change_capacity();
+  void change_scarcity();
   void ask_to_read();
   void observe();
   void damage_a_copy(bool closed);
@@ -103,6 +104,7 @@ class LogWorld {
   std::unique_ptr<HistoryMachine> machine_;
   std::unique_ptr<journal::EmbeddedCore> core_;
   std::uint64_t life_ = 0;
+  Ending ending_ = Ending::close;  // of this life
   std::vector<Client> clients_;
   std::deque<journal::AsideJob> jobs_;
   std::deque<JobResult> results_;
@@ -111,6 +113,8 @@ class LogWorld {
   // In some stories half of the folder's syncs are slow, those in the middle of another's are the ones to fail, and
   // both threads beside the log are at work at once.
   bool busy_folder_;
+  Random luck_;     // with descriptors
+  bool is_scarce_;  // now and then there are too few of them
   bool spare_running_ = false;
   bool slow_running_ = false;
 };

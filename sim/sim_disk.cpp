@@ -115,6 +115,13 @@ std::optional<DiskError> SimDisk::at_point(const char* operation, const std::str
   return error;
 }
 
+std::optional<DiskError> SimDisk::without_descriptor(const std::string& path) {
+  if (scarcity_ == 0 || !luck_.chance(scarcity_)) return std::nullopt;
+  ++tally_[fmt::format("EMFILE of open {}", kind_of(path))];
+  if (on_point) on_point("no descriptor for " + name_of(path));
+  return DiskError{DiskError::Code::no_descriptors, "open " + name_of(path) + ": Too many open files"};
+}
+
 void SimDisk::take_time_to_sync(double slow_chance) {
   if (!random_.chance(slow_chance)) {
     clock_us_ += k_sync_us;
@@ -322,6 +329,7 @@ std::uint64_t SimDisk::used() const {
 }
 
 DiskResult<std::unique_ptr<journal::File>> SimDisk::open(const std::string& path, Mode mode) {
+  if (auto error = without_descriptor(path)) return std::unexpected(*error);
   if (mode == Mode::create) {
     if (auto error = at_point("create", path, "create " + name_of(path))) return std::unexpected(*error);
     auto at = names_.find(path);
@@ -376,6 +384,7 @@ DiskResult<std::vector<std::string>> SimDisk::list(const std::string& dir) {
 }
 
 DiskResult<void> SimDisk::sync_dir(const std::string& dir) {
+  if (auto error = without_descriptor("/folder")) return std::unexpected(*error);
   if (folder_syncs_under_way_ > 0 && fail_inner_folder_sync_at_ > 0) {
     --fail_inner_folder_sync_at_;
     if (fail_inner_folder_sync_at_ == 0) fail_at_ = 1;

@@ -38,8 +38,9 @@ class SimDisk final : public journal::Disk {
   static constexpr std::uint64_t k_sector_bytes = 512;
   static constexpr double k_slow_sync_chance = 0.03;
   static constexpr std::uint64_t k_unlimited = ~std::uint64_t{0};
+  static constexpr std::uint64_t k_luck_salt = 0x6465736372;
 
-  explicit SimDisk(std::uint64_t seed) : random_(seed) {}
+  explicit SimDisk(std::uint64_t seed) : random_(seed), luck_(seed ^ k_luck_salt) {}
 
   // The n-th persistence point from here on: 1 is the next. 0 calls it off.
   void cut_power_at(std::uint64_t point) { cut_at_ = point; }
@@ -47,6 +48,9 @@ class SimDisk final : public journal::Disk {
   // The n-th sync of a folder from here on that comes in the middle of another's. 0 calls it off.
   void fail_inner_folder_sync_at(std::uint64_t sync, journal::DiskError::Code code);
   void set_slow_folder_sync_chance(double chance) { slow_folder_sync_chance_ = chance; }
+  // Descriptors are scarce: this part of the opens, of files and of folders to be synced, finds none free. 0 calls it
+  // off. What they then do not open they do not touch.
+  void set_scarcity(double chance) { scarcity_ = chance; }
   // No file can grow past this many bytes of all files together.
   void set_capacity(std::uint64_t bytes) { capacity_ = bytes; }
   // What has not reached the platter is gone, or partly gone. Open files are not to be used any more.
@@ -116,6 +120,8 @@ class SimDisk final : public journal::Disk {
                    std::optional<journal::DiskError>& error);
   // For operations that happen at once or not at all.
   std::optional<journal::DiskError> at_point(const char* operation, const std::string& path, const std::string& what);
+  // An open that finds no descriptor.
+  std::optional<journal::DiskError> without_descriptor(const std::string& path);
   void take_time_to_sync(double slow_chance);
   journal::DiskResult<void> write(Inode& inode, std::uint64_t offset, std::string_view bytes);
   journal::DiskResult<void> sync(Inode& inode);
@@ -128,6 +134,7 @@ class SimDisk final : public journal::Disk {
   Inode& inode_of(const std::string& path);
 
   Random random_;
+  Random luck_;  // with descriptors; the other draws do not depend on it
   Names names_;
   Names stable_names_;
   std::vector<NameChange> unsynced_;
@@ -143,6 +150,7 @@ class SimDisk final : public journal::Disk {
   journal::DiskError::Code fail_with_ = journal::DiskError::Code::io;
   std::uint64_t clock_us_ = 0;
   bool dropped_names_ = false;
+  double scarcity_ = 0;
   Tally tally_;
 };
 

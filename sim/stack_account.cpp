@@ -315,6 +315,7 @@ void StackAccount::on(const Assign& op, const OpResult& answer) {
   expect(gives, "the swarm gives out no tasks");
   expect(answer.number > last_fence_, "the fence is not larger than all before");
   expect(op.at >= task->not_before, "the task is given out before its time");
+  if (on_accepted) on_accepted(*task, op);
   last_fence_ = std::max(last_fence_, answer.number);
   task->fence = answer.number;
   task->agent = op.agent;

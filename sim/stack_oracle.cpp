@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "skein/ledger/invariants.hpp"
@@ -16,6 +17,9 @@ namespace {
 constexpr double k_restore_chance = 0.02;
 // What the wall clock in milliseconds rounds away.
 constexpr WallMs k_rounding_ms = 2;
+// What may count of each pause: the time until the dispatcher's next tick, or until a look at the clock is missed.
+constexpr WallMs k_pause_counts_ms = 1'300;
+constexpr WallMs k_deadline_slack_ms = 2'000;
 
 }  // namespace
 
@@ -208,7 +212,12 @@ void StackOracle::judge_accepted(const BookedTask& task, const Op& op) {
                                                                     : RequeueReason::node_crash;
     return judge_accepted(task, Requeue{last->epoch, last->task, last->fence, last->at, reason, 0, false});
   }
-  if (const auto* done = std::get_if<Complete>(&op)) {
+  if (const auto* given = std::get_if<Assign>(&op)) {
+    if (task.deadline != 0 && given->at > task.deadline + k_deadline_slack_ms) {
+      violated(
+          fmt::format("task {}: given to an agent {} ms after its deadline", ref.number, given->at - task.deadline));
+    }
+  } else if (const auto* done = std::get_if<Complete>(&op)) {
     if (!said_[ref].contains(std::string(view_of(done->result)))) {
       violated(fmt::format("task {}: a result was accepted that nobody gave with fence {}", ref.number, ref.fence));
     }
@@ -220,7 +229,7 @@ void StackOracle::judge_accepted(const BookedTask& task, const Op& op) {
     }
     // The dispatcher's own: the attempt took too long.
     const WallMs allowed = task.timeout_ms != 0 ? task.timeout_ms : timeout_ms_min;
-    if (failed->at + k_rounding_ms < task.assigned_at + allowed) {
+    if (failed->at + k_rounding_ms < task.assigned_at + allowed + nobodys_time(task.assigned_at, failed->at)) {
       violated(fmt::format("task {}: fails as '{}' after {} ms, and had {}", ref.number, failed->message,
                            failed->at - task.assigned_at, allowed));
     }
@@ -235,11 +244,21 @@ void StackOracle::judge_accepted(const BookedTask& task, const Op& op) {
       // What was said in the same millisecond may have come a little later.
       if (at < requeue->at) last = std::max(last, at);
     }
-    if (requeue->at + k_rounding_ms < last + lease_ms) {
+    if (requeue->at + k_rounding_ms < last + lease_ms + nobodys_time(last, requeue->at)) {
       violated(fmt::format("task {}: its lease is over {} ms after agent {} named it", ref.number, requeue->at - last,
                            task.agent));
     }
   }
+}
+
+WallMs StackOracle::nobodys_time(WallMs from, WallMs until) const {
+  WallMs time = 0;
+  for (const auto& [begin, end] : pauses_) {
+    const WallMs first = std::max(from, begin);
+    const WallMs last = std::min(until, end);
+    if (first + k_pause_counts_ms < last) time += last - first - k_pause_counts_ms;
+  }
+  return time;
 }
 
 void StackOracle::judge_archived(const BookedTask& task) {

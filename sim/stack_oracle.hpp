@@ -7,7 +7,10 @@
 // 4. A client that was told yes has the task, one that was told no has not, and one key has one task.
 // 5. An agent is given only what the ledger assigned to it, its outcome is settled only when the ledger decided, and a
 //    result that was accepted is one that was said with its fence.
-// 6. Leases and timeouts end no run before their time, and no agent counts as crashed that lives.
+// 6. Leases and timeouts end no run before their time, and no agent counts as crashed that lives. Time in which the
+// node
+//    stood still, or its dispatcher had no turn, is nobody's.
+// 7. What has passed its deadline is given to nobody, also when it passed it while the node stood still.
 // One thread.
 #pragma once
 
@@ -62,6 +65,9 @@ class StackOracle {
   // It named this assignment in a message that arrived.
   void named(dispatch::TaskRef ref, ledger::WallMs at);
 
+  // The node, or its dispatcher, had no turn in this time.
+  void stood_still(ledger::WallMs from, ledger::WallMs until) { pauses_.emplace_back(from, until); }
+
   ledger::WallMs lease_ms = 0;
   ledger::WallMs timeout_ms_min = 0;  // the shortest that a task without one of its own may get
   std::function<void(std::string)> note;
@@ -76,6 +82,8 @@ class StackOracle {
     bool was_refused = false;
   };
   void judge_accepted(const BookedTask& task, const ledger::Op& op);
+  // How much of this time was nobody's, for sure.
+  [[nodiscard]] ledger::WallMs nobodys_time(ledger::WallMs from, ledger::WallMs until) const;
   void judge_archived(const BookedTask& task);
   void compare_replicas(ledger::Ledger& real);
   void restore_late_replica(ledger::Ledger& real);
@@ -95,6 +103,7 @@ class StackOracle {
   std::map<dispatch::TaskRef, std::set<std::string>> said_;
   std::map<dispatch::TaskRef, std::vector<ledger::WallMs>> named_;
   std::map<std::string, ledger::WallMs> deaths_;  // the last of each agent that tells of them
+  std::vector<std::pair<ledger::WallMs, ledger::WallMs>> pauses_;
   Counts counts_;
 };
 

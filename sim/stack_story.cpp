@@ -7,6 +7,9 @@
 
 #include "sim/stack_agent.hpp"
 #include "sim/stack_world.hpp"
+#include "skein/runtime/core.hpp"
+#include "skein/runtime/deterministic.hpp"
+#include "skein/runtime/pause.hpp"
 
 namespace skein::sim {
 
@@ -46,6 +49,8 @@ void StackWorld::bad_times() {
       if (!violated() && random_.chance(0.5)) client->act();
     }
     if (!violated() && random_.chance(0.15)) do_harm();
+    if (!violated() && luck_.chance(stands_still_)) stand_still();
+    if (!violated() && luck_.chance(0.1) && is_scarce_) change_scarcity();
   }
 }
 
@@ -150,6 +155,29 @@ void StackWorld::fill_disk() {
   if (node_ && !is_dying()) node_->journal->check_disk();
 }
 
+// Everything stops and goes on later, or only nobody has a turn while the clocks go on.
+void StackWorld::stand_still() {
+  const auto time = std::chrono::milliseconds(6'000 + luck_.below(luck_.chance(0.3) ? 120'000 : 6'000));
+  const ledger::WallMs from = wall();
+  if (luck_.chance(0.5)) {
+    note([&] { return fmt::format("the program is stopped for {} ms", time.count()); });
+    oracle_.count("pauses of the program");
+    pause_program(runtime_, time);
+  } else {
+    note([&] { return fmt::format("nobody has a turn for {} ms", time.count()); });
+    oracle_.count("times nobody had a turn");
+    runtime_.core().deterministic->set_now(runtime_.now() + time);
+  }
+  oracle_.stood_still(from, wall());
+}
+
+void StackWorld::change_scarcity() {
+  const double chance = luck_.chance(0.5) ? 0 : luck_.chance(0.5) ? 1 : 0.3;
+  note([&] { return fmt::format("{} of the opens find no descriptor", chance); });
+  oracle_.count("times descriptors were scarce", chance > 0 ? 1 : 0);
+  disk_.set_scarcity(chance);
+}
+
 // Another dispatcher takes over, somewhere, and is never heard of again.
 void StackWorld::depose() {
   if (!node_ || is_dying()) return;
@@ -194,6 +222,7 @@ void StackWorld::heal() {
   note([] { return std::string("all faults end"); });
   is_healed_ = true;
   disk_.set_capacity(SimDisk::k_unlimited);
+  disk_.set_scarcity(0);
   disk_.cut_power_at(0);
   disk_.fail_at(0, journal::DiskError::Code::io);
   store_.fail(false);

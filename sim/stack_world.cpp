@@ -10,6 +10,7 @@
 #include "skein/agent/function_agent.hpp"
 #include "skein/runtime/core.hpp"
 #include "skein/runtime/deterministic.hpp"
+#include "skein/runtime/pause.hpp"
 
 namespace skein::sim {
 
@@ -18,6 +19,7 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr std::uint64_t k_steps_max = 2'000'000;  // of a story; more is a loop
+constexpr std::uint64_t k_luck_salt = 0x7061757365;
 constexpr ledger::WallMs k_wall_start = 1'700'000'000'000;
 
 RuntimeOptions seeded(std::uint64_t seed) {
@@ -47,6 +49,9 @@ agent::FunctionOutcome run_function(StackWorld& world, const std::string& id, Ra
 
 StackWorld::StackWorld(std::uint64_t seed, bool trace)
     : random_(seed),
+      luck_(seed ^ k_luck_salt),
+      stands_still_(luck_.chance(0.5) ? 0.03 : 0),
+      is_scarce_(luck_.chance(0.3)),
       is_tracing_(trace),
       disk_(random_.next()),
       store_(random_.next()),
@@ -96,9 +101,10 @@ void StackWorld::tell(std::string text) {
 }
 
 ledger::WallMs StackWorld::wall() const {
+  // The clock on the wall goes on while the program stands still.
+  const Duration since = runtime_.now().time_since_epoch() + time_lost(runtime_);
   return k_wall_start +
-         static_cast<ledger::WallMs>(
-             std::chrono::duration_cast<std::chrono::milliseconds>(runtime_.now().time_since_epoch()).count());
+         static_cast<ledger::WallMs>(std::chrono::duration_cast<std::chrono::milliseconds>(since).count());
 }
 
 std::uint64_t StackWorld::pick(std::initializer_list<std::uint64_t> from) {
@@ -244,7 +250,7 @@ void StackWorld::start_node() {
     if (const auto ok = node_->journal->open(*node_->ledger, journal_limits_); !ok) {
       const auto kind = ok.error().kind;
       note([&] { return "  does not start: " + ok.error().describe(); });
-      if (is_healed_ || (kind != journal::StoreError::Kind::io && kind != journal::StoreError::Kind::no_space)) {
+      if (is_healed_ || (kind != journal::StoreError::Kind::io && !ok.error().is_harmless())) {
         oracle_.violated("an undamaged journal does not open: " + ok.error().describe());
       }
       oracle_.count("starts that failed");

@@ -104,6 +104,8 @@ class StackWorld {
   void bad_times();
   void do_harm();
   void fill_disk();
+  void stand_still();
+  void change_scarcity();
   void depose();
   void say_something_late();
   void heal();
@@ -114,6 +116,9 @@ class StackWorld {
   [[nodiscard]] std::string what_is_left() const;
 
   Random random_;
+  Random luck_;  // what pauses and descriptors depend on, and no other draw
+  double stands_still_ = 0;
+  bool is_scarce_ = false;
   bool is_tracing_;
   StackResult result_;
   SimDisk disk_;

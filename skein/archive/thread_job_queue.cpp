@@ -5,6 +5,11 @@
 #include <utility>
 
 namespace skein::inline v0 {
+namespace {
+
+Instant raw_now() { return Instant(std::chrono::steady_clock::now().time_since_epoch()); }
+
+}  // namespace
 
 ThreadJobQueue::ThreadJobQueue(std::size_t jobs_max) : jobs_max_(jobs_max), thread_([this] { run(); }) {}
 
@@ -20,7 +25,7 @@ bool ThreadJobQueue::post_after(Duration delay, Job job) {
   return true;
 }
 
-Instant ThreadJobQueue::now() const { return Instant(std::chrono::steady_clock::now().time_since_epoch()); }
+Instant ThreadJobQueue::now() const { return clock_.now(raw_now); }
 
 ledger::WallMs ThreadJobQueue::wall_now() const {
   const auto since = std::chrono::system_clock::now().time_since_epoch();
@@ -39,6 +44,15 @@ void ThreadJobQueue::stop() {
   dropped.swap(heap_);
 }
 
+// Only a pause of the sleep is one for sure: a job may take as long as it does.
+void ThreadJobQueue::sleep(std::unique_lock<std::mutex>& lock, Duration left) {
+  const Duration part = std::min(left, k_pause_look);
+  const Instant raw = raw_now();
+  clock_.look(raw, later(raw, part));
+  wake_.wait_for(lock, part);
+  clock_.look(raw_now(), Instant::max());
+}
+
 void ThreadJobQueue::run() {
   std::unique_lock lock(mutex_);
   while (!stopping_) {
@@ -48,7 +62,7 @@ void ThreadJobQueue::run() {
     }
     const Duration left = heap_.front().due - now();
     if (left > Duration::zero()) {
-      wake_.wait_for(lock, left);
+      sleep(lock, left);
       continue;
     }
     std::pop_heap(heap_.begin(), heap_.end(), is_later);

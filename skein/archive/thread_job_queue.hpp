@@ -1,5 +1,6 @@
 // The JobQueue of a running program: one thread, the real clocks. It reads clocks so that those it serves need not.
-// Any thread, but for stop() and the destructor, which must not be called from a job.
+// Time in which the whole program stood still while it waited does not pass on its own clock. Any thread, but for
+// stop() and the destructor, which must not be called from a job.
 #pragma once
 
 #include <condition_variable>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "skein/archive/job_queue.hpp"
+#include "skein/base/pause_clock.hpp"
 
 namespace skein::inline v0 {
 
@@ -33,8 +35,11 @@ class ThreadJobQueue final : public JobQueue {
   };
   static bool is_later(const Entry& a, const Entry& b) { return a.due != b.due ? a.due > b.due : a.order > b.order; }
   void run();
+  // Until something may be due, with the lock held.
+  void sleep(std::unique_lock<std::mutex>& lock, Duration left);
 
   std::size_t jobs_max_;
+  mutable PauseClock clock_;
   std::mutex mutex_;
   std::condition_variable wake_;
   std::vector<Entry> heap_;  // the one due first at the front

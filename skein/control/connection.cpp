@@ -40,13 +40,16 @@ std::string all_event_kinds() {
 
 }  // namespace
 
-Connection::Connection(Self self, std::shared_ptr<const ConnectionSetup> setup, std::shared_ptr<Fd> fd)
-    : setup_(std::move(setup)), wire_(setup_->poller, std::move(fd)), active_at_(self.now()) {
+Connection::Connection(Self self, std::shared_ptr<const ConnectionSetup> setup, net::ClientPtr client)
+    : setup_(std::move(setup)), wire_(setup_->poller, std::move(client)), active_at_(self.now()) {
   self.send_after(setup_->limits.idle, self.pid(), IdleCheck{});
   rearm(self);
 }
 
-Connection::~Connection() { setup_->open->fetch_sub(1); }
+Connection::~Connection() {
+  setup_->open->fetch_sub(1);
+  if (mcp_ != nullptr && setup_->attendance) setup_->attendance->go();
+}
 
 std::string Connection::describe() const {
   return fmt::format("{} under way, {} streams, {} bytes unsent", under_way_, streams_.size(), unsent());
@@ -237,6 +240,7 @@ void Connection::begin_mcp(Self self, std::uint64_t id, operations::JsonReader& 
   if (error) return put(id, "error", operations::to_json(*error));
   put(id, "ok", json::object());
   mcp_ = std::make_unique<mcp::LineSession>(self, setup_->mcp, "local", wire_);
+  if (setup_->attendance) setup_->attendance->come();
   self.trap_exit(true);  // to end in order, see terminate()
 }
 

@@ -19,6 +19,7 @@
 #include <string>
 #include <string_view>
 
+#include "skein/control/attendance.hpp"
 #include "skein/control/limits.hpp"
 #include "skein/mcp/line_session.hpp"
 #include "skein/net/wire.hpp"
@@ -40,11 +41,15 @@ struct ConnectionSetup {
   SocketLimits limits;
   std::shared_ptr<std::atomic<std::uint32_t>> open;  // connections now
   mcp::ServerPtr mcp{};                              // null: it is not spoken here
+  std::shared_ptr<Attendance> attendance{};          // of those who speak it
+  std::shared_ptr<DescriptorBudget> budget{};        // for the listener
+  std::function<void(const std::string&)> log{};     // likewise
+  std::function<void(const std::string&)> on_accepted{};
 };
 
 class Connection {
  public:
-  Connection(Self self, std::shared_ptr<const ConnectionSetup> setup, std::shared_ptr<Fd> fd);
+  Connection(Self self, std::shared_ptr<const ConnectionSetup> setup, net::ClientPtr client);
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;

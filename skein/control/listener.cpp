@@ -38,11 +38,14 @@ std::shared_ptr<const net::ListenerSetup> listener_setup(const std::string& path
   setup->connections_max = connections->limits.connections;
   setup->connections = connections->open;
   setup->poller = connections->poller;
+  setup->budget = connections->budget;
+  setup->log = connections->log;
+  setup->on_accepted = connections->on_accepted;
   return setup;
 }
 
 ChildSpec connection_template(std::shared_ptr<const ConnectionSetup> setup) {
-  return pool_child<Connection, std::shared_ptr<Fd>>("connection", std::move(setup))
+  return pool_child<Connection, net::ClientPtr>("connection", std::move(setup))
       .with(Restart::temporary)
       .with(Shutdown::after(k_connection_shutdown));
 }

@@ -9,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "skein/runtime/pause.hpp"
+
 namespace skein::inline v0::dispatch {
 namespace {
 
@@ -39,6 +41,7 @@ Dispatcher::Dispatcher(Self self, std::unique_ptr<DispatcherSetup> setup)
       id_high_(setup_->entropy() | 1U),
       take_again_(setup_->options.append_again),
       is_sink_added_(std::make_shared<bool>(false)) {
+  lost_ = time_lost(*setup_->runtime);
   self.continue_with<Dispatcher>(Begin{});
 }
 
@@ -186,6 +189,7 @@ void Dispatcher::flush_later(Self self) {
 void Dispatcher::flush(Self self) {
   is_flushing_ = false;
   if (is_over_) return;
+  note_pauses(self);
   DispatchOutput out = core_.step(moment(self));
   for (const Pid pid : out.unwatch) {
     const auto at = monitors_.find(pid);
@@ -215,6 +219,12 @@ void Dispatcher::flush(Self self) {
   }
   if (out.wants_state) ask_for_state();
   set_wake(self, out.wake_at);
+}
+
+void Dispatcher::note_pauses(Self self) {
+  const Duration lost = time_lost(*setup_->runtime);
+  if (lost == lost_) return;
+  core_.on_time_lost(lost - std::exchange(lost_, lost), moment(self));
 }
 
 void Dispatcher::set_wake(Self self, Instant at) {

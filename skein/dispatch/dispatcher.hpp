@@ -115,6 +115,7 @@ class Dispatcher {
   void flush_later(Self self);
   void flush(Self self);
   void set_wake(Self self, Instant at);
+  void note_pauses(Self self);
   // True when the message was an agent's.
   bool from_agent(Self self, Message message);
 
@@ -127,6 +128,7 @@ class Dispatcher {
   Duration take_again_;
   std::shared_ptr<bool> is_sink_added_;  // written on the journal's thread, and read there alone
   bool is_asking_ = false;
+  Duration lost_{};  // in pauses of the program, as far as the core knows
   bool is_flushing_ = false;
   bool is_over_ = false;
   bool has_told_refusal_ = false;

@@ -52,6 +52,10 @@ std::string_view name_of(DispatchEvent::Kind kind) {
       return "agent_passed_over";
     case agent_back:
       return "agent_back";
+    case was_late:
+      return "was_late";
+    case was_paused:
+      return "was_paused";
     case routing_timeout:
       return "routing_timeout";
     case lease_expired:
@@ -324,6 +328,7 @@ void DispatcherCore::send_mail(const Moment& moment) {
 
 DispatchOutput DispatcherCore::step(const Moment& moment) {
   if (has_state_ && !is_deposed_) {
+    late_step(moment);
     run_due(moment);
     if (moment.now >= next_tick_) tick(moment);
     round(moment);
@@ -342,6 +347,7 @@ DispatchOutput DispatcherCore::step(const Moment& moment) {
     // One that has passed waits for an append to be answered, or for a task.
     if (next_ask_ > moment.now) output_.wake_at = std::min(output_.wake_at, next_ask_);
   }
+  promised_ = output_.wake_at;
   return std::exchange(output_, DispatchOutput{});
 }
 

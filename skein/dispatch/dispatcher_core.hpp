@@ -70,6 +70,8 @@ struct DispatchEvent {
     agent_passed_over,  // the router goes around it; the detail says why, `until` for how long
     agent_back,         // and no longer does
     routing_timeout,    // nobody was free for a set of capabilities for so long
+    was_late,           // this dispatcher had no turn for long; every run got a new lease
+    was_paused,         // the whole program stood still
     lease_expired,
     attempt_timed_out,
     preempted,
@@ -105,6 +107,8 @@ struct DispatchCounters {
   std::uint64_t aged = 0;
   std::uint64_t expired = 0;
   std::uint64_t ticks = 0;
+  std::uint64_t late_steps = 0;  // after which every run got a new lease
+  std::uint64_t pauses = 0;      // of the whole program
 };
 
 struct DispatchOutput {
@@ -151,6 +155,9 @@ class DispatcherCore {
   void on_down(Pid pid, bool in_order, const Moment& moment);
   // False: there is no such agent.
   bool set_paused(std::string_view agent, bool paused, const Moment& moment);
+
+  // The whole program stood still for so long, and the clock with it.
+  void on_time_lost(Duration lost, const Moment& moment);
 
   // Does what is due, gives out what can be, and hands over all there is to do.
   [[nodiscard]] DispatchOutput step(const Moment& moment);
@@ -283,6 +290,9 @@ class DispatcherCore {
   void take_back_from_agent(std::string_view id, const Moment& moment);
   void take_back_waiting(const Moment& moment);
 
+  // dispatcher_pause.cpp
+  void late_step(const Moment& moment);
+
   // dispatcher_rounds.cpp
   void run_due(const Moment& moment);
   void task_due(SlotNumber slot, const Moment& moment);
@@ -373,6 +383,7 @@ class DispatcherCore {
   std::uint64_t keys_ = 0;
   bool may_be_met_ = false;  // somebody became free
   Instant next_tick_ = Instant::min();
+  Instant promised_ = Instant::max();  // by then the next step was asked for
   Instant next_ask_ = Instant::max();
   Instant next_preemption_ = Instant::min();
   ledger::Op assign_ = ledger::Assign{};  // kept for its memory

@@ -33,6 +33,9 @@ struct DispatcherOptions {
   Duration lease = std::chrono::seconds(30);
   // Assignments up to this fence were made by a program that has ended, and its agents with it: they have no lease.
   ledger::Fence dead_fence = 0;
+  // A step that comes so much later than it was asked for (or a quarter of the lease, if that is less) gives every run
+  // a full lease: what agents said meanwhile has yet to be read.
+  Duration late_after = std::chrono::seconds(3);
   Duration routing_timeout = std::chrono::seconds(5);  // with nobody free: said once, the task stays queued
   // An agent that beats once a second is given up about so long after its last word and gets nothing new; one that is
   // irregular is given more time.

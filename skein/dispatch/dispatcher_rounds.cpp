@@ -154,6 +154,7 @@ void DispatcherCore::give_out_requeued(const Moment& moment) {
   for (const auto& [slot, number] : std::exchange(requeued_, {})) {
     const TaskRecord& task = tasks_[slot];
     if (task.number != number || task.phase != Phase::ending || !outgoing_.is_gathering(task.batch)) continue;
+    if (task.deadline_due <= moment.now) continue;  // it is expired as soon as it is queued
     const SwarmRecord& swarm = swarms_[task.swarm];
     if (!swarm.gives_out() || is_held_back(task)) continue;
     const ReadyQueue::Lane& lane = queue_.lane(task.lane);

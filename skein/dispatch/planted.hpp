@@ -17,6 +17,10 @@ enum class Bug {
   shared_executor_by_age,
   permanent_counts_for_nobody,
   probe_times_out,
+  no_grace_when_late,
+  short_grace_when_late,
+  timeout_counts_pauses,
+  deadline_sleeps_in_pauses,
 };
 
 #if defined(SKEIN_PLANTED_BUGS)

@@ -16,7 +16,8 @@
 namespace skein::inline v0::journal {
 
 struct DiskError {
-  enum class Code { not_found, exists, no_space, busy, io };
+  // no_descriptors: nothing could be opened, so nothing was done; it can be tried again as it is.
+  enum class Code { not_found, exists, no_space, no_descriptors, busy, io };
   Code code = Code::io;
   std::string what;  // a sentence's end: "write seg-1.log: No space left on device"
 };

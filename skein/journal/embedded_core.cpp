@@ -136,7 +136,9 @@ void EmbeddedCore::close() {
     idle();
     hard_ = {term_, hard_.voted_for, replica_.position()};
     if (!stopped_) {
-      if (auto ok = save_hard_state(disk_, dir_, hard_); !ok) stop(ok.error().describe());
+      // The one of before is right as well, only that it vouches for less.
+      auto ok = save_hard_state(disk_, dir_, hard_);
+      if (!ok && ok.error().kind != StoreError::Kind::no_descriptors) stop(ok.error().describe());
     }
   }
   JournalCore::close();
@@ -185,11 +187,11 @@ void EmbeddedCore::job_done(const AsideResult& result) {
   check_disk();
 }
 
-// A sync that failed beside the log may have been the one that was to make the log's own names safe. Want of room and
-// a machine that can't write its state harm nothing.
+// A sync that failed beside the log may have been the one that was to make the log's own names safe. Want of room or of
+// descriptors and a machine that can't write its state harm nothing.
 void EmbeddedCore::stop_after(const StoreError& error) {
   if (planted(Bug::side_failure_ignored)) return;
-  if (error.kind == StoreError::Kind::no_space || error.kind == StoreError::Kind::machine) return;
+  if (error.is_harmless() || error.kind == StoreError::Kind::machine) return;
   stop(StoreError{StoreError::Kind::io, error.file, error.offset, error.what}.describe());
 }
 

@@ -13,6 +13,9 @@
 #include <system_error>
 #include <utility>
 
+#include "skein/base/fd.hpp"
+#include "skein/base/spare_descriptors.hpp"
+
 namespace skein::inline v0::journal {
 namespace {
 
@@ -22,6 +25,7 @@ DiskError error_from(std::string_view doing, const std::string& path, int code) 
   if (code == ENOENT) error.code = DiskError::Code::not_found;
   if (code == EEXIST) error.code = DiskError::Code::exists;
   if (code == ENOSPC || code == EDQUOT || code == EFBIG) error.code = DiskError::Code::no_space;
+  if (is_want_of_descriptors(code)) error.code = DiskError::Code::no_descriptors;
   if (code == EWOULDBLOCK) error.code = DiskError::Code::busy;
   return error;
 }
@@ -30,19 +34,10 @@ std::unexpected<DiskError> failed(std::string_view doing, const std::string& pat
   return std::unexpected(error_from(doing, path, code));
 }
 
-class Fd {
- public:
-  explicit Fd(int fd) : fd_(fd) {}
-  Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Fd& operator=(Fd&&) = delete;
-  ~Fd() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  [[nodiscard]] int get() const { return fd_; }
-
- private:
-  int fd_;
-};
+// The journal's files come first: when no descriptor is free, a spare is given up for them.
+Fd opened(const std::string& path, int flags) {
+  return Fd(spare_descriptors().with_spare([&] { return ::open(path.c_str(), flags | O_CLOEXEC, 0600); }));
+}
 
 class PosixFile final : public File {
  public:
@@ -103,12 +98,12 @@ class PosixLock final : public FolderLock {
 }  // namespace
 
 DiskResult<std::unique_ptr<File>> FileDisk::open(const std::string& path, Mode mode) {
-  int flags = O_CLOEXEC;
+  int flags = 0;
   if (mode == Mode::read) flags |= O_RDONLY;
   if (mode == Mode::write) flags |= O_RDWR;
   if (mode == Mode::create) flags |= O_RDWR | O_CREAT | O_TRUNC;
-  Fd fd(::open(path.c_str(), flags, 0600));
-  if (fd.get() < 0) return failed("open", path);
+  Fd fd = opened(path, flags);
+  if (!fd) return failed("open", path);
   return std::make_unique<PosixFile>(std::move(fd), path);
 }
 
@@ -170,8 +165,8 @@ DiskResult<std::vector<std::string>> FileDisk::list(const std::string& dir) {
 }
 
 DiskResult<void> FileDisk::sync_dir(const std::string& dir) {
-  const Fd fd(::open(dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (fd.get() < 0) return failed("open folder", dir);
+  const Fd fd = opened(dir, O_RDONLY | O_DIRECTORY);
+  if (!fd) return failed("open folder", dir);
   if (::fsync(fd.get()) != 0) return failed("sync folder", dir);
   return {};
 }
@@ -184,8 +179,8 @@ DiskResult<std::uint64_t> FileDisk::free_bytes(const std::string& dir) {
 
 DiskResult<std::unique_ptr<FolderLock>> FileDisk::lock(const std::string& dir) {
   const std::string path = dir + "/lock";
-  Fd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  if (fd.get() < 0) return failed("open", path);
+  Fd fd = opened(path, O_RDWR | O_CREAT);
+  if (!fd) return failed("open", path);
   if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) return failed("lock", path);
   return std::make_unique<PosixLock>(std::move(fd));
 }

@@ -1,12 +1,17 @@
 #include "skein/journal/file_disk.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <array>
 #include <filesystem>
 #include <string>
 #include <vector>
+
+#include "skein/base/fd.hpp"
+#include "skein/base/spare_descriptors.hpp"
 
 namespace skein::journal {
 namespace {
@@ -35,6 +40,39 @@ TEST_F(FileDiskTest, reads_back_what_was_written_and_less_at_the_end) {
   EXPECT_EQ(std::string_view(buffer.data(), 3), "llo");
   ASSERT_TRUE((*file)->truncate(4));
   EXPECT_EQ((*file)->size().value(), 4U);
+}
+
+TEST_F(FileDiskTest, has_descriptors_left_when_nobody_else_has_and_says_so_when_it_has_none_either) {
+  ASSERT_EQ(spare_descriptors().refill(), k_spare_descriptors);
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit few = before;
+  few.rlim_cur = 256;
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+  std::vector<Fd> all;
+  while (true) {
+    Fd fd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    if (!fd) break;
+    all.push_back(std::move(fd));
+  }
+  {
+    std::vector<std::unique_ptr<File>> files;
+    for (std::size_t i = 0; i < k_spare_descriptors; ++i) {
+      auto file = disk_.open(path("spare"), Disk::Mode::create);
+      EXPECT_TRUE(file) << i;
+      if (file) files.push_back(std::move(*file));
+    }
+    const auto none = disk_.open(path("none"), Disk::Mode::create);
+    ASSERT_FALSE(none);
+    EXPECT_EQ(none.error().code, DiskError::Code::no_descriptors) << none.error().what;
+    const auto unsynced = disk_.sync_dir(dir_.string());
+    ASSERT_FALSE(unsynced);
+    EXPECT_EQ(unsynced.error().code, DiskError::Code::no_descriptors) << unsynced.error().what;
+  }
+  EXPECT_TRUE(disk_.sync_dir(dir_.string()));
+  all.clear();
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_EQ(spare_descriptors().refill(), k_spare_descriptors);
 }
 
 TEST_F(FileDiskTest, says_what_is_missing) {

@@ -157,7 +157,7 @@ bool JournalCore::write() {
   take_batch(entries_);
   const auto ok = log_write(entries_);
   if (ok) return true;
-  if (ok.error().kind != StoreError::Kind::no_space) {
+  if (!ok.error().is_harmless()) {
     stop(ok.error().describe());
     return false;
   }

@@ -105,13 +105,17 @@ StoreResult<void> LogStore::go_on_in_place() {
 
 // Records in `from` that `next` goes on from there. Only when `next` is safe: else a crash in between would leave a log
 // that misses a segment which never was.
-StoreResult<void> LogStore::link(SegmentImage& from, std::uint64_t next) {
+Mark LogStore::mark_with_next(const SegmentImage& from, std::uint64_t next) {
   Mark mark = from.mark.value_or(Mark{0, k_header_bytes, from.header.first_position - 1});
   ++mark.sequence;
   mark.next = next;
+  return mark;
+}
+
+StoreResult<void> LogStore::link(SegmentImage& from, std::uint64_t next) {
   auto file = disk_.open(from.path, Disk::Mode::write);
   if (!file) return disk_failed(file.error(), from.path);
-  if (auto ok = write_mark(**file, from, mark); !ok) return disk_failed(ok.error(), from.path);
+  if (auto ok = write_mark(**file, from, mark_with_next(from, next)); !ok) return disk_failed(ok.error(), from.path);
   return {};
 }
 
@@ -180,7 +184,7 @@ StoreResult<void> LogStore::append(std::span<const EntryView> entries) {
   if (auto ok = sync(); !ok) return ok;
   const Position first = entries.front().position;
   const auto& active = segments_.back();
-  if (first < active.header.first_position ||
+  if ((rolling_ && !planted(Bug::named_segment_forgotten)) || first < active.header.first_position ||
       active.end_offset + batch_bytes(entries, batch_align()) > active.header.nominal_bytes) {
     if (auto ok = roll_over(first, batch_bytes(entries, options_.batch_align)); !ok) return ok;
   }
@@ -246,17 +250,27 @@ StoreResult<std::string> LogStore::file_for_segment(std::uint64_t& bytes) {
   return path;
 }
 
-StoreResult<void> LogStore::roll_over(Position first, std::uint64_t batch_size) {
+// Makes the file of the next segment and gives it its name. Nobody goes on in it yet.
+StoreResult<void> LogStore::name_next_segment(Position first, std::uint64_t batch_size) {
   std::uint64_t bytes = k_header_bytes + batch_size;
   auto from = file_for_segment(bytes);
   if (!from) {
-    if (from.error().kind == StoreError::Kind::no_space) return std::unexpected(from.error());
+    if (from.error().is_harmless()) return std::unexpected(from.error());
     return poison({DiskError::Code::io, from.error().what}, from.error().file);
   }
   SegmentImage next;
   next.header = {highest_id_ + 1, first, bytes, last_term_, ids_, options_.batch_align};
   next.path = path_in(dir_, segment_name(next.header.id));
   auto file = disk_.open(*from, Disk::Mode::write);
+  if (!file && file.error().code == DiskError::Code::no_descriptors) {
+    // A spare is as good as before; what was made here has a name that the next attempt will want.
+    if (from->ends_with(".tmp")) {
+      try_remove(disk_, *from);
+    } else {
+      spares_.push_back({*from, bytes});
+    }
+    return disk_failed(file.error(), *from);
+  }
   if (!file) return poison(file.error(), *from);
   if (auto ok = (*file)->write_at(0, encode_header(next.header)); !ok) return poison(ok.error(), *from);
   if (!planted(Bug::header_not_synced)) {
@@ -266,16 +280,30 @@ StoreResult<void> LogStore::roll_over(Position first, std::uint64_t batch_size) 
     [[maybe_unused]] const auto early = link(segments_.back(), next.header.id);
   }
   if (auto ok = disk_.rename(*from, next.path); !ok) return poison(ok.error(), *from);
-  if (auto ok = sync_folder(disk_, dir_); !ok) return poison({DiskError::Code::io, ok.error().what}, dir_);
-  if (auto ok = link(segments_.back(), next.header.id); !ok) {
-    return poison({DiskError::Code::io, ok.error().what}, ok.error().file);
+  rolling_ = Rolling{std::move(next), std::move(*file)};
+  return {};
+}
+
+StoreResult<void> LogStore::roll_over(Position first, std::uint64_t batch_size) {
+  if (!rolling_) {
+    if (auto ok = name_next_segment(first, batch_size); !ok) return ok;
   }
-  // Under its new name, so that an error names a file that is there.
-  file = disk_.open(next.path, Disk::Mode::write);
-  if (!file) return poison(file.error(), next.path);
-  file_ = std::move(*file);
+  SegmentImage& next = rolling_->segment;
+  if (auto ok = sync_folder(disk_, dir_); !ok) {
+    if (ok.error().kind == StoreError::Kind::no_descriptors && !planted(Bug::descriptors_poison)) return ok;
+    return poison({DiskError::Code::io, ok.error().what}, dir_);
+  }
+  SegmentImage& before = segments_.back();
+  if (auto ok = write_mark(*file_, before, mark_with_next(before, next.header.id)); !ok) {
+    return poison(ok.error(), before.path);
+  }
+  // Under its new name, so that an error names a file that is there. It is the same file.
+  auto named = disk_.open(next.path, Disk::Mode::write);
+  if (!named && named.error().code != DiskError::Code::no_descriptors) return poison(named.error(), next.path);
+  file_ = named ? std::move(*named) : std::move(rolling_->file);
   highest_id_ = next.header.id;
   segments_.push_back(std::move(next));
+  rolling_.reset();
   spare_failed_ = false;
   return {};
 }

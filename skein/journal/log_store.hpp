@@ -5,7 +5,8 @@
 //
 // 1. At most one batch is written and not synced: append() syncs what came before it.
 // 2. A failed write or sync poisons the store for good: every later call answers `stopped`. Running out of room while
-//    a new segment is prepared does not: nothing was written to the log.
+//    a new segment is prepared does not, nor does want of descriptors at any point of it: nothing was written to the
+//    log, and the next append goes on with the same segment.
 // 3. What open() found past the durable mark was copied to a fresh segment and synced before anyone saw it.
 // 4. All segments but the last are synced up to the first position of their successor.
 // 5. Before anything is appended to a segment it is safe on the disk, name and all, and then the one before it says, as
@@ -88,8 +89,10 @@ class LogStore {
   [[nodiscard]] StoreResult<void> go_on_in_place();
   [[nodiscard]] StoreResult<void> copy_tail(std::uint64_t id);
   [[nodiscard]] StoreResult<void> roll_over(Position first, std::uint64_t batch_size);
+  [[nodiscard]] StoreResult<void> name_next_segment(Position first, std::uint64_t batch_size);
   [[nodiscard]] StoreResult<std::string> file_for_segment(std::uint64_t& bytes);
   [[nodiscard]] StoreResult<void> make_marks_safe();
+  [[nodiscard]] static Mark mark_with_next(const SegmentImage& from, std::uint64_t next);
   [[nodiscard]] StoreResult<void> link(SegmentImage& from, std::uint64_t next);
   [[nodiscard]] static DiskResult<void> write_mark(File& file, SegmentImage& segment, const Mark& mark);
   [[nodiscard]] StoreResult<void> collect_leftovers(const std::vector<ObsoleteSegment>& obsolete);
@@ -103,6 +106,12 @@ class LogStore {
   std::vector<SegmentImage> segments_;     // the last one is written to
   std::vector<ObsoleteSegment> retained_;  // files of no use here, kept for the sake of the trim limit
   std::unique_ptr<File> file_;
+  // A segment that has its header and its name, and is not gone on in: its folder could not be opened to be synced.
+  struct Rolling {
+    SegmentImage segment;
+    std::unique_ptr<File> file;
+  };
+  std::optional<Rolling> rolling_;
   std::uint64_t highest_id_ = 0;
   Position last_ = 0;
   Position durable_ = 0;

@@ -36,6 +36,9 @@ enum class Bug {
   folder_room_ignored,
   found_marks_not_synced,
   folder_failure_not_shared,
+  descriptors_poison,
+  unopened_folder_is_synced,
+  named_segment_forgotten,
 };
 
 #if defined(SKEIN_PLANTED_BUGS)

@@ -9,6 +9,7 @@ DiskResult<void> SharedDisk::sync_dir(const std::string& dir) {
   const std::lock_guard lock(mutex_);
   if (failure_) return std::unexpected(*failure_);
   const auto ok = below_.sync_dir(dir);
+  if (!ok && ok.error().code == DiskError::Code::no_descriptors) return ok;  // it did not begin
   if (!ok && planted(Bug::folder_room_ignored) && ok.error().code == DiskError::Code::no_space) return ok;
   if (!ok && !failure_) {
     failure_ = ok.error();

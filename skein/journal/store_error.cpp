@@ -18,6 +18,9 @@ std::string StoreError::describe() const {
       return fmt::format("{}; nothing after this failure is trusted: check the disk, then start again", what);
     case Kind::no_space:
       return fmt::format("{}; nothing was lost: make room on the disk", what);
+    case Kind::no_descriptors:
+      return fmt::format(
+          "{}; nothing was lost, it goes on when some are free: raise the limit on open files (ulimit -n)", what);
     case Kind::busy:
       return fmt::format("{}; another program has this journal open: stop it first", what);
     case Kind::not_a_journal:
@@ -43,6 +46,7 @@ StoreError missing(std::string folder, std::string what) {
 StoreError from_disk(const DiskError& error, std::string file) {
   auto kind = StoreError::Kind::io;
   if (error.code == DiskError::Code::no_space) kind = StoreError::Kind::no_space;
+  if (error.code == DiskError::Code::no_descriptors) kind = StoreError::Kind::no_descriptors;
   if (error.code == DiskError::Code::busy) kind = StoreError::Kind::busy;
   if (error.code == DiskError::Code::not_found) kind = StoreError::Kind::not_a_journal;
   return {kind, std::move(file), 0, error.what};

@@ -11,14 +11,15 @@ namespace skein::inline v0::journal {
 
 struct StoreError {
   enum class Kind {
-    corrupt,        // what was durable is damaged or missing
-    io,             // the disk failed; what was written since the last sync can't be trusted
-    no_space,       // nothing was harmed, there is no room
-    busy,           // another program has the folder open
-    not_a_journal,  // the folder is not one of ours
-    version,        // written by a later format
-    machine,        // the machine could not give or write its state
-    stopped,        // an earlier failure stopped this journal
+    corrupt,         // what was durable is damaged or missing
+    io,              // the disk failed; what was written since the last sync can't be trusted
+    no_space,        // nothing was harmed, there is no room
+    no_descriptors,  // nothing was harmed, the program or the machine has no descriptor left
+    busy,            // another program has the folder open
+    not_a_journal,   // the folder is not one of ours
+    version,         // written by a later format
+    machine,         // the machine could not give or write its state
+    stopped,         // an earlier failure stopped this journal
   };
   Kind kind = Kind::io;
   std::string file;          // empty when it is about the folder as a whole
@@ -26,6 +27,8 @@ struct StoreError {
   std::string what;
   static constexpr std::uint64_t k_nowhere = UINT64_MAX;
 
+  // The log is as it was, and the same can be tried again later.
+  [[nodiscard]] bool is_harmless() const { return kind == Kind::no_space || kind == Kind::no_descriptors; }
   // One line: what happened, to what, what to do.
   [[nodiscard]] std::string describe() const;
 };

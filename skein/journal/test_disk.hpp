@@ -22,6 +22,8 @@ class TestDisk final : public Disk {
 
   // Asked before each operation; an answer makes the operation fail with it.
   std::function<std::optional<DiskError::Code>(Op, const std::string& path)> fault;
+  // Asked before anything is opened, a folder to be synced too: true, and no descriptor is free for it.
+  std::function<bool(const std::string& path)> deny_open;
   std::uint64_t room = std::numeric_limits<std::uint64_t>::max();
   std::map<std::string, std::shared_ptr<std::string>> files;
   std::vector<std::string> done;  // "sync seg-...": what was asked, in order
@@ -29,6 +31,7 @@ class TestDisk final : public Disk {
   std::string& bytes_of(const std::string& path) { return *files.at(path); }
 
   DiskResult<std::unique_ptr<File>> open(const std::string& path, Mode mode) override {
+    if (deny_open && deny_open(path)) return no_descriptor(path);
     if (mode == Mode::create) {
       if (auto e = check(Op::create, "create", path)) return std::unexpected(*e);
       files[path] = std::make_shared<std::string>();
@@ -64,6 +67,7 @@ class TestDisk final : public Disk {
     return names;
   }
   DiskResult<void> sync_dir(const std::string& dir) override {
+    if (deny_open && deny_open(dir)) return no_descriptor(dir);
     if (auto e = check(Op::sync_dir, "sync_dir", dir)) return std::unexpected(*e);
     return {};
   }
@@ -115,6 +119,9 @@ class TestDisk final : public Disk {
     std::shared_ptr<std::string> contents_;
   };
 
+  static std::unexpected<DiskError> no_descriptor(const std::string& path) {
+    return std::unexpected(DiskError{DiskError::Code::no_descriptors, "open " + path + ": Too many open files"});
+  }
   std::optional<DiskError> check(Op op, const char* name, const std::string& path) {
     done.push_back(std::string(name) + " " + path.substr(path.rfind('/') + 1));
     if (!fault) return std::nullopt;

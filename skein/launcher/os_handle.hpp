@@ -14,6 +14,7 @@
 #include <string>
 #include <utility>
 
+#include "skein/base/descriptor_budget.hpp"
 #include "skein/base/fd.hpp"
 #include "skein/launcher/os_process.hpp"
 #include "skein/runtime/pid.hpp"
@@ -72,6 +73,7 @@ struct OsHandle {
   bool draining = false;
   std::chrono::steady_clock::time_point drain_until;
   bool output_ended = false;
+  DescriptorPlace place;  // for what of it is open here
 };
 
 }  // namespace skein::inline v0::launcher

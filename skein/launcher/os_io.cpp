@@ -41,6 +41,8 @@ std::string problem_of(const OsSpec& spec) {
          " bytes, at most " + std::to_string(k_spec_bytes_max) + "; hand large input over on stdin";
 }
 
+Instant raw_now() { return Instant(Duration(std::chrono::steady_clock::now().time_since_epoch())); }
+
 }  // namespace
 
 OsIo::OsIo(Runtime& runtime, Launcher& launcher, OsProcessesOptions options)
@@ -59,7 +61,7 @@ void OsIo::begin() {
   watch(wake_.get(), EPOLLIN, Source::wake, 0);
   watch(line_.socket.get(), EPOLLIN, Source::launcher, 0);
   watch_guard();
-  owner_watch_ = runtime_.spawn<OwnerWatch>(weak_from_this());
+  if (!options_.is_watch_supervised) own_watch_ = runtime_.spawn<OwnerWatch>(weak_from_this());
   thread_ = std::thread([this] { run(); });
 }
 
@@ -68,7 +70,7 @@ void OsIo::end() {
   ending_ = true;
   command({});
   thread_.join();
-  runtime_.exit(owner_watch_, ExitReason::kill());
+  if (own_watch_) runtime_.exit(own_watch_, ExitReason::kill());
   keepers_.clear();
   line_.socket.reset();
   // Stopped, it would not see that.
@@ -98,11 +100,24 @@ OsId OsIo::spawn(Pid owner, OsSpec spec) {
 }
 
 void OsIo::watch_owner(Pid owner) {
+  Pid watch;
   {
     const std::scoped_lock lock(table_mutex_);
     if (!owners_.insert(owner).second) return;
+    watch = owner_watch_;
   }
-  runtime_.notify(owner_watch_, WatchOwner{owner});
+  // Without one the next is told.
+  if (watch) runtime_.notify(watch, WatchOwner{owner});
+}
+
+void OsIo::watch_owners_by(Pid watch) {
+  std::vector<Pid> all;
+  {
+    const std::scoped_lock lock(table_mutex_);
+    owner_watch_ = watch;
+    all.assign(owners_.begin(), owners_.end());
+  }
+  for (const Pid owner : all) runtime_.notify(watch, WatchOwner{owner});
 }
 
 void OsIo::owner_died(Pid owner) {
@@ -218,25 +233,35 @@ void OsIo::run() {
   ::pthread_setname_np(::pthread_self(), "skein-os-io");
   std::array<epoll_event, k_events_max> events{};
   while (!ending_) {
-    const int got = ::epoll_wait(epoll_.get(), events.data(), k_events_max, wait_ms());
+    const int wait = wait_ms();
+    clock_.look(raw_now(), wait < 0 ? Instant::max() : later(raw_now(), std::chrono::milliseconds(wait)));
+    const int got = ::epoll_wait(epoll_.get(), events.data(), k_events_max, wait);
+    clock_.look(raw_now(), Instant::max());
     for (int i = 0; i < got; ++i) {
       const std::uint64_t tag = events[static_cast<std::size_t>(i)].data.u64;
       take_event(static_cast<Source>(tag & ((1U << k_source_bits) - 1)), tag >> k_source_bits);
     }
     finish_overdue();
     take_silence();
-    if (bring_back_at_ && *bring_back_at_ <= Clock::now()) bring_back();
+    if (bring_back_at_ && *bring_back_at_ <= time()) bring_back();
+    if (place_at_ && *place_at_ <= time()) {
+      place_at_.reset();
+      start_waiting();
+    }
   }
 }
 
+OsIo::Clock::time_point OsIo::time() const { return Clock::time_point(clock_.now(raw_now).time_since_epoch()); }
+
 int OsIo::wait_ms() const {
   Clock::duration shortest = Clock::duration::max();
-  const auto now = Clock::now();
+  const auto now = time();
   for (const OsId id : draining_) {
     if (const auto handle = find(id)) shortest = std::min(shortest, handle->drain_until - now);
   }
   if (!dues_.empty()) shortest = std::min(shortest, dues_.front().at - now);
   if (bring_back_at_) shortest = std::min(shortest, *bring_back_at_ - now);
+  if (place_at_) shortest = std::min(shortest, *place_at_ - now);
   if (shortest == Clock::duration::max()) return -1;
   const auto ms = std::chrono::ceil<std::chrono::milliseconds>(shortest).count();
   return static_cast<int>(std::clamp<std::int64_t>(ms, 0, k_end_wait_ms));
@@ -320,7 +345,7 @@ void OsIo::take(const Command& command) {
   if (terminates) {
     const auto most = std::numeric_limits<std::int32_t>::max();
     const auto ms = std::clamp<std::int64_t>(command.grace.count(), 0, most);
-    handle->grace_until = Clock::now() + std::chrono::milliseconds(ms);
+    handle->grace_until = time() + std::chrono::milliseconds(ms);
     send_packet(socket, Kind::ask_end, encode_number(static_cast<std::uint32_t>(ms)), {}, false);
     expect_answer(handle->keeper);
   } else if (kills) {

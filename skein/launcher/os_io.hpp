@@ -21,6 +21,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "skein/base/pause_clock.hpp"
 #include "skein/launcher/os_handle.hpp"
 #include "skein/launcher/os_processes.hpp"
 #include "skein/launcher/wire.hpp"
@@ -50,6 +51,8 @@ class OsIo : public std::enable_shared_from_this<OsIo> {
   // Of what it has written until now, also what was not read yet.
   [[nodiscard]] std::string stderr_tail(OsId id) const;
   void owner_died(Pid owner);
+  // From now on this process is told whose death to watch for, beginning with all there are.
+  void watch_owners_by(Pid watch);
   [[nodiscard]] OsCounts counts() const;
   // Why nothing can be started at the moment; empty when that is not so.
   [[nodiscard]] std::string problem() const;
@@ -82,6 +85,9 @@ class OsIo : public std::enable_shared_from_this<OsIo> {
     std::uint64_t number = 0;
   };
 
+  // The thread's clock: it stands still while the whole program does, so that nobody is late whom it did not hear.
+  [[nodiscard]] Clock::time_point time() const;
+
   // os_io.cpp: commands, and the loop
   void command(Command command);
   void run();
@@ -94,6 +100,9 @@ class OsIo : public std::enable_shared_from_this<OsIo> {
 
   // os_io_keepers.cpp: launchers and keepers
   void start_waiting();
+  // False: there is none now; it is looked for again soon.
+  [[nodiscard]] bool has_place(OsHandle& handle);
+  void tell_of_places(bool are_wanting);
   void give(std::uint64_t keeper_id, Keeper& keeper, const std::shared_ptr<OsHandle>& handle);
   void take_launcher_packets();
   void take_keeper_packets(std::uint64_t keeper_id);
@@ -130,7 +139,7 @@ class OsIo : public std::enable_shared_from_this<OsIo> {
   Runtime& runtime_;
   Launcher& launcher_;
   const OsProcessesOptions options_;
-  Pid owner_watch_;
+  Pid own_watch_;  // when nobody supervises one
   Fd epoll_;
   Fd wake_;
   std::atomic<bool> ending_{false};
@@ -139,6 +148,7 @@ class OsIo : public std::enable_shared_from_this<OsIo> {
   mutable std::mutex table_mutex_;
   std::unordered_map<OsId, std::shared_ptr<OsHandle>> table_;  // guarded by table_mutex_
   std::unordered_set<Pid> owners_;                             // watched; guarded by table_mutex_
+  Pid owner_watch_;                                            // by whom; guarded by table_mutex_
   OsId next_id_ = 1;                                           // guarded by table_mutex_
   std::mutex commands_mutex_;
   std::vector<Command> commands_;  // guarded by commands_mutex_
@@ -146,10 +156,13 @@ class OsIo : public std::enable_shared_from_this<OsIo> {
   std::string problem_;  // guarded by problem_mutex_
 
   // The thread's own.
+  mutable PauseClock clock_;
   Launcher::Line line_;
   Launcher::Watch guard_;
   std::optional<Clock::time_point> bring_back_at_;
   Clock::duration bring_back_wait_{};
+  std::optional<Clock::time_point> place_at_;  // when descriptors are looked for again
+  bool lacks_place_ = false;
   std::unordered_map<std::uint64_t, Keeper> keepers_;
   std::vector<std::uint64_t> idle_;
   std::uint64_t next_keeper_ = 1;

@@ -16,6 +16,11 @@ namespace skein::inline v0::launcher {
 namespace {
 
 constexpr const char* k_no_fds = "no file descriptors left in the node; raise its limit on open files (ulimit -n)";
+constexpr const char* k_no_place =
+    "no descriptors are left for a further program; it waits for others to end: raise the limit on open files (ulimit "
+    "-n)";
+constexpr std::size_t k_process_descriptors = 5;  // three pipes, the process itself and its keeper
+constexpr std::chrono::milliseconds k_place_look{20};
 constexpr const char* k_lost_start = "its keepers died or gave no answer while it was being started";
 // A process whose keeper dies before it was told started gets another one.
 constexpr int k_start_attempts = 3;
@@ -33,9 +38,15 @@ void OsIo::start_waiting() {
     const auto keeper = keepers_.find(keeper_id);
     if (keeper == keepers_.end()) continue;
     const auto handle = find(waiting_.front());
+    if (handle != nullptr && !has_place(*handle)) {
+      idle_.push_back(keeper_id);
+      counts_.idle = idle_.size();
+      return;
+    }
     waiting_.pop_front();
     if (handle != nullptr) give(keeper_id, keeper->second, handle);
   }
+  if (waiting_.empty()) tell_of_places(false);
   // Only here is it known that nobody waits for them.
   while (idle_.size() > options_.idle_keepers_max) drop_keeper(idle_.back());
   // Without a launcher there is nobody to ask; bring_back() comes here again.
@@ -45,6 +56,20 @@ void OsIo::start_waiting() {
     ++keepers_asked_;
     if (launcher_awaited_ == 0) expect_answer(0);
   }
+}
+
+bool OsIo::has_place(OsHandle& handle) {
+  if (!handle.place && options_.descriptors) handle.place = options_.descriptors->admit_process(k_process_descriptors);
+  const bool has_it = handle.place || !options_.descriptors;
+  if (!has_it) place_at_ = time() + k_place_look;
+  tell_of_places(!has_it);
+  return has_it;
+}
+
+void OsIo::tell_of_places(bool are_wanting) {
+  if (std::exchange(lacks_place_, are_wanting) == are_wanting) return;
+  const std::scoped_lock lock(problem_mutex_);
+  problem_ = are_wanting ? k_no_place : std::string();
 }
 
 void OsIo::give(std::uint64_t keeper_id, Keeper& keeper, const std::shared_ptr<OsHandle>& handle) {
@@ -243,7 +268,7 @@ void OsIo::bring_back() {
     if (!guard_.socket && why.empty()) why = k_no_fds;
   }
   if (!why.empty()) {
-    bring_back_at_ = Clock::now() + bring_back_wait_;
+    bring_back_at_ = time() + bring_back_wait_;
     bring_back_wait_ = std::min<Clock::duration>(bring_back_wait_ * 2, k_bring_back_last);
   }
   {

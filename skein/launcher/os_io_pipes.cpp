@@ -102,7 +102,7 @@ void OsIo::drain(const std::shared_ptr<OsHandle>& handle, bool now) {
   }
   handle->draining = true;
   if (now || (handle->output_ended && !handle->stderr_end)) return finish(handle);
-  handle->drain_until = Clock::now() + k_drain_wait;
+  handle->drain_until = time() + k_drain_wait;
   draining_.push_back(handle->id);
 }
 
@@ -149,13 +149,14 @@ void OsIo::forget(OsHandle& handle) {
     handle.stderr_end.reset();
     handle.pidfd.reset();
   }
+  handle.place = {};
   const std::scoped_lock lock(table_mutex_);
   table_.erase(handle.id);
 }
 
 void OsIo::finish_overdue() {
   if (draining_.empty()) return;
-  const auto now = Clock::now();
+  const auto now = time();
   for (const OsId id : std::vector(draining_)) {
     if (const auto handle = find(id); handle != nullptr && handle->drain_until <= now) finish(handle);
   }

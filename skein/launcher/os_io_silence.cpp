@@ -31,7 +31,7 @@ std::uint64_t OsIo::awaited_of(std::uint64_t keeper_id) const {
 }
 
 void OsIo::expect_answer(std::uint64_t keeper_id) {
-  const auto now = Clock::now();
+  const auto now = time();
   const std::uint64_t number = next_due_++;
   if (keeper_id == 0) {
     launcher_awaited_ = number;
@@ -58,7 +58,7 @@ void OsIo::forget_answered() {
 
 void OsIo::take_silence() {
   forget_answered();
-  const auto now = Clock::now();
+  const auto now = time();
   while (!dues_.empty() && dues_.front().at <= now) {
     const std::uint64_t keeper_id = dues_.front().keeper;
     dues_.pop_front();
@@ -84,7 +84,7 @@ void OsIo::is_silent(std::uint64_t keeper_id) {
   const std::string number = encode_number(static_cast<std::uint32_t>(keeper.pid));
   if (line_.socket) send_packet(line_.socket.get(), Kind::ask_continue, number, {}, false);
   const auto handle = find(keeper.process);
-  if (handle == nullptr || Clock::now() < replaced_at(keeper, *handle)) return expect_answer(keeper_id);
+  if (handle == nullptr || time() < replaced_at(keeper, *handle)) return expect_answer(keeper_id);
   if (line_.socket) send_packet(line_.socket.get(), Kind::ask_replace, number, {}, false);
   drop_keeper(keeper_id);
   start_waiting();

@@ -4,6 +4,8 @@
 
 #include "skein/launcher/control_group.hpp"
 #include "skein/launcher/os_io.hpp"
+#include "skein/launcher/owner_watch.hpp"
+#include "skein/supervision/child.hpp"
 
 namespace skein::inline v0::launcher {
 
@@ -24,6 +26,8 @@ void OsProcesses::kill(OsId id) { io_->kill(id); }
 OsCounts OsProcesses::counts() const { return io_->counts(); }
 std::string OsProcesses::problem() const { return io_->problem(); }
 const std::string& OsProcesses::containment() { return NodeGroup::here().describe(); }
+
+ChildSpec OsProcesses::owner_watch() const { return child<OwnerWatch>("owner_watch", std::weak_ptr<OsIo>(io_)); }
 
 std::string OsProcesses::stderr_tail(OsId id) const { return io_->stderr_tail(id); }
 

@@ -19,9 +19,11 @@
 #include <memory>
 #include <string>
 
+#include "skein/base/descriptor_budget.hpp"
 #include "skein/launcher/launcher.hpp"
 #include "skein/launcher/os_process.hpp"
 #include "skein/runtime/runtime.hpp"
+#include "skein/supervision/child_spec.hpp"
 
 namespace skein::inline v0::launcher {
 
@@ -30,6 +32,10 @@ class OsIo;
 struct OsProcessesOptions {
   std::size_t processes_max = 4'096;  // started and waiting to be; each takes five descriptors of the node
   std::size_t idle_keepers_max = 64;  // kept for the next starts
+  // Somebody starts owner_watch() under a supervisor; until then the death of an owner is noticed later.
+  bool is_watch_supervised = false;
+  // What is to start waits while this has no room; none: nobody counts.
+  std::shared_ptr<DescriptorBudget> descriptors{};
 };
 
 struct OsCounts {
@@ -77,6 +83,8 @@ class OsProcesses {
   [[nodiscard]] std::string problem() const;
   // How it keeps hold of what programs start, for people: a control group, or why there is none.
   [[nodiscard]] static const std::string& containment();
+  // The process that learns of the death of owners, for a supervisor.
+  [[nodiscard]] ChildSpec owner_watch() const;
 
  private:
   std::shared_ptr<OsIo> io_;

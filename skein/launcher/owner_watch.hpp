@@ -1,4 +1,5 @@
-// OwnerWatch: the process that learns of the death of owners, so that their OS processes go with them.
+// OwnerWatch: the process that learns of the death of owners, so that their OS processes go with them. One that is
+// started anew is told of all owners there are, also of those that died meanwhile.
 #pragma once
 
 #include <memory>
@@ -15,7 +16,9 @@ struct WatchOwner {
 
 class OwnerWatch {
  public:
-  explicit OwnerWatch(std::weak_ptr<OsIo> io) : io_(std::move(io)) {}
+  OwnerWatch(Self self, std::weak_ptr<OsIo> io) : io_(std::move(io)) {
+    if (const auto alive = io_.lock()) alive->watch_owners_by(self.pid());
+  }
 
   void handle_info(Self self, Message message) {
     if (const auto* watch = message.get_if<WatchOwner>()) {

@@ -95,7 +95,9 @@ std::optional<net::HttpResponse> HttpEndpoint::refusal(Self self, const net::Htt
   if (request.path != k_mcp_path && request.path != k_websocket_path) {
     return plain_response(k_not_found, "nothing is here; MCP is at /mcp and /mcp/ws, REST at /api/v1\n");
   }
-  return refuse_stranger(setup_->gate, request, self.now());
+  auto refused = refuse_stranger(setup_->gate, request, self.now());
+  if (!refused) answers_.trust();
+  return refused;
 }
 
 Task<void> HttpEndpoint::on_post(Self self, net::HttpRequest request) {

@@ -129,7 +129,7 @@ class HttpEndpointTest : public testing::Test {
       return std::make_unique<HttpEndpoint>(self, endpoint, answers);
     };
     ChildSpec connection =
-        pool_child<net::HttpConnection, std::shared_ptr<Fd>>("connection", std::shared_ptr<const net::HttpSetup>(setup))
+        pool_child<net::HttpConnection, net::ClientPtr>("connection", std::shared_ptr<const net::HttpSetup>(setup))
             .with(Restart::temporary);
     connections_ = start_supervisor(*runtime_, trees::pool("http", {100, 10s}, std::move(connection)), "http")->pid;
     start_sessions();

@@ -41,9 +41,9 @@ std::string line_error(std::string_view why) {
   return operations::json_text(make_error(nullptr, {k_invalid_request, std::string(why), nullptr})) + "\n";
 }
 
-LineConnection::LineConnection(Self self, std::shared_ptr<const LineSetup> setup, std::shared_ptr<Fd> fd)
+LineConnection::LineConnection(Self self, std::shared_ptr<const LineSetup> setup, net::ClientPtr client)
     : setup_(std::move(setup)),
-      wire_(setup_->poller, std::move(fd)),
+      wire_(setup_->poller, std::move(client)),
       session_(self, setup_->server, k_token_principal, wire_),
       began_(self.now()),
       active_at_(self.now()),
@@ -51,6 +51,7 @@ LineConnection::LineConnection(Self self, std::shared_ptr<const LineSetup> setup
       sent_at_(self.now()) {
   self.trap_exit(true);  // to end in order, see terminate()
   self.send_after(line_check_every(setup_->limits), self.pid(), Check{});
+  wire_.make_room_by(self.pid());
   wire_.arm(self.pid(), true);
 }
 
@@ -74,6 +75,12 @@ void LineConnection::handle_info(Self self, Message message) {
     on_check(self);
   } else if (message.is<LingerOver>()) {
     phase_ = Phase::over;
+  } else if (message.is<net::MakeRoom>()) {
+    // At once: somebody else waits for the descriptor.
+    if (phase_ == Phase::open) return;
+    wire_.put(line_error("too many connections without a token; try again later"));
+    (void)wire_.write_some();
+    return self.stop();
   } else {
     (void)session_.take(message);
   }
@@ -172,7 +179,7 @@ void LineConnection::log_in(Self self, std::string_view line) {
   switch (setup_->login->check_token(token.value_or(""), self.now())) {
     case Login::Verdict::good:
       if (token) {
-        phase_ = Phase::open;
+        open();
       } else {
         on_first_line(line);  // no token is wanted here
       }
@@ -191,8 +198,13 @@ void LineConnection::on_first_line(std::string_view line) {
   const std::size_t at = line.find_first_not_of(" \t\r");
   if (at == std::string_view::npos) return;
   if (line[at] != '{' && line[at] != '[') return refuse("the first line is no message");
-  phase_ = Phase::open;
+  open();
   session_.on_line(line);
+}
+
+void LineConnection::open() {
+  phase_ = Phase::open;
+  wire_.trust();
 }
 
 void LineConnection::refuse(std::string_view why) {
@@ -242,7 +254,7 @@ void LineConnection::on_check(Self self) {
 }
 
 ChildSpec line_connection_template(std::shared_ptr<const LineSetup> setup) {
-  return pool_child<LineConnection, std::shared_ptr<Fd>>("connection", std::move(setup))
+  return pool_child<LineConnection, net::ClientPtr>("connection", std::move(setup))
       .with(Restart::temporary)
       .with(Shutdown::after(k_line_shutdown));
 }

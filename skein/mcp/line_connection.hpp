@@ -43,7 +43,7 @@ struct LineSetup {
 
 class LineConnection {
  public:
-  LineConnection(Self self, std::shared_ptr<const LineSetup> setup, std::shared_ptr<Fd> fd);
+  LineConnection(Self self, std::shared_ptr<const LineSetup> setup, net::ClientPtr client);
   ~LineConnection();
   LineConnection(const LineConnection&) = delete;
   LineConnection& operator=(const LineConnection&) = delete;
@@ -66,6 +66,7 @@ class LineConnection {
   void on_line(Self self, std::string_view line);
   void log_in(Self self, std::string_view line);
   void on_first_line(std::string_view line);
+  void open();
   void refuse(std::string_view why);
   void write_some(Self self);
   void linger(Self self);

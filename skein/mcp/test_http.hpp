@@ -31,11 +31,10 @@ class HttpTcpTest : public TcpTest {
                                                                                           net::HttpAnswers& answers) {
       return std::make_unique<HttpEndpoint>(self, endpoint, answers);
     };
-    listen(
-        pool_child<net::HttpConnection, std::shared_ptr<Fd>>("connection", std::shared_ptr<const net::HttpSetup>(setup))
-            .with(Restart::temporary)
-            .with(Shutdown::after(seconds(5))),
-        "");
+    listen(pool_child<net::HttpConnection, net::ClientPtr>("connection", std::shared_ptr<const net::HttpSetup>(setup))
+               .with(Restart::temporary)
+               .with(Shutdown::after(seconds(5))),
+           "");
   }
   static std::string upgrade(const std::string& more = {}) {
     return "GET /mcp/ws HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"

@@ -36,6 +36,11 @@ class FdPoller {
   // when the other side will send nothing more; who knows that already must not ask again.
   void arm(int fd, Pid to, bool read, bool write, bool end = true);
   void forget(int fd);
+  // For those who watch a descriptor of a process that is not theirs. Any thread.
+  template <class T>
+  void tell(Pid to, T message) {
+    runtime_.notify(to, std::move(message));
+  }
 
  private:
   struct Watcher {

@@ -12,6 +12,7 @@ constexpr std::size_t k_http_reads_at_once = 8;          // then others get thei
 constexpr std::size_t k_requests_at_once = 16;           // likewise, of those a client sent without waiting
 constexpr std::size_t k_unsent_at_most = 256ULL << 10U;  // past that, the next request waits for the client to read
 constexpr int k_request_timeout = 408;
+constexpr int k_overloaded = 503;
 constexpr Duration k_check_at_least = std::chrono::milliseconds(250);
 constexpr Duration k_check_at_most = std::chrono::seconds(5);
 constexpr Duration k_linger = std::chrono::seconds(2);
@@ -24,16 +25,17 @@ Duration check_every(const HttpConnectionLimits& limits) {
 
 }  // namespace
 
-HttpConnection::HttpConnection(Self self, std::shared_ptr<const HttpSetup> setup, std::shared_ptr<Fd> fd)
+HttpConnection::HttpConnection(Self self, std::shared_ptr<const HttpSetup> setup, ClientPtr client)
     : self_(self),
       setup_(std::move(setup)),
-      wire_(setup_->poller, std::move(fd)),
+      wire_(setup_->poller, std::move(client)),
       reader_(setup_->limits.request),
       service_(setup_->make_service(self, *this)),
       since_(self.now()),
       sent_at_(self.now()) {
   self.trap_exit(true);  // to end streams in order, see terminate()
   self.send_after(check_every(setup_->limits), self.pid(), Check{});
+  wire_.make_room_by(self.pid());
   wire_.arm(self.pid(), true);
 }
 
@@ -60,6 +62,11 @@ Task<void> HttpConnection::handle_info(Self self, Message message) {
   } else if (message.is<LingeredEnough>()) {
     self.stop();
     co_return;
+  } else if (message.is<MakeRoom>()) {
+    if (!is_trusted_) {
+      make_room(self);
+      co_return;
+    }
   } else if (message.is<GoOn>()) {
     is_going_on_ = false;
   } else {
@@ -240,6 +247,20 @@ void HttpConnection::close() {
 
 bool HttpConnection::is_full() const {
   return wire_.unsent() > std::min(k_unsent_at_most, setup_->limits.output_bytes / 2);
+}
+
+void HttpConnection::trust() {
+  if (std::exchange(is_trusted_, true)) return;
+  wire_.trust();
+}
+
+// At once: somebody else waits for the descriptor.
+void HttpConnection::make_room(Self self) {
+  if (is_reading()) {
+    wire_.put(http_text({k_overloaded, {{"Retry-After", "1"}}, "too many connections without a token\n"}, false));
+    (void)wire_.write_some();
+  }
+  self.stop();
 }
 
 void HttpConnection::answered() { enter(self_, keeps_alive_ ? Phase::idle : Phase::ending); }

@@ -55,6 +55,8 @@ class HttpAnswers {
   virtual void close() = 0;
   // So much waits for the client that nothing more should be made for it.
   [[nodiscard]] virtual bool is_full() const = 0;
+  // The client has shown that it may be here, and keeps its connection whoever else comes.
+  virtual void trust() {}
 };
 
 // Answers the requests of one connection, in the process that serves it.
@@ -93,7 +95,7 @@ struct HttpSetup {
 
 class HttpConnection final : private HttpAnswers {
  public:
-  HttpConnection(Self self, std::shared_ptr<const HttpSetup> setup, std::shared_ptr<Fd> fd);
+  HttpConnection(Self self, std::shared_ptr<const HttpSetup> setup, ClientPtr client);
   ~HttpConnection() override;
   HttpConnection(const HttpConnection&) = delete;
   HttpConnection& operator=(const HttpConnection&) = delete;
@@ -117,6 +119,7 @@ class HttpConnection final : private HttpAnswers {
   void send_bytes(std::string_view bytes) override;
   void close() override;
   [[nodiscard]] bool is_full() const override;
+  void trust() override;
 
   void on_ready(Self self, const FdReady& ready);
   Task<void> read_requests(Self self);
@@ -138,6 +141,7 @@ class HttpConnection final : private HttpAnswers {
   // Of a stream.
   void put_piece(std::string_view piece);
   void lost(Self self);
+  void make_room(Self self);
   void write_some(Self self);
 
   Self self_;
@@ -155,6 +159,7 @@ class HttpConnection final : private HttpAnswers {
   bool is_refused_ = false;       // what the client still sends will be dropped
   bool is_closed_by_client_ = false;
   bool is_commenting_ = false;
+  bool is_trusted_ = false;
   Instant since_{};       // in this phase
   Instant sent_at_{};     // when the client last took something, or had taken everything
   std::size_t left_ = 0;  // of what was to be written, when it was last tried

@@ -2,7 +2,8 @@
 // restarted it listens anew; connections that are open go on.
 //
 // When accept fails because no descriptor is free, it tries again after a pause and goes on; with too many connections
-// a client is told so and closed.
+// a client is told so and closed. A client for whom the budget of descriptors has no place waits for one, and those
+// behind it wait to be accepted; when none came in time it is told so and closed.
 #pragma once
 
 #include <atomic>
@@ -13,7 +14,9 @@
 #include <optional>
 #include <string>
 
+#include "skein/base/descriptor_budget.hpp"
 #include "skein/base/fd.hpp"
+#include "skein/net/client.hpp"
 #include "skein/net/fd_poller.hpp"
 #include "skein/runtime/runtime.hpp"
 
@@ -25,10 +28,14 @@ struct ListenerSetup {
   std::function<void()> close{};                               // after it is closed
   std::function<std::optional<std::string>(int fd)> refuse{};  // who is let in: nothing; what is said to others
   std::string busy{};                                          // said to whoever is one too many
-  std::string pool{};  // registered name; its children take a std::shared_ptr<Fd>
+  std::string pool{};                                          // registered name; its children take a ClientPtr
   std::uint32_t connections_max = 0;
   std::shared_ptr<std::atomic<std::uint32_t>> connections;  // open now; a connection counts itself out
   std::shared_ptr<FdPoller> poller;
+  std::shared_ptr<DescriptorBudget> budget{};                   // none: nobody counts
+  bool admits_strangers = false;                                // clients have yet to show who they are
+  std::function<void(const std::string& line)> log{};           // what went wrong, now and then
+  std::function<void(const std::string& where)> on_accepted{};  // a client is served; often
 };
 
 class Listener {
@@ -45,10 +52,18 @@ class Listener {
  private:
   struct Again {};
   Task<void> accept_some(Self self);
+  // A client that has been accepted, or waits for a place; false: it has to wait (on).
+  Task<bool> serve(Self self, ClientPtr client);
+  [[nodiscard]] bool has_place(Client& client);
   void turn_away(int fd, const std::string& words);
+  void tell(Self self, const std::string& what);
 
   std::shared_ptr<const ListenerSetup> setup_;
   Fd fd_;
+  ClientPtr waiting_;  // for a place in the budget
+  Instant waits_until_{};
+  std::optional<Instant> told_at_;
+  std::uint64_t untold_ = 0;  // since then
   std::uint64_t accepted_ = 0;
   std::uint64_t refused_ = 0;
   std::uint64_t failed_ = 0;  // accepts

@@ -8,15 +8,22 @@
 namespace skein::inline v0::net {
 
 Wire::~Wire() {
-  poller_->forget(fd_->get());
-  fd_->reset();
+  poller_->forget(client_->fd.get());
+  client_->fd.reset();
+  client_->place = {};
+}
+
+void Wire::make_room_by(Pid to) {
+  client_->place.when_to_go([poller = std::weak_ptr(poller_), to] {
+    if (const auto alive = poller.lock()) alive->tell(to, MakeRoom{});
+  });
 }
 
 Wire::Got Wire::read_some() {
   // Each thread's own: what comes is mostly short, and a buffer for each read would be cleared for nothing.
   static thread_local std::array<char, k_read_bytes> buffer;
   while (true) {
-    const auto got = ::recv(fd_->get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
+    const auto got = ::recv(client_->fd.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
     if (got > 0) {
       in_.append(buffer.data(), static_cast<std::size_t>(got));
       return Got::bytes;
@@ -39,7 +46,7 @@ void Wire::consume(std::size_t count) {
 
 bool Wire::write_some() {
   while (unsent() > 0) {
-    const auto sent = ::send(fd_->get(), out_.data() + out_at_, unsent(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    const auto sent = ::send(client_->fd.get(), out_.data() + out_at_, unsent(), MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0 && errno == EAGAIN) break;
     if (sent <= 0) {
@@ -66,6 +73,6 @@ void Wire::drop_unsent() {
   out_at_ = 0;
 }
 
-void Wire::end_output() { ::shutdown(fd_->get(), SHUT_WR); }
+void Wire::end_output() { ::shutdown(client_->fd.get(), SHUT_WR); }
 
 }  // namespace skein::inline v0::net

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "skein/base/fd.hpp"
+#include "skein/net/client.hpp"
 #include "skein/net/fd_poller.hpp"
 
 namespace skein::inline v0::net {
@@ -20,7 +20,7 @@ inline constexpr std::size_t k_kept_bytes = 256ULL << 10U;  // a buffer that was
 
 class Wire {
  public:
-  Wire(std::shared_ptr<FdPoller> poller, std::shared_ptr<Fd> fd) : poller_(std::move(poller)), fd_(std::move(fd)) {}
+  Wire(std::shared_ptr<FdPoller> poller, ClientPtr client) : poller_(std::move(poller)), client_(std::move(client)) {}
   ~Wire();
   Wire(const Wire&) = delete;
   Wire& operator=(const Wire&) = delete;
@@ -39,15 +39,19 @@ class Wire {
   void drop_unsent();
 
   // `to` is told when more can be read, if wanted, or written, if something is unsent.
-  void arm(Pid to, bool wants_read) { poller_->arm(fd_->get(), to, wants_read, unsent() > 0, !has_ended_); }
+  void arm(Pid to, bool wants_read) { poller_->arm(client_->fd.get(), to, wants_read, unsent() > 0, !has_ended_); }
   // The other side will send nothing more; read_some() notices by itself.
   void note_end() { has_ended_ = true; }
+  // Until it is trusted, `to` gets a MakeRoom when others need the client's place. By the process that serves it.
+  void make_room_by(Pid to);
+  // The client has shown that it may be here: it keeps its place whoever else comes.
+  void trust() { client_->place.trust(); }
   // Says that nothing more will be written; the other side sees the end.
   void end_output();
 
  private:
   std::shared_ptr<FdPoller> poller_;
-  std::shared_ptr<Fd> fd_;
+  ClientPtr client_;
   std::string in_;
   std::string out_;
   std::size_t out_at_ = 0;

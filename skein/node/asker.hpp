@@ -1,20 +1,27 @@
-// A process that carries out one coroutine for somebody outside, who is answered by it, and ends.
+// Processes that carry out one coroutine each for somebody outside, who is answered by it, and end. They are children
+// of a pool under transports_sup; the desk takes the orders, from any thread, and starts them without anybody waiting.
 #pragma once
 
 #include <exception>
 #include <functional>
 #include <memory>
+#include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "skein/runtime/runtime.hpp"
+#include "skein/supervision/child_spec.hpp"
 
 namespace skein::inline v0::node {
+
+inline constexpr std::string_view k_askers_name = "askers";  // registered: the pool
+inline constexpr std::string_view k_asker_desk_name = "asker_desk";
 
 class Asker {
  public:
   using Body = std::move_only_function<Task<void>(Self)>;
 
-  Asker(Self self, std::unique_ptr<Body> body) : body_(std::move(body)) { self.continue_with<Asker>(Begin{}); }
+  Asker(Self self, std::shared_ptr<Body> body) : body_(std::move(body)) { self.continue_with<Asker>(Begin{}); }
 
   struct Begin {};
   Task<void> handle_continue(Self self, Begin) {
@@ -24,22 +31,36 @@ class Asker {
   }
 
  private:
-  std::unique_ptr<Body> body_;
+  std::shared_ptr<Body> body_;
+};
+
+// The template of the pool.
+[[nodiscard]] ChildSpec asker_template();
+
+class AskerDesk {
+ public:
+  struct Ask {
+    std::shared_ptr<Asker::Body> body;
+  };
+
+  explicit AskerDesk(Self) {}
+  Task<void> handle_info(Self self, Message message);
+  [[nodiscard]] std::string describe() const;
+
+ private:
+  std::uint64_t started_ = 0;
+  std::uint64_t failed_ = 0;
 };
 
 // Runs a coroutine function with arguments that it takes by value. When no process can be made the arguments are
 // dropped, and with them a Reply, which then answers by itself.
 template <class... Params, class... Args>
 void ask_in_process(Runtime& runtime, Task<void> (*body)(Self, Params...), Args&&... args) {
-  auto held = std::make_unique<Asker::Body>(
+  auto held = std::make_shared<Asker::Body>(
       [body, kept = std::tuple<std::decay_t<Params>...>(std::forward<Args>(args)...)](Self self) mutable {
         return std::apply([&](auto&... each) { return body(self, std::move(each)...); }, kept);
       });
-  try {
-    runtime.spawn<Asker>(std::move(held));
-  } catch (const SpawnError&) {
-    return;
-  }
+  runtime.send(runtime.whereis(k_asker_desk_name), AskerDesk::Ask{std::move(held)});
 }
 
 }  // namespace skein::inline v0::node

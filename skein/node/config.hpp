@@ -36,6 +36,7 @@ struct NodeSection {
   std::uint32_t workers = 0;
   std::uint32_t processes_max = 1'000'000;
   std::uint32_t blocking_threads = 16;
+  std::uint32_t unauthenticated_max = 128;
   bool core_dumps = false;
 };
 

@@ -34,7 +34,7 @@ constexpr Rule words(std::span<const std::string_view> known) { return {0, 0, fa
 template <>
 std::span<const Key<NodeSection>> keys_of<NodeSection>() {
   using S = NodeSection;
-  static constexpr std::array<Key<S>, 10> k_keys{{
+  static constexpr std::array<Key<S>, 11> k_keys{{
       {"name", [](S& s) -> Place { return &s.name; }},
       {"data", [](S& s) -> Place { return &s.data; }},
       {"drain", [](S& s) -> Place { return &s.drain; }, time(0, k_hour),
@@ -48,6 +48,8 @@ std::span<const Key<NodeSection>> keys_of<NodeSection>() {
        "no further process: agents and connections are refused"},
       {"blocking_threads", [](S& s) -> Place { return &s.blocking_threads; }, count(2, 1024),
        "further blocking jobs wait for a thread"},
+      {"unauthenticated_max", [](S& s) -> Place { return &s.unauthenticated_max; }, count(1, 1'000'000),
+       "the oldest of those without a token is closed for the next"},
       {"core_dumps", [](S& s) -> Place { return &s.core_dumps; }},
   }};
   return k_keys;

@@ -23,6 +23,9 @@ LogLine line_of(const dispatch::DispatchEvent& event) {
       return {LogLevel::info, fmt::format("agent '{}': {}", event.subject, event.detail)};
     case agent_silent:
       return {LogLevel::warning, fmt::format("agent '{}' is silent and gets no tasks", event.subject)};
+    case was_late:
+    case was_paused:
+      return {LogLevel::warning, event.detail};
     case agent_refused:
       return {LogLevel::warning, fmt::format("agent '{}' gets no tasks: {}", event.subject, event.detail)};
     case routing_timeout:

@@ -35,6 +35,10 @@ class Executors {
   [[nodiscard]] bool has(const std::string& executor) const { return configs_.contains(executor); }
   // Why no OS process can be started, and what to do; empty: all is well, or none is ever started.
   [[nodiscard]] std::string launcher_problem() const { return os_ ? os_->problem() : std::string(); }
+  // What watches over the owners of OS processes; nothing where there are none.
+  [[nodiscard]] std::optional<ChildSpec> owner_watch() const {
+    return os_ ? std::optional(os_->owner_watch()) : std::nullopt;
+  }
   // Those with a limit on attempts at once, and that limit; for the dispatcher.
   [[nodiscard]] std::vector<std::pair<std::string, std::uint32_t>> shared() const;
 

@@ -11,11 +11,13 @@
 #include <unordered_map>
 #include <utility>
 
+#include "skein/base/spare_descriptors.hpp"
 #include "skein/base/version.hpp"
 #include "skein/node/agent_hooks.hpp"
 #include "skein/node/asker.hpp"
 #include "skein/node/data_copy.hpp"
 #include "skein/node/keepers.hpp"
+#include "skein/runtime/pause.hpp"
 
 namespace skein::inline v0::node {
 namespace {
@@ -191,7 +193,8 @@ class Hooks final : public operations::NodeHooks {
     info.config = config->file.empty() ? "" : std::filesystem::absolute(config->file).lexically_normal().string();
     info.state = name_of(context_->state);
     info.os_pid = ::getpid();
-    const Duration up = between(context_->started_at, context_->runtime.now());
+    const Duration lost = time_lost(context_->runtime);
+    const Duration up = between(context_->started_at, context_->runtime.now()) + lost;
     info.uptime_ms = static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(up).count());
     info.processes = context_->runtime.process_count();
     info.memory_bytes = resident_bytes();
@@ -199,6 +202,11 @@ class Hooks final : public operations::NodeHooks {
     info.disk_low_water_bytes = config->journal.disk_low_water_bytes;
     info.supervision = context_->supervision.figures();
     info.launcher_problem = context_->executors->launcher_problem();
+    info.time_lost_ms = static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(lost).count());
+    info.mcp_clients = context_->attendance->present();
+    const DescriptorBudget::Use use = context_->descriptors->use();
+    info.descriptors = {
+        use.total, use.used, use.strangers, use.strangers_max, use.sent_away, use.refused, spare_descriptors().held()};
     return info;
   }
   Result<TreeEntry> tree() override {

@@ -62,9 +62,13 @@ std::shared_ptr<const net::ListenerSetup> http_listener(const ContextPtr& contex
   setup->open = [context] { return context->http.take(); };
   setup->busy = net::http_text({503, {{"Retry-After", "1"}}, "too many connections\n"}, false);
   setup->pool = k_http_connections_name;
-  setup->connections_max = connections_with_descriptors(*context, "http", context->config()->http.connections);
+  setup->connections_max = context->config()->http.connections;
   setup->connections = connections->open;
   setup->poller = context->poller;
+  setup->budget = context->descriptors;
+  setup->admits_strangers = true;
+  setup->log = connection_log(context);
+  setup->on_accepted = connection_trace(context);
   return setup;
 }
 
@@ -77,7 +81,7 @@ std::vector<ChildSpec> http_children(const ContextPtr& context, const mcp::Serve
   sessions->server = server;
   sessions->table = table;
   const auto connections = connection_setup(context, front_setup(context, server, table));
-  ChildSpec connection = pool_child<net::HttpConnection, std::shared_ptr<Fd>>("connection", connections)
+  ChildSpec connection = pool_child<net::HttpConnection, net::ClientPtr>("connection", connections)
                              .with(Restart::temporary)
                              .with(Shutdown::after(k_http_shutdown));
   // The pools first, so that whoever is let in finds them.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -13,8 +14,12 @@ namespace skein::inline v0::node {
 // Who may use a transport. `transport` is for the log, `auth` as its section of the config has it.
 [[nodiscard]] std::shared_ptr<mcp::Login> login_of(const ContextPtr& context, const std::string& transport,
                                                    const std::string& auth);
-// As many connections as the config says, as long as there are descriptors for them.
-[[nodiscard]] std::uint32_t connections_with_descriptors(const NodeContext& context, const std::string& transport,
-                                                         std::uint32_t wanted);
+// The budget of descriptors for connections and OS processes: what the operating system allows this program, less what
+// the node needs for itself. Says so when that is little.
+[[nodiscard]] std::shared_ptr<DescriptorBudget> make_descriptor_budget(std::size_t strangers_max, const Log& log);
+// What goes wrong with a transport's connections, for the log.
+[[nodiscard]] std::function<void(const std::string&)> connection_log(const ContextPtr& context);
+// That a client is connected, at the level debug.
+[[nodiscard]] std::function<void(const std::string&)> connection_trace(const ContextPtr& context);
 
 }  // namespace skein::inline v0::node

@@ -13,6 +13,7 @@
 #include "skein/mcp/fixtures.hpp"
 #include "skein/mcp/node_catalog.hpp"
 #include "skein/node/hooks.hpp"
+#include "skein/node/network.hpp"
 #include "skein/node/node_tree.hpp"
 #include "skein/node/secret_file.hpp"
 #include "skein/supervision/child.hpp"
@@ -86,7 +87,15 @@ std::expected<std::shared_ptr<Node>, DataLockError> Node::prepare(Runtime& runti
     auto context =
         std::make_shared<NodeContext>(runtime, std::move(setup.config), std::move(*lock), std::move(setup.log));
     std::shared_ptr<launcher::OsProcesses> os;
-    if (auto* early = launcher::Launcher::here()) os = std::make_shared<launcher::OsProcesses>(runtime, *early);
+    auto* const early = launcher::Launcher::here();
+    // After the launcher has seen what agents' programs may open.
+    context->descriptors = make_descriptor_budget(context->config()->node.unauthenticated_max, context->log);
+    if (early != nullptr) {
+      launcher::OsProcessesOptions options;
+      options.descriptors = context->descriptors;
+      options.is_watch_supervised = true;
+      os = std::make_shared<launcher::OsProcesses>(runtime, *early, options);
+    }
     context->executors =
         std::make_shared<Executors>(*context->config(), std::move(setup.functions), context->registry, std::move(os));
     context->poller = std::make_shared<net::FdPoller>(runtime);

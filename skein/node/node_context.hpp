@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "skein/agent/agent.hpp"
+#include "skein/base/descriptor_budget.hpp"
 #include "skein/control/connection.hpp"
 #include "skein/mcp/server.hpp"
 #include "skein/node/config.hpp"
@@ -48,6 +49,8 @@ struct NodeContext {
   std::shared_ptr<RegistryTable> registry;
   std::shared_ptr<Executors> executors;
   std::shared_ptr<net::FdPoller> poller;
+  std::shared_ptr<DescriptorBudget> descriptors;  // for connections and OS processes
+  const std::shared_ptr<control::Attendance> attendance = std::make_shared<control::Attendance>();
   // What MCP offers, and its key. The server itself belongs to the tree: it refers to what refers to this.
   std::shared_ptr<const mcp::Catalog> mcp_catalog;
   std::shared_ptr<const mcp::Sealer> mcp_sealer;

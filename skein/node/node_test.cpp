@@ -3,9 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fmt/format.h>
+
 #include <atomic>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <thread>
 
 #include "skein/control/client.hpp"
@@ -179,6 +183,8 @@ TEST_F(NodeTest, live_tree_is_the_picture_of_the_specification) {
       "[[supervisors.child]]\nid = \"left\"\nworker = \"agent\"\nparams = { id = \"left\" }\n");
   Client to_node = client();  // so that there is a connection, and by its first answer
   ASSERT_TRUE(eventually([&] { return asked(to_node, "agent_list").at("agents").as_array().size() >= 4; }));
+  // Who gathered that list ends by itself.
+  ASSERT_TRUE(eventually([&] { return child_of("transports_sup", "askers").children.empty(); }));
   const TreeEntry root = tree();
   EXPECT_EQ("node_sup" + policy(root), "node_sup one_for_one 5/60");
   std::string picture;
@@ -196,6 +202,7 @@ TEST_F(NodeTest, live_tree_is_the_picture_of_the_specification) {
             "    swarms simple_one_for_one 5/60: permanent, infinity\n"
             "      each: transient, 5000 ms, isolated\n"
             "agents_sup one_for_one 5/60: permanent, infinity\n"
+            "  owner_watch: permanent, 5000 ms\n"
             "  agent_pool simple_one_for_one 10/60: permanent, infinity\n"
             "    each: temporary, 2000 ms\n"
             "  named_agents one_for_one 5/60: permanent, infinity\n"
@@ -203,12 +210,51 @@ TEST_F(NodeTest, live_tree_is_the_picture_of_the_specification) {
             "  pair one_for_all 1/5: permanent, infinity\n"
             "    left: permanent, 5000 ms\n"
             "transports_sup one_for_one 5/60: permanent, infinity\n"
+            "  askers simple_one_for_one 100/10: permanent, infinity\n"
+            "  asker_desk: permanent, 5000 ms\n"
             "  connections simple_one_for_one 100/10: permanent, infinity\n"
             "    each: temporary, 30000 ms\n"
             "  listener: permanent, 5000 ms\n"
             "cluster_sup one_for_one 5/60: permanent, infinity, isolated\n"
             "observer_sup one_for_one 10/60: permanent, infinity, isolated\n"
             "  health: permanent, 5000 ms\n");
+}
+
+void collect_pids(const TreeEntry& entry, std::set<std::uint64_t>& pids) {
+  if (entry.pid) pids.insert(entry.pid.bits());
+  for (const TreeEntry& each : entry.children) collect_pids(each, pids);
+}
+
+// Whatever runs in a node has somebody who starts it again and ends it: what watches, feeds and carries out, too.
+TEST_F(NodeTest, every_process_of_a_node_is_in_its_tree) {
+  ::setenv("NOTIFY_SOCKET", "@skein-nobody-listens-here", 1);
+  ::setenv("WATCHDOG_USEC", "30000000", 1);
+  start(
+      "[http]\nlisten = \"127.0.0.1:0\"\n[tcp]\nenabled = true\nlisten = \"127.0.0.1:0\"\n"
+      "[swarms.default]\nmin = 2\nmax = 4\n[[agents]]\nid = \"ada\"\n");
+  for (const char* each : {"NOTIFY_SOCKET", "WATCHDOG_USEC"}) ::unsetenv(each);
+  EXPECT_EQ(tree().children.front().id, "watchdog");
+  Client to_node = client();
+  ASSERT_TRUE(eventually([&] { return asked(to_node, "agent_list").at("agents").as_array().size() >= 3; }));
+  EXPECT_EQ(run_task(to_node, "echo", "1").at("state"), "completed");
+  // A trace is carried out by a process of its own, and takes its time.
+  auto tracing = Client::connect(folder_.string());
+  ASSERT_TRUE(tracing);
+  std::thread asker([&] { (void)tracing->ask("trace", {{"target", "dispatcher"}, {"within_ms", 1500}}, 20s); });
+  ASSERT_TRUE(eventually([&] { return !child_of("transports_sup", "askers").children.empty(); }));
+  std::string outside;
+  const auto all_are_inside = [&] {
+    std::set<std::uint64_t> known;
+    collect_pids(tree(), known);
+    outside.clear();
+    for (const ProcessInfo& each : runtime_->processes()) {
+      if (known.contains(each.pid.bits())) continue;
+      outside += fmt::format("{} {} {}\n", each.pid.text(), each.name, each.type);
+    }
+    return outside.empty();
+  };
+  EXPECT_TRUE(eventually(all_are_inside, 5s)) << outside;
+  asker.join();
 }
 
 TEST_F(NodeTest, network_transports_are_in_the_tree_and_a_listener_that_is_killed_has_its_port_again) {

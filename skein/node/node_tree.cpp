@@ -10,6 +10,7 @@
 #include "skein/control/listener.hpp"
 #include "skein/dispatch/dispatcher.hpp"
 #include "skein/node/agent_hooks.hpp"
+#include "skein/node/asker.hpp"
 #include "skein/node/declared_supervisors.hpp"
 #include "skein/node/dispatch_log.hpp"
 #include "skein/node/engine.hpp"
@@ -17,7 +18,9 @@
 #include "skein/node/http_transport.hpp"
 #include "skein/node/keepers.hpp"
 #include "skein/node/named_pool.hpp"
+#include "skein/node/network.hpp"
 #include "skein/node/tcp_transport.hpp"
+#include "skein/node/watchdog.hpp"
 #include "skein/node/work.hpp"
 #include "skein/registry/registry.hpp"
 #include "skein/supervision/trees.hpp"
@@ -132,6 +135,7 @@ ChildSpec agents_sup(const ContextPtr& context) {
   std::vector<ChildSpec> named;
   for (const AgentConfig& each : config->agents) named.push_back(named_agent(context->executors, each));
   std::vector<ChildSpec> children;
+  if (auto watch = context->executors->owner_watch()) children.push_back(std::move(*watch).labelled("service"));
   children.push_back(registered(pool("agent_pool", {10, 60s}, agent_template()), swarm::k_agent_pool_name));
   children.push_back(
       registered(supervisor("named_agents", one_for_one, {5, 60s}, std::move(named)), k_named_agents_name));
@@ -167,9 +171,15 @@ ChildSpec transports_sup(const ContextPtr& context, const std::shared_ptr<operat
   shared->limits = context->config()->socket;
   shared->mcp = mcp_server(context, hooks);
   shared->open = std::make_shared<std::atomic<std::uint32_t>>(0);
+  shared->attendance = context->attendance;
+  shared->budget = context->descriptors;
+  shared->log = connection_log(context);
+  shared->on_accepted = connection_trace(context);
   const std::string path = context->config()->node.data + "/" + control::k_socket_file;
   // The pool first, so that whoever is let in finds it.
   std::vector<ChildSpec> children{
+      registered(pool("askers", {100, 10s}, asker_template()), k_askers_name),
+      named_child<AskerDesk>("asker_desk", std::string(k_asker_desk_name)).labelled("service"),
       registered(pool("connections", {100, 10s}, control::connection_template(shared)), control::k_connections_name),
       child<net::Listener>("listener", control::listener_setup(path, shared)).labelled("service")};
   for (ChildSpec& each : http_children(context, shared->mcp)) children.push_back(std::move(each));
@@ -198,12 +208,17 @@ EventSink log_events(const ContextPtr& context) {
 }  // namespace
 
 SupervisorSpec node_tree(const ContextPtr& context, const std::shared_ptr<operations::NodeHooks>& hooks) {
-  SupervisorSpec root = supervisor(
-      "node_sup", one_for_one, {5, 60s},
-      {engine_sup(context), agents_sup(context), transports_sup(context, hooks),
-       supervisor("cluster_sup", one_for_one, {5, 60s}, {}).as_isolated(),
-       supervisor("observer_sup", one_for_one, {10, 60s}, {child<Health>("health", context).labelled("service")})
-           .as_isolated()});
+  std::vector<ChildSpec> children;
+  // First, so that it is fed until all else has stopped; isolated, so that it costs nobody a restart.
+  if (auto watchdog = watchdog_child()) children.push_back(std::move(*watchdog).labelled("service").as_isolated());
+  children.push_back(engine_sup(context));
+  children.push_back(agents_sup(context));
+  children.push_back(transports_sup(context, hooks));
+  children.push_back(supervisor("cluster_sup", one_for_one, {5, 60s}, {}).as_isolated());
+  children.push_back(
+      supervisor("observer_sup", one_for_one, {10, 60s}, {child<Health>("health", context).labelled("service")})
+          .as_isolated());
+  SupervisorSpec root = supervisor("node_sup", one_for_one, {5, 60s}, std::move(children));
   root.sink = std::make_shared<const EventSink>(log_events(context));
   return root;
 }

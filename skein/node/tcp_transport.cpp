@@ -30,9 +30,13 @@ std::vector<ChildSpec> tcp_children(const ContextPtr& context, const mcp::Server
   listener->open = [context] { return context->tcp.take(); };
   listener->busy = mcp::line_error("too many connections; try again later");
   listener->pool = k_tcp_connections_name;
-  listener->connections_max = connections_with_descriptors(*context, "tcp", given.connections);
+  listener->connections_max = given.connections;
   listener->connections = connections->open;
   listener->poller = context->poller;
+  listener->budget = context->descriptors;
+  listener->admits_strangers = true;
+  listener->log = connection_log(context);
+  listener->on_accepted = connection_trace(context);
   // The pool first, so that whoever is let in finds it.
   return {registered(trees::pool("tcp_connections", {100, std::chrono::seconds(10)},
                                  mcp::line_connection_template(std::move(connections))),

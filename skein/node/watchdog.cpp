@@ -3,11 +3,12 @@
 #include <fmt/format.h>
 
 #include "skein/node/sd_notify.hpp"
+#include "skein/supervision/child.hpp"
 
 namespace skein::inline v0::node {
 namespace {
 
-constexpr int k_beats_in_time = 3;
+constexpr int k_beats_in_time = 10;
 
 }  // namespace
 
@@ -22,12 +23,10 @@ void Watchdog::handle_info(Self, Message message) {
 
 std::string Watchdog::describe() const { return fmt::format("{} beats", beats_); }
 
-Pid start_watchdog(Runtime& runtime) {
+std::optional<ChildSpec> watchdog_child() {
   const auto allowed = sd_watchdog();
-  if (!allowed) return Pid{};
-  SpawnOptions options;
-  options.name = "watchdog";
-  return runtime.spawn_with<Watchdog>(options, *allowed / k_beats_in_time);
+  if (!allowed) return std::nullopt;
+  return named_child<Watchdog>("watchdog", "watchdog", Duration(*allowed / k_beats_in_time));
 }
 
 }  // namespace skein::inline v0::node

@@ -11,6 +11,8 @@
 
 #include "skein/base/fd.hpp"
 #include "skein/node/sd_notify.hpp"
+#include "skein/supervision/supervisor_api.hpp"
+#include "skein/supervision/trees.hpp"
 
 namespace skein::inline v0::node {
 namespace {
@@ -81,10 +83,7 @@ TEST(SdNotify, knows_whose_watchdog_it_is) {
   }
 }
 
-TEST(WatchdogTest, is_not_started_when_nobody_asks) {
-  Runtime runtime;
-  EXPECT_FALSE(start_watchdog(runtime));
-}
+TEST(WatchdogTest, is_not_started_when_nobody_asks) { EXPECT_FALSE(watchdog_child()); }
 
 TEST(SdNotify, does_not_wait_for_a_service_manager_that_reads_nothing_when_that_is_forbidden) {
   const ServiceManager manager;
@@ -101,7 +100,9 @@ TEST(WatchdogTest, is_starved_by_a_scheduler_that_runs_nothing_and_fed_again_whe
   RuntimeOptions options;
   options.workers = 1;
   Runtime runtime(options);
-  ASSERT_TRUE(start_watchdog(runtime));
+  const auto child = watchdog_child();
+  ASSERT_TRUE(child);
+  ASSERT_TRUE(start_supervisor(runtime, trees::supervisor("root", Strategy::one_for_one, {1, 1s}, {*child})));
   EXPECT_EQ(manager.hear(5s), "WATCHDOG=1");
   std::promise<void> release;
   runtime.spawn<Stuck>(release.get_future().share());

@@ -222,6 +222,16 @@ json::value to_json(const NodeInfo& info) {
                         {"parkings", figures.parkings},
                         {"intensity_warnings", figures.intensity_warnings},
                         {"gave_up", figures.gave_up}};
+  out["time_lost_ms"] = info.time_lost_ms;
+  out["mcp_clients"] = info.mcp_clients;
+  const DescriptorInfo& descriptors = info.descriptors;
+  out["descriptors"] = {{"total", descriptors.total},
+                        {"used", descriptors.used},
+                        {"unauthenticated", descriptors.unauthenticated},
+                        {"unauthenticated_max", descriptors.unauthenticated_max},
+                        {"sent_away", descriptors.sent_away},
+                        {"refused", descriptors.refused},
+                        {"spare", descriptors.spare}};
   if (!info.launcher_problem.empty()) out["launcher_problem"] = info.launcher_problem;
   return out;
 }

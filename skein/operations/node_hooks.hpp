@@ -89,6 +89,17 @@ struct SupervisionFigures {
   std::uint64_t gave_up = 0;             // it had used them up
 };
 
+// The node's descriptors: those for connections and OS processes, and those held back for the journal.
+struct DescriptorInfo {
+  std::uint64_t total = 0;
+  std::uint64_t used = 0;
+  std::uint64_t unauthenticated = 0;  // connections that have not shown a token
+  std::uint64_t unauthenticated_max = 0;
+  std::uint64_t sent_away = 0;  // of those, to make room
+  std::uint64_t refused = 0;    // times there was no room
+  std::uint64_t spare = 0;
+};
+
 struct NodeInfo {
   std::string name;
   std::string version;
@@ -103,6 +114,9 @@ struct NodeInfo {
   std::uint64_t disk_low_water_bytes = 0;  // with less room than this only completions are taken
   SupervisionFigures supervision{};
   std::string launcher_problem{};  // why no OS process can be started, and what to do; empty: all is well
+  std::uint64_t time_lost_ms = 0;  // in which the whole program stood still; no time limit counts it
+  std::uint32_t mcp_clients = 0;   // on the Unix socket
+  DescriptorInfo descriptors{};
 };
 
 struct ReloadAnswer {

@@ -65,7 +65,10 @@ int status_of(std::string_view code) {
 
 std::optional<net::HttpResponse> RestService::on_head(Self self, const net::HttpRequest& head) {
   auto refused = mcp::refuse_stranger(setup_->gate, head, self.now());
-  if (!refused) return std::nullopt;
+  if (!refused) {
+    answers_.trust();
+    return std::nullopt;
+  }
   std::string why = std::move(refused->body);
   if (why.ends_with('\n')) why.pop_back();
   std::erase_if(refused->headers, [](const auto& each) { return each.first == "Content-Type"; });

@@ -161,9 +161,15 @@ constexpr const char* k_other_schemas = R"({
   "supervision":{"type":"object","description":"What supervisors had to do since the start","properties":{
     "restarts":{"type":"integer"},"failed_starts":{"type":"integer"},"parkings":{"type":"integer"},
     "intensity_warnings":{"type":"integer"},"gave_up":{"type":"integer"}},
-    "required":["restarts","failed_starts","parkings","intensity_warnings","gave_up"],"additionalProperties":false}},
+    "required":["restarts","failed_starts","parkings","intensity_warnings","gave_up"],"additionalProperties":false},
+  "time_lost_ms":{"type":"integer"},"mcp_clients":{"type":"integer"},
+  "descriptors":{"type":"object","properties":{"total":{"type":"integer"},"used":{"type":"integer"},
+    "unauthenticated":{"type":"integer"},"unauthenticated_max":{"type":"integer"},"sent_away":{"type":"integer"},
+    "refused":{"type":"integer"},"spare":{"type":"integer"}},
+    "required":["total","used","unauthenticated","unauthenticated_max","sent_away","refused","spare"],
+    "additionalProperties":false}},
   "required":["name","version","data","config","state","pid","uptime_ms","processes","memory_bytes","cpu_ms",
-    "disk_low_water_bytes","supervision"],
+    "disk_low_water_bytes","supervision","time_lost_ms","mcp_clients","descriptors"],
   "additionalProperties":false},
 "Metrics":{"type":"object","properties":{
   "node":{"$ref":"#/components/schemas/Node"},"work":{"$ref":"#/components/schemas/Status"}},

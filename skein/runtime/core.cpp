@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <utility>
 
 #include "skein/runtime/deterministic.hpp"
 #include "skein/runtime/dump.hpp"
@@ -62,7 +63,7 @@ Core::~Core() {
   }
 }
 
-Instant Core::now() const { return deterministic ? deterministic->now() : steady_now(); }
+Instant Core::now() const { return deterministic ? deterministic->now() : clock.now(steady_now); }
 
 void Core::schedule_new(Slot& slot) {
   if (workers) [[likely]] {
@@ -91,7 +92,8 @@ void Core::schedule_again(Slot& slot, bool waits) {
 std::optional<TimerRef> Core::add_timer(Instant at, Timer timer) {
   const std::scoped_lock lock(timer_mutex);
   const auto ref = wheel.add(at, std::move(timer));
-  if (ref && at < timer_wakes_at) timer_changed.notify_one();
+  // The clock's thread looks for pauses more often while there are timers.
+  if (ref && (at < timer_wakes_at || std::exchange(clock_sleeps_long, false))) timer_changed.notify_one();
   return ref;
 }
 
@@ -203,9 +205,11 @@ Instant wait_deadline(Core& core, Duration timeout) {
   constexpr Duration k_coarse_from = std::chrono::seconds(1);
   constexpr Duration k_coarseness = std::chrono::milliseconds(20);
   if (core.deterministic || timeout < k_coarse_from) return later(core.now(), timeout);
-  timespec time{};
-  ::clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
-  const Instant coarse(std::chrono::seconds(time.tv_sec) + Duration(time.tv_nsec));
+  const Instant coarse = core.clock.now([] {
+    timespec time{};
+    ::clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
+    return Instant(std::chrono::seconds(time.tv_sec) + Duration(time.tv_nsec));
+  });
   return later(coarse + k_coarseness, timeout);
 }
 

@@ -16,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "skein/base/pause_clock.hpp"
 #include "skein/base/random.hpp"
 #include "skein/runtime/blocking_pool.hpp"
 #include "skein/runtime/call.hpp"
@@ -62,7 +63,9 @@ class Core : public std::enable_shared_from_this<Core> {
   std::unique_ptr<Workers> workers;
   std::unique_ptr<Deterministic> deterministic;
 
+  // Stands still while the whole program is stopped; see pause_clock.hpp.
   [[nodiscard]] Instant now() const;
+  mutable PauseClock clock;
 
   // Makes a process runnable: one that was just made, or one that got mail.
   void schedule_new(Slot& slot);
@@ -88,6 +91,7 @@ class Core : public std::enable_shared_from_this<Core> {
   std::condition_variable timer_changed;
   TimerWheel wheel;
   Instant timer_wakes_at = Instant::max();  // when the clock thread looks next; guarded by timer_mutex
+  bool clock_sleeps_long = false;           // without timers it need not look for pauses; guarded by timer_mutex
 
   std::atomic<bool> stopping{false};
   std::atomic<std::uint32_t> ending{0};  // processes that are to end and wait

@@ -76,4 +76,13 @@ bool Deterministic::pass_time(Instant until) {
   return true;
 }
 
+void Deterministic::pause(Duration time) {
+  PauseClock& clock = core_.clock;
+  const Instant raw = clock.raw_of(now_);
+  const Instant next = std::min(later(now_, k_pause_look), std::max(core_.wheel.next(), now_));
+  clock.look(raw, clock.raw_of(next));
+  now_ = clock.now([&] { return later(raw, time); });
+  clock.look(clock.raw_of(now_), Instant::max());
+}
+
 }  // namespace skein::inline v0::detail

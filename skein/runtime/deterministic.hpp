@@ -29,6 +29,8 @@ class Deterministic {
   // Lets time pass to the next timer if that is not after `until`, and fires it; false when there is none.
   bool pass_time(Instant until);
   void set_now(Instant now) { now_ = now; }
+  // The real clock goes on by `time` and nothing runs, as in a program that is stopped.
+  void pause(Duration time);
 
   [[nodiscard]] Instant now() const { return now_; }
   [[nodiscard]] bool has_work() const { return !runnable_.empty() || !jobs_.empty(); }

@@ -59,8 +59,10 @@ MessageNode* OutsideCall::take_or_abandon() {
 }
 
 MessageNode* OutsideCall::wait(Duration timeout, const std::atomic<bool>& down) {
-  const auto begin = std::chrono::steady_clock::now();
-  const auto spent = [&] { return Duration(std::chrono::steady_clock::now() - begin); };
+  const auto raw = [] { return Instant(Duration(std::chrono::steady_clock::now().time_since_epoch())); };
+  const Instant begin = raw();
+  PauseClock clock;  // its own: it must also end when the runtime's clock thread no longer looks
+  const auto spent = [&] { return clock.now(raw) - begin; };
   for (unsigned round = 1; state_.load(std::memory_order_acquire) != k_answered; ++round) {
     pause_briefly();
     if (round % 64 == 0 && spent() > std::min(k_spin, timeout)) break;
@@ -70,7 +72,9 @@ MessageNode* OutsideCall::wait(Duration timeout, const std::atomic<bool>& down) 
     while (state_.load(std::memory_order_acquire) == k_asleep) {
       const Duration left = timeout == k_forever ? k_forever : timeout - spent();
       if (left <= Duration::zero() || down.load(std::memory_order_relaxed)) break;
-      futex_wait(state_, k_asleep, std::min(left, k_look_around));
+      const Duration wait = std::min(left, k_look_around);
+      clock.look(raw(), later(raw(), wait));
+      futex_wait(state_, k_asleep, wait);
     }
   }
   return take_or_abandon();

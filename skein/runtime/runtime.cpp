@@ -215,10 +215,10 @@ void Runtime::end_processes(Duration deadline) {
     }
     return;
   }
-  const auto begin = std::chrono::steady_clock::now();
+  const Instant begin = core_->now();
   Duration look = std::chrono::microseconds(200);
   while (process_count() != 0) {
-    const Duration spent(std::chrono::steady_clock::now() - begin);
+    const Duration spent = core_->now() - begin;
     if (spent >= deadline) break;
     tell(spent / std::max(deadline / k_parts, Duration(1)));
     std::this_thread::sleep_for(std::min(look, deadline - spent));

@@ -461,17 +461,23 @@ void Workers::clock_thread() {
     Duration look = k_watch_idle;
     if (quiet_ns < 4 * k_active_ns || ending) look = k_watch_every;
     if (quiet_ns < k_active_ns || busy) look = k_watch_turns;
+    if (core_.wheel.size() != 0) look = std::min(look, k_pause_look);
     next = std::min(next, later(now, look));
     // A timer added meanwhile with an earlier time is seen by its place in the wheel.
     next = std::min(next, std::max(core_.wheel.next(), now));
     core_.timer_wakes_at = next;
     if (core_.stopping.load(std::memory_order_relaxed)) break;
     const Duration rest = std::min(next - now, Duration(std::chrono::hours(1)));
+    const Instant wakes_at = core_.clock.raw_of(later(now, rest));
+    core_.clock.look(Instant(Duration(steady_ns())), wakes_at);
+    core_.clock_sleeps_long = rest > k_pause_look;
     if (rest > Duration::zero()) {
-      core_.timer_changed.wait_until(lock, std::chrono::steady_clock::time_point(next.time_since_epoch()));
+      core_.timer_changed.wait_until(lock, std::chrono::steady_clock::time_point(wakes_at.time_since_epoch()));
     }
     core_.timer_wakes_at = Instant::min();
+    core_.clock_sleeps_long = false;
   }
+  core_.clock.look(Instant(Duration(steady_ns())), Instant::max());  // nobody looks any more
 }
 
 }  // namespace skein::inline v0::detail

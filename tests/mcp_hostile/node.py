@@ -38,7 +38,8 @@ class Node:
                   for key in keys]
         words = [SKEIN, "up", "--data", self.data, "--http", "127.0.0.1:0", "--tcp", "127.0.0.1:0", *more]
         for each in limits + [f"http.connections={K_CONNECTIONS}", f"tcp.connections={Tcp.K_CONNECTIONS}",
-                              f"operations.subscribers={K_READERS}"]:
+                              f"operations.subscribers={K_READERS}",
+                              f"node.unauthenticated_max={2 * K_CONNECTIONS}"]:
             words += ["--set", each]
         self.process = subprocess.Popen(words, cwd=folder, stdout=self.log, stderr=subprocess.STDOUT)
         found = until(lambda: re.search(r"MCP is at http://127\.0\.0\.1:(\d+)/", self.text()), K_START_LIMIT_S)
