@@ -25,6 +25,8 @@ OsCounts OsProcesses::counts() const { return io_->counts(); }
 std::string OsProcesses::problem() const { return io_->problem(); }
 const std::string& OsProcesses::containment() { return NodeGroup::here().describe(); }
 
-std::string OsProcesses::stderr_tail(OsId id) const { return io_->stderr_tail(id); }
+std::string OsProcesses::private_problem() const { return io_->private_problem(); }
+std::string OsProcesses::stderr_tail(OsId id, std::uint64_t from) const { return io_->stderr_tail(id, from); }
+std::uint64_t OsProcesses::stderr_total(OsId id) const { return io_->stderr_total(id); }
 
 }  // namespace skein::inline v0::launcher
