@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <sys/stat.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -129,6 +130,7 @@ int run(std::span<char* const> args) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  ::umask(S_IRWXG | S_IRWXO);  // data, copies of it and logs are for their owner alone
   try {
     return run(std::span(argv, static_cast<std::size_t>(argc)));
   } catch (const std::exception& error) {
