@@ -67,7 +67,7 @@ class PrivateView : public testing::Test {
   ~PrivateView() override { std::filesystem::remove_all(folder_); }
   void SetUp() override {
     const std::string problem = world_->processes.private_problem();
-    if (!problem.empty()) GTEST_SKIP() << problem;
+    if (!problem.empty()) GTEST_SKIP() << "skipped: namespaces: " << problem;
   }
   static OsSpec hidden_from(std::string script) {
     OsSpec spec = shell(std::move(script));
