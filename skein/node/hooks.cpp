@@ -195,6 +195,7 @@ class Hooks final : public operations::NodeHooks {
     info.memory_bytes = resident_bytes();
     info.cpu_ms = cpu_ms();
     info.launcher_problem = context_->executors->launcher_problem();
+    info.exposed = context_->executors->exposed();
     return info;
   }
   Result<TreeEntry> tree() override {

@@ -86,9 +86,13 @@ std::expected<std::shared_ptr<Node>, DataLockError> Node::prepare(Runtime& runti
     auto context =
         std::make_shared<NodeContext>(runtime, std::move(setup.config), std::move(*lock), std::move(setup.log));
     std::shared_ptr<launcher::OsProcesses> os;
-    if (auto* early = launcher::Launcher::here()) os = std::make_shared<launcher::OsProcesses>(runtime, *early);
+    if (auto* early = launcher::Launcher::here()) {
+      os = std::make_shared<launcher::OsProcesses>(runtime, *early, os_processes_options(*context->config()));
+    }
     context->executors =
         std::make_shared<Executors>(*context->config(), std::move(setup.functions), context->registry, std::move(os));
+    for (const std::string& each : context->lock.notes()) context->log.warning(each);
+    for (const std::string& each : context->executors->exposed()) context->log.warning(each + "; see docs/security.md");
     context->poller = std::make_shared<net::FdPoller>(runtime);
     context->started_at = runtime.now();
     NodeContext* const raw = context.get();

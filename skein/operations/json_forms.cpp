@@ -210,6 +210,10 @@ json::value to_json(const NodeInfo& info) {
                    {"uptime_ms", info.uptime_ms}, {"processes", info.processes}, {"memory_bytes", info.memory_bytes},
                    {"cpu_ms", info.cpu_ms}};
   if (!info.launcher_problem.empty()) out["launcher_problem"] = info.launcher_problem;
+  if (!info.exposed.empty()) {
+    json::array& exposed = out["exposed"].emplace_array();
+    for (const std::string& each : info.exposed) exposed.emplace_back(each);
+  }
   return out;
 }
 

@@ -89,9 +89,10 @@ struct NodeInfo {
   int os_pid = 0;
   std::uint64_t uptime_ms = 0;
   std::uint32_t processes = 0;
-  std::uint64_t memory_bytes = 0;  // resident
-  std::uint64_t cpu_ms = 0;        // processor time since the program began
-  std::string launcher_problem{};  // why no OS process can be started, and what to do; empty: all is well
+  std::uint64_t memory_bytes = 0;      // resident
+  std::uint64_t cpu_ms = 0;            // processor time since the program began
+  std::vector<std::string> exposed{};  // what agents can reach of the node, in plain words, an executor each
+  std::string launcher_problem{};      // why no OS process can be started, and what to do; empty: all is well
 };
 
 struct ReloadAnswer {

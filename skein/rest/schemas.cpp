@@ -155,7 +155,8 @@ constexpr const char* k_other_schemas = R"({
   "name":{"type":"string"},"version":{"type":"string"},"data":{"type":"string"},"config":{"type":"string"},
   "state":{"enum":["starting","running","draining","stopping"]},"pid":{"type":"integer"},
   "uptime_ms":{"type":"integer"},"processes":{"type":"integer"},"memory_bytes":{"type":"integer"},
-  "cpu_ms":{"type":"integer"},"launcher_problem":{"type":"string"}},
+  "cpu_ms":{"type":"integer"},"launcher_problem":{"type":"string"},
+  "exposed":{"type":"array","items":{"type":"string"}}},
   "required":["name","version","data","config","state","pid","uptime_ms","processes","memory_bytes","cpu_ms"],
   "additionalProperties":false},
 "Metrics":{"type":"object","properties":{
