@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <stdexcept>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -22,6 +23,7 @@ using namespace skein::launcher;
 constexpr int k_warm_up = 20;
 constexpr int k_samples = 1'000;
 constexpr int k_kill_samples = 300;
+constexpr int k_keeper_samples = 50;
 constexpr int k_at_once = 8;
 constexpr int k_throughput_starts = 2'000;
 
@@ -29,6 +31,7 @@ struct Go {
   int starts = 0;
   int at_once = 1;
   bool kill = false;
+  bool is_private = false;
 };
 
 // Starts OS processes, so many at once, and notes how long each took from start, or from its kill, to OsExited.
@@ -59,6 +62,7 @@ class Starter {
     if (begun_ == go_.starts) return;
     ++begun_;
     OsSpec spec;
+    spec.is_private = go_.is_private;
     if (go_.kill) {
       spec.argv = {"/bin/sleep", "1000"};
     } else {
@@ -84,7 +88,10 @@ struct Ran {
 Ran run(Go go) {
   Ran ran;
   Runtime runtime;
-  OsProcesses processes(runtime, Launcher::fork_early());
+  OsProcessesOptions options;
+  options.tries_private = go.is_private;
+  OsProcesses processes(runtime, Launcher::fork_early(), options);
+  if (const std::string problem = processes.private_problem(); !problem.empty()) throw std::runtime_error(problem);
   for (const bool warm_up : {true, false}) {
     ran.times_us.clear();
     Go now = go;
@@ -110,6 +117,31 @@ const Ran& one_by_one() {
   return ran;
 }
 
+const Ran& one_by_one_private() {
+  static const Ran ran = run({.starts = k_samples, .is_private = true});
+  return ran;
+}
+
+// Until a keeper with a private view is there, beside a launcher without.
+double private_keeper() {
+  Runtime runtime;
+  std::vector<double> times_us;
+  for (int i = 0; i < k_keeper_samples; ++i) {
+    double took[2] = {};
+    for (const bool is_private : {false, true}) {
+      OsProcessesOptions options;
+      options.tries_private = is_private;
+      const auto begin = Clock::now();
+      const OsProcesses processes(runtime, Launcher::fork_early(), options);
+      took[is_private ? 1 : 0] = std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
+    }
+    times_us.push_back(took[1] - took[0]);
+  }
+  runtime.shutdown();
+  std::ranges::sort(times_us);
+  return times_us[times_us.size() / 2];
+}
+
 const Ran& killed() {
   static const Ran ran = run({.starts = k_kill_samples, .kill = true});
   return ran;
@@ -117,6 +149,8 @@ const Ran& killed() {
 
 double start_exit_p50() { return at(one_by_one(), 0.5); }
 double start_exit_p99() { return at(one_by_one(), 0.99); }
+double private_p50() { return at(one_by_one_private(), 0.5); }
+double private_p99() { return at(one_by_one_private(), 0.99); }
 double kill_notice_p50() { return at(killed(), 0.5); }
 double kill_notice_p99() { return at(killed(), 0.99); }
 double starts_per_second() {
@@ -125,6 +159,11 @@ double starts_per_second() {
 
 const Registrar k_start_p50{{.group = "launcher", .name = "true_round_trip_p50", .unit = "us", .run = start_exit_p50}};
 const Registrar k_start_p99{{.group = "launcher", .name = "true_round_trip_p99", .unit = "us", .run = start_exit_p99}};
+const Registrar k_private_p50{
+    {.group = "launcher", .name = "private_round_trip_p50", .unit = "us", .run = private_p50}};
+const Registrar k_private_p99{
+    {.group = "launcher", .name = "private_round_trip_p99", .unit = "us", .run = private_p99}};
+const Registrar k_keeper{{.group = "launcher", .name = "private_keeper_p50", .unit = "us", .run = private_keeper}};
 const Registrar k_kill_p50{{.group = "launcher", .name = "kill_notice_p50", .unit = "us", .run = kill_notice_p50}};
 const Registrar k_kill_p99{{.group = "launcher", .name = "kill_notice_p99", .unit = "us", .run = kill_notice_p99}};
 const Registrar k_starts{{.group = "launcher", .name = "true_starts", .unit = "starts/s", .run = starts_per_second}};

@@ -14,6 +14,7 @@
 #include "skein/base/version.hpp"
 #include "skein/control/limits.hpp"
 #include "skein/node/config.hpp"
+#include "skein/node/data_folder.hpp"
 
 namespace skein::cli {
 namespace {
@@ -46,6 +47,13 @@ class Doctor {
     fmt::print("{}  {:<12} {}\n", ok ? coloured("ok  ", Colour::green) : coloured("FAIL", Colour::red), what, detail);
   }
 
+  // Nothing is broken, but its owner should know.
+  void warned(const std::string& what, const std::string& detail) {
+    checks_.push_back({{"check", what}, {"ok", true}, {"warning", true}, {"detail", detail}});
+    if (session_.json) return;
+    fmt::print("{}  {:<12} {}\n", coloured("WARN", Colour::yellow), what, detail);
+  }
+
   void check_config(const std::optional<json::value>& info) {
     const std::string file = info ? text_of(*info, "config") : std::string(node::k_config_file);
     if (info && file.empty()) return found("config", true, "none: the node runs with defaults and its command line");
@@ -65,6 +73,9 @@ class Doctor {
     }
     const bool is_ours = ::access(data_.c_str(), R_OK | W_OK | X_OK) == 0;
     found("data folder", is_ours, is_ours ? data_ : data_ + ": this user may not write there; run as the node's user");
+    for (const std::string& each : node::looseness_of(data_)) {
+      found("data folder", false, fmt::format("{}: {}; 'skein up' mends what is its own", data_, each));
+    }
     const auto space = std::filesystem::space(data_, error);
     const bool is_roomy = !error && (low_water_ == 0 || space.available > low_water_);
     found("disk", is_roomy,
@@ -119,6 +130,9 @@ class Doctor {
     const std::string problem = text_of(*answer, "launcher_problem");
     found("launcher", problem.empty(),
           problem.empty() ? "there" : "tasks wait, no OS process can be started: " + problem);
+    for (const json::value& each : list_of(*answer, "exposed")) {
+      if (each.is_string()) warned("isolation", std::string(each.get_string()) + "; see docs/security.md");
+    }
     check_descriptors(part_of(*answer, "descriptors"));
   }
 

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <sys/stat.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -133,6 +134,7 @@ int run(std::span<char* const> args) {
 [[gnu::constructor(101)]] static void hold_signals_early() { skein::cli::hold_signals(); }
 
 int main(int argc, char** argv) {
+  ::umask(S_IRWXG | S_IRWXO);  // data, copies of it and logs are for their owner alone
   const std::string_view verb = argc > 1 ? argv[1] : "";
   if (verb != "up") skein::cli::let_signals_through();
   try {

@@ -11,7 +11,7 @@
 #include <iterator>
 #include <thread>
 
-#include "sim/agent_host.hpp"
+#include "sim/bad_agents.hpp"
 #include "skein/agent/stdio_programs.hpp"
 #include "skein/base/test_files.hpp"
 #include "skein/launcher/proc_tree.hpp"
@@ -21,116 +21,10 @@ namespace skein::sim {
 namespace {
 
 using namespace std::chrono_literals;
-using agent::OsExecutorOptions;
-using ledger::State;
 using testing::HasSubstr;
-using tests::eventually;
-using Kind = AgentHost::Kind;
 
 // Before any thread of any test.
 const launcher::Launcher& k_forked_early = launcher::Launcher::fork_early();
-
-// What every agent here begins with: `send` and `tasks`.
-constexpr const char* k_prelude = R"(
-import json, os, signal, subprocess, sys, time
-def raw(data):
-    sys.stdout.buffer.write(data); sys.stdout.buffer.flush()
-def send(**message):
-    raw((json.dumps(message) + "\n").encode())
-def tasks():
-    send(type="hello", protocol=1)
-    for line in sys.stdin:
-        message = json.loads(line)
-        if message["type"] == "task":
-            yield message
-        elif message["type"] == "shutdown":
-            return
-def done(task, result="done"):
-    send(type="result", task=task["task"], fence=task["fence"], result=result)
-)";
-
-std::size_t open_descriptors() {
-  return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}));
-}
-
-bool has_program(const std::string& name) {
-  return std::system(("command -v " + name + " >/dev/null 2>&1").c_str()) == 0;
-}
-
-class BadAgents : public testing::Test {
- protected:
-  BadAgents() {
-    if (!has_program("python3")) no_python_ = true;
-  }
-  void SetUp() override {
-    if (no_python_) GTEST_SKIP() << "skipped: python3: it is not installed";
-    host_ = std::make_unique<AgentHost>();
-    ASSERT_TRUE(host_->is_healthy());
-    descriptors_ = open_descriptors();
-  }
-  void TearDown() override {
-    if (!host_) return;
-    EXPECT_TRUE(host_->is_healthy()) << "the node suffered";
-    for (const auto& id : agents_) host_->stop_agent(id);
-    EXPECT_TRUE(eventually([&] { return host_->os_processes().empty(); })) << "OS processes are left";
-    EXPECT_TRUE(eventually([&] { return open_descriptors() <= descriptors_ + 2 * host_->counts().keepers; }))
-        << open_descriptors() << " descriptors, " << descriptors_ << " before";
-    host_.reset();
-  }
-
-  void start(const std::string& id, const std::string& program, OsExecutorOptions options = {}) {
-    options.command = {"python3", "-c", k_prelude + program};
-    host_->start_agent(id, Kind::stdio, "work", std::move(options));
-    agents_.push_back(id);
-  }
-  void start_command(const std::string& id, const std::string& shell, OsExecutorOptions options = {}) {
-    options.command = {"/bin/sh", "-c", shell};
-    host_->start_agent(id, Kind::command, "work", std::move(options));
-    agents_.push_back(id);
-  }
-  // One that does what it should.
-  void start_good(const std::string& id) {
-    start(id, "for task in tasks(): done(task, 'by " + id + "')\n");
-    ASSERT_TRUE(host_->wait_connected(id));
-  }
-  ledger::TaskId submit(std::chrono::milliseconds timeout = {}, std::uint32_t attempts = 4) {
-    operations::SubmitRequest request;
-    request.type = "work";
-    request.params = R"({"a":1.50})";
-    request.timeout = timeout;
-    request.attempts = attempts;
-    return host_->submit(std::move(request));
-  }
-  // The bad one gets the task, and after it a good one is there to finish it.
-  operations::TaskStatus bad_then_good(std::chrono::milliseconds timeout = {}) {
-    EXPECT_TRUE(host_->wait_connected("bad"));
-    // It is restarted at once and may get the task again before the good one is up.
-    const auto id = submit(timeout, 50);
-    EXPECT_TRUE(eventually([&] { return host_->status(id).task.deliveries > 0; }));
-    start_good("good");
-    return host_->wait(id);
-  }
-  void expect_done_by_good(const operations::TaskStatus& status) {
-    ASSERT_EQ(status.task.state, State::completed) << (status.finished ? status.finished->message : "not finished");
-    EXPECT_EQ(ledger::view_of(status.finished->result), "\"by good\"");
-  }
-  bool is_idle(const std::string& id) {
-    const auto now = host_->state(id);
-    return now && now->status == agent::AgentStatus::idle;
-  }
-  bool has_crashed_with(const std::string& words) {
-    return eventually([&] {
-      const auto all = host_->crashes();
-      return std::any_of(all.begin(), all.end(),
-                         [&](const auto& each) { return each.find(words) != std::string::npos; });
-    });
-  }
-
-  std::unique_ptr<AgentHost> host_;
-  std::vector<std::string> agents_;
-  std::size_t descriptors_ = 0;
-  bool no_python_ = false;
-};
 
 TEST_F(BadAgents, sigkill_in_the_middle_of_a_task_lets_it_finish_on_another_agent_at_once) {
   start("bad", "for task in tasks(): time.sleep(100)\n");
@@ -473,15 +367,72 @@ TEST_F(BadAgents, a_command_that_writes_too_large_a_file_fails_for_lack_of_a_res
   std::filesystem::remove(file);
 }
 
-TEST_F(BadAgents, a_command_that_cannot_be_started_fails_and_says_why) {
+TEST_F(BadAgents, a_command_that_cannot_be_started_costs_no_attempt_and_is_tried_again) {
+  const std::string program = std::filesystem::temp_directory_path() / ("skein-late-" + std::to_string(::getpid()));
   OsExecutorOptions options;
-  options.command = {"/no/such/program"};
+  options.command = {program};
   host_->start_agent("bad", Kind::command, "work", options);
   agents_.push_back("bad");
   ASSERT_TRUE(host_->wait_connected("bad"));
+  const auto id = submit({}, 1);
+  EXPECT_TRUE(eventually([&] {
+    const auto state = host_->state("bad");
+    return state && state->executor.find("cannot start '" + program + "'") != std::string::npos;
+  }));
+  EXPECT_TRUE(eventually([&] { return host_->status(id).task.state == State::queued; }));
+  EXPECT_THAT(host_->crashes(), testing::IsEmpty());
+  {
+    std::ofstream late(program + ".new");
+    late << "#!/bin/sh\necho 17\n";
+  }
+  ::chmod((program + ".new").c_str(), 0700);
+  std::filesystem::rename(program + ".new", program);
+  const auto status = host_->wait(id);
+  ASSERT_EQ(status.task.state, State::completed) << status.finished->message;
+  EXPECT_EQ(status.task.attempts, 0U) << "none has failed";
+  std::filesystem::remove(program);
+}
+
+TEST_F(BadAgents, a_failure_tells_of_standard_error_only_what_was_written_during_its_task) {
+  start("bad", R"(
+def log(text):
+    sys.stderr.write(text + "\n"); sys.stderr.flush()
+log("before any")
+for number, task in enumerate(tasks()):
+    log("of task %d" % number)
+    if number < 2:
+        done(task, number)
+    elif number == 2:
+        send(type="error", task=task["task"], fence=task["fence"], error={"class": "permanent", "message": "no"})
+    else:
+        sys.exit(3)
+)");
+  ASSERT_TRUE(host_->wait_connected("bad"));
+  for (int number = 0; number < 2; ++number) ASSERT_EQ(host_->wait(submit()).task.state, State::completed);
+  EXPECT_EQ(host_->wait(submit({}, 1)).task.state, State::failed);
   const auto status = host_->wait(submit({}, 1));
   ASSERT_EQ(status.task.state, State::failed);
-  EXPECT_THAT(status.finished->message, HasSubstr("cannot start '/no/such/program'"));
+  EXPECT_THAT(status.finished->message, HasSubstr("of task 3"));
+  for (const char* other : {"before any", "of task 0", "of task 1", "of task 2"}) {
+    EXPECT_THAT(status.finished->message, testing::Not(HasSubstr(other)));
+  }
+}
+
+TEST_F(BadAgents, the_last_words_of_a_task_that_times_out_are_its_own) {
+  start("bad", R"(
+for number, task in enumerate(tasks()):
+    sys.stderr.write("of task %d\n" % number); sys.stderr.flush()
+    if number == 0:
+        done(task)
+    else:
+        time.sleep(1000)
+)");
+  ASSERT_TRUE(host_->wait_connected("bad"));
+  ASSERT_EQ(host_->wait(submit()).task.state, State::completed);
+  const auto status = host_->wait(submit(700ms, 1));
+  ASSERT_EQ(status.task.state, State::failed);
+  EXPECT_THAT(status.finished->message, HasSubstr("of task 1"));
+  EXPECT_THAT(status.finished->message, testing::Not(HasSubstr("of task 0")));
 }
 
 TEST_F(BadAgents, a_command_gets_its_task_in_the_environment_and_nothing_of_the_nodes_own) {

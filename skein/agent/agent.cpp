@@ -129,13 +129,13 @@ void Agent::announce() {
   ready.is_function = setup_->executor->is_function();
   ready.reports_starts = true;
   ready.tells_last_words = setup_->executor->tells_last_words();
-  ready.is_paused = core_.is_paused();
+  ready.is_paused = takes_none();
   ready.is_kept = setup_->is_kept;
   ready.held = core_.held();
   // What was to be reported is asked for again by who is there now.
   core_.forget_report();
   self_.send(dispatcher_, std::move(ready));
-  if (core_.is_paused()) hand_back_waiting();
+  if (takes_none()) hand_back_waiting();
 }
 
 void Agent::handle_info(Self self, Message message) {
@@ -160,7 +160,7 @@ bool Agent::handle_own(Message message) {
     seen_ = orders->sequence;
     core_.take(*orders, time());
     // Ordered before the dispatcher knew.
-    if (core_.is_paused()) hand_back_waiting();
+    if (takes_none()) hand_back_waiting();
     step();
   } else if (message.is<Work>()) {
     is_working_ = false;
@@ -169,6 +169,8 @@ bool Agent::handle_own(Message message) {
     beat();
   } else if (message.is<Connect>()) {
     connect();
+  } else if (message.is<StartAgain>()) {
+    start_again();
   } else if (message.is<dispatch::PauseAgent>()) {
     set_paused(true);
   } else if (message.is<dispatch::ResumeAgent>()) {
@@ -238,7 +240,7 @@ void Agent::beat() {
     static_cast<void>(told);
   }
   if (!dispatcher_) return;
-  self_.send(dispatcher_, dispatch::AgentHeartbeat{seen_, core_.held(), core_.is_paused()});
+  self_.send(dispatcher_, dispatch::AgentHeartbeat{seen_, core_.held(), takes_none()});
   const AgentStats& stats = core_.stats();
   const std::uint64_t ended = stats.tasks_completed + stats.tasks_failed;
   if (ended == told_ended_) return;
@@ -252,7 +254,7 @@ void Agent::set_paused(bool paused) {
   if (core_.is_paused() == paused) return;
   core_.set_paused(paused);
   if (dispatcher_) {
-    self_.send(dispatcher_, dispatch::AgentPaused{paused});
+    self_.send(dispatcher_, dispatch::AgentPaused{takes_none()});
     hand_back_waiting();
   }
   step();
@@ -287,16 +289,54 @@ std::string Agent::update(const ledger::Fields& fields) {
 }
 
 // Whatever calls the executor takes a step afterwards, which reports and goes on to the next task.
-void Agent::started(TaskRef ref) { core_.started(ref); }
+void Agent::started(TaskRef ref) {
+  core_.started(ref);
+  if (!trouble_) return;
+  trouble_.reset();
+  tell_trouble({}, false);
+}
 void Agent::progress(TaskRef ref, ledger::Body mark) { core_.progress(ref, std::move(mark), time()); }
 void Agent::complete(TaskRef ref, ledger::Body result) { core_.complete(ref, std::move(result), time()); }
 void Agent::failed(TaskRef ref, Failure failure) { core_.failed(ref, std::move(failure), time()); }
 void Agent::last_words(TaskRef ref, std::string text) { core_.last_words(ref, std::move(text)); }
 void Agent::handed_back(TaskRef ref) { core_.handed_back(ref, time()); }
 
+// Others are told first that nothing is to come here, so that the task is not sent back at once.
+void Agent::cannot_start(TaskRef ref, std::string why) {
+  const Duration first = setup_->options->start_again;
+  if (!trouble_) trouble_ = std::make_unique<Trouble>();
+  trouble_->wait = trouble_->wait == Duration::zero()
+                       ? first
+                       : std::min(2 * trouble_->wait, std::max(first, setup_->options->start_again_max));
+  trouble_->holds_off = true;
+  trouble_->why = why;
+  core_.set_ready(false);
+  if (dispatcher_) self_.send(dispatcher_, dispatch::AgentPaused{true});
+  core_.handed_back(ref, time());
+  if (dispatcher_) hand_back_waiting();
+  self_.send_after(trouble_->wait, self_.pid(), StartAgain{});
+  tell_trouble(std::move(why), false);
+}
+
+// Nothing is started without a task: the next one shows whether it works.
+void Agent::start_again() {
+  if (!trouble_ || !std::exchange(trouble_->holds_off, false)) return;
+  core_.set_ready(true);
+  if (dispatcher_) self_.send(dispatcher_, dispatch::AgentPaused{takes_none()});
+  step();
+}
+
+void Agent::tell_trouble(std::string why, bool is_ending) {
+  if (setup_->swarm.empty()) return;
+  const Pid coordinator = self_.whereis(coordinator_name(setup_->swarm.text()));
+  if (!coordinator) return;
+  self_.send(coordinator, AgentTrouble{setup_->id, setup_->executor_name.text(), std::move(why), is_ending});
+}
+
 void Agent::broken(std::string why) {
   if (is_broken_) return;
   is_broken_ = true;
+  if (!core_.is_ready()) tell_trouble(why, true);
   core_.set_ready(false);
   core_.falls(why);
   self_.stop(ExitReason::custom(std::move(why)));
@@ -311,6 +351,7 @@ AgentState Agent::handle_call(Self self, GetAgentState) {
   state.slots = setup_->slots;
   state.is_connected = static_cast<bool>(dispatcher_);
   state.executor = setup_->executor->describe();
+  if (trouble_) state.executor += "; tries again after: " + trouble_->why;
   core_.describe(state, self.now());
   if (is_broken_) state.status = AgentStatus::failed;
   return state;

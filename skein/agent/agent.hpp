@@ -8,7 +8,9 @@
 // 1. An executor that throws or says broken() ends the agent as a crash: what ran costs an attempt, what waited is
 //    handed back. Told to end in order, it lets its executor wind down and hands back everything.
 // 2. Many tasks go into one report: what was done within `report_every`, or until nothing is left to do.
-// 3. Whoever restarts an agent makes a new setup, with a new executor, for it.
+// 3. A program that cannot be started costs no task an attempt: the agent hands back what it holds, takes nothing for
+//    `start_again`, and tells its swarm's coordinator why.
+// 4. Whoever restarts an agent makes a new setup, with a new executor, for it.
 #pragma once
 
 #include <concepts>
@@ -38,6 +40,8 @@ struct AgentOptions {
   Duration connect_every = std::chrono::milliseconds(20);  // while there is no dispatcher, doubled up to the next
   Duration connect_every_max = std::chrono::seconds(1);
   Duration report_every = std::chrono::milliseconds(1);
+  Duration start_again = std::chrono::seconds(1);  // after its program could not be started, doubled up to the next
+  Duration start_again_max = std::chrono::seconds(30);
   Duration turn = std::chrono::milliseconds(5);  // then others get the processor, and messages are looked at
   AgentLimits limits;
 };
@@ -52,6 +56,7 @@ struct AgentSetup {
   std::uint64_t made_for = 0;             // kept: the agent_mark of the definition it was made for
   std::uint32_t slots = 2;                // one at work and so many ahead; 1 to dispatch::k_slots_max
   std::unique_ptr<Executor> executor;
+  RareText executor_name{};                       // in the config, for people; may be empty
   RareText shared_executor{};                     // for a bulkhead that agents share; empty: what the executor says
   Duration attempt_timeout{};                     // of tasks and types that say nothing; zero: the dispatcher's
   std::shared_ptr<RegistryTable> registry;        // null: registered nowhere
@@ -88,6 +93,13 @@ class Agent final : private ExecutorHost {
   struct Connect {};
   struct Beat {};
   struct Work {};
+  struct StartAgain {};
+  // Its program could not be started.
+  struct Trouble {
+    Duration wait{};
+    std::string why;
+    bool holds_off = false;  // takes no task until StartAgain
+  };
 
   // For the executor.
   [[nodiscard]] Self process() const override { return self_; }
@@ -100,6 +112,7 @@ class Agent final : private ExecutorHost {
   void failed(dispatch::TaskRef ref, Failure failure) override;
   void last_words(dispatch::TaskRef ref, std::string text) override;
   void handed_back(dispatch::TaskRef ref) override;
+  void cannot_start(dispatch::TaskRef ref, std::string why) override;
   void broken(std::string why) override;
 
   [[nodiscard]] bool handle_own(Message message);
@@ -111,6 +124,10 @@ class Agent final : private ExecutorHost {
   void connect();
   void announce();
   void set_paused(bool paused);
+  void start_again();
+  void tell_trouble(std::string why, bool is_ending);
+  // Paused, or holding off after a start that failed.
+  [[nodiscard]] bool takes_none() const { return core_.is_paused() || (trouble_ && trouble_->holds_off); }
   // Others can do what has not begun.
   void hand_back_waiting();
   void beat();
@@ -128,6 +145,7 @@ class Agent final : private ExecutorHost {
   Pid dispatcher_;
   MonitorRef watch_;
   std::uint64_t seen_ = 0;
+  std::unique_ptr<Trouble> trouble_;
   Duration connect_again_{};
   Instant now_{};  // when it was last looked at
   Instant reported_at_{};

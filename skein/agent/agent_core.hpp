@@ -52,6 +52,7 @@ class AgentCore {
   // The agent falls: that is what is to be said of the task at work.
   void falls(const std::string& why);
   void set_ready(bool ready) { is_ready_ = ready; }
+  [[nodiscard]] bool is_ready() const { return is_ready_; }
 
   // What runs and is to stop, said once for each time it was asked for.
   [[nodiscard]] std::optional<dispatch::StopTask> take_stop();

@@ -85,6 +85,17 @@ struct UpdateAnswer {
   std::string problem;  // empty: it was done
 };
 
+// The registered name of a swarm's coordinator.
+[[nodiscard]] inline std::string coordinator_name(std::string_view swarm) { return "swarm/" + std::string(swarm); }
+
+// To the coordinator of the agent's swarm: its program cannot be started, so it takes no tasks; or it can again.
+struct AgentTrouble {
+  std::string agent;
+  std::string executor;    // by its name in the config; may be empty
+  std::string why;         // empty: it is over
+  bool is_ending = false;  // the agent crashes for it; else it lives and tries again
+};
+
 inline constexpr std::size_t k_past_tasks = 100;
 inline constexpr std::uint32_t k_prefetch_max = 100;
 

@@ -99,8 +99,7 @@ void CommandExecutor::handle(Message message) {
     if (was_stopped) {
       host_->handed_back(ref);
     } else {
-      host_->failed(ref, {ErrorClass::transient,
-                          fmt::format("cannot start '{}': {}", options_->command[0], failed->why), std::nullopt});
+      host_->cannot_start(ref, failed->why);
     }
   }
 }

@@ -6,7 +6,8 @@
 // not the agent's own go to handle().
 //
 // 1. run() is called only while the executor is ready and nothing runs: one task at a time.
-// 2. Each run() is answered once, by complete, failed or handed_back of the host, from within run() or later.
+// 2. Each run() is answered once, by complete, failed, handed_back or cannot_start of the host, from within run() or
+//    later.
 // 3. stop() asks for that answer soon. A task that had to be cut short is handed back: who asked knows what it means.
 // 4. After broken() the agent ends as a crash, which costs what runs an attempt, and the executor is shut down.
 // 5. An agent that ends in order winds its executor down first, so that an OS process has time to clean up; whoever
@@ -56,6 +57,8 @@ class ExecutorHost {
   virtual void last_words(dispatch::TaskRef ref, std::string text) = 0;
   // Stopped as asked, or never begun.
   virtual void handed_back(dispatch::TaskRef ref) = 0;
+  // What would run it cannot be started: the task goes back at no cost, and the agent takes no other for a while.
+  virtual void cannot_start(dispatch::TaskRef ref, std::string why) = 0;
   // Beyond help: the agent crashes with this reason.
   virtual void broken(std::string why) = 0;
 };

@@ -42,7 +42,7 @@ std::string shown_tail(std::string_view stderr_tail, std::size_t bytes_max) {
   return shown_text(stderr_tail, bytes_max);
 }
 
-std::string how_it_ended(const launcher::OsExited& exited) {
+std::string how_it_ended(const launcher::OsExited& exited, std::uint64_t stderr_from) {
   std::string text;
   if (exited.launcher_died) {
     text = "it was killed together with its launcher";
@@ -52,7 +52,12 @@ std::string how_it_ended(const launcher::OsExited& exited) {
   } else {
     text = fmt::format("exit code {}", exited.code);
   }
-  if (const std::string tail = shown_tail(exited.stderr_tail, k_stderr_kept_max); !tail.empty()) text += ": " + tail;
+  std::string_view written = exited.stderr_tail;
+  const std::uint64_t before = exited.stderr_total - std::min<std::uint64_t>(written.size(), exited.stderr_total);
+  if (stderr_from > before) {
+    written.remove_prefix(static_cast<std::size_t>(std::min<std::uint64_t>(stderr_from - before, written.size())));
+  }
+  if (const std::string tail = shown_tail(written, k_stderr_kept_max); !tail.empty()) text += ": " + tail;
   return text;
 }
 
@@ -66,6 +71,10 @@ void OsChild::spawn(Self self, const std::vector<std::string>& more_environment)
   spec.environment.insert(spec.environment.end(), more_environment.begin(), more_environment.end());
   spec.directory = options_->directory;
   spec.limits = options_->limits;
+  spec.user = options_->user;
+  spec.umask = options_->umask;
+  spec.no_new_privs = options_->no_new_privs;
+  spec.is_private = options_->is_private;
   spec.stdin_bytes_max = options_->stdin_bytes;
   spec.stderr_ring = options_->stderr_bytes;
   id_ = os_->spawn(self.pid(), std::move(spec));

@@ -35,8 +35,12 @@ struct OsExecutorOptions {
   Duration end_term_after = std::chrono::milliseconds(500);   // stdio: from the shutdown to SIGTERM
   Duration end_kill_after = std::chrono::milliseconds(1000);  // from SIGTERM to SIGKILL
   Duration hello_timeout = std::chrono::seconds(10);          // stdio: from its start to its hello
-  Duration heartbeat_timeout{};  // stdio: silence, while a task runs, after which it is killed; zero: none
-  bool is_text_output = false;   // command: the result is standard output as a string, instead of as JSON
+  Duration heartbeat_timeout{};          // stdio: silence, while a task runs, after which it is killed; zero: none
+  std::optional<launcher::OsUser> user;  // none: the node's
+  mode_t umask = 077;
+  bool no_new_privs = true;
+  bool is_private = false;      // launcher/private_view.hpp
+  bool is_text_output = false;  // command: the result is standard output as a string, instead of as JSON
 };
 
 // Those of `allowed` that `lookup` knows, and then `set`, which wins. Names with '=' or nothing in them are left out.
@@ -50,8 +54,9 @@ static_assert(k_stderr_kept_max + 256 <= dispatch::k_message_bytes_max);
 
 // The end of what it wrote to standard error, for a message: printable, on few lines, at most `bytes_max`.
 [[nodiscard]] std::string shown_tail(std::string_view stderr_tail, std::size_t bytes_max);
-// "exit code 3" or "killed by SIGSEGV (11)", and what it last wrote to standard error.
-[[nodiscard]] std::string how_it_ended(const launcher::OsExited& exited);
+// "exit code 3" or "killed by SIGSEGV (11)", and what it last wrote to standard error, of what it wrote
+// there from the position `stderr_from` on.
+[[nodiscard]] std::string how_it_ended(const launcher::OsExited& exited, std::uint64_t stderr_from = 0);
 
 // One OS process at a time, and the ladder on which it is made to stop: asked, SIGTERM, SIGKILL to all of it.
 class OsChild {
@@ -82,8 +87,12 @@ class OsChild {
   // It did as asked and need not be stopped.
   void spare() { is_stopping_ = false; }
 
-  // The end of what it has written to standard error so far, for a message.
-  [[nodiscard]] std::string stderr_text() const { return shown_tail(os_->stderr_tail(id_), k_stderr_kept_max); }
+  // The end of what it has written to standard error so far, from the position `from` on, for a message.
+  [[nodiscard]] std::string stderr_text(std::uint64_t from = 0) const {
+    return shown_tail(os_->stderr_tail(id_, from), k_stderr_kept_max);
+  }
+  // How much it has written there.
+  [[nodiscard]] std::uint64_t stderr_total() const { return os_->stderr_total(id_); }
 
   // Follows it; true when the message was about this process or a step of its ladder and needs no more handling.
   [[nodiscard]] bool handle(Self self, Message message);

@@ -37,6 +37,7 @@ void StdioExecutor::spawn() {
   lines_ = LineSplitter(options_->line_bytes);
   has_said_hello_ = false;
   unconsumed_ = 0;
+  stderr_from_ = 0;
   last_.reset();
   child_.spawn(self, {"SKEIN_AGENT_ID=" + host_->agent_id(), fmt::format("SKEIN_PROTOCOL={}", k_stdio_protocol)});
   // Before anything else that it is told. If it cannot be written, it cannot be started either, and that is told.
@@ -51,6 +52,7 @@ void StdioExecutor::run(const dispatch::Order& order) {
     return;
   }
   task_ = Task{order.ref, order.id};
+  stderr_from_ = child_.stderr_total();
   heard_at_ = host_->process().now();
   host_->started(order.ref);
   if (order.mark && check_json_text(*order.mark, SIZE_MAX)) {
@@ -66,7 +68,7 @@ void StdioExecutor::run(const dispatch::Order& order) {
 void StdioExecutor::stop(TaskRef ref, dispatch::StopReason why) {
   if (!task_ || task_->ref != ref) return;
   task_->is_stop_asked = true;
-  if (why == dispatch::StopReason::timed_out) host_->last_words(ref, child_.stderr_text());
+  if (why == dispatch::StopReason::timed_out) host_->last_words(ref, child_.stderr_text(stderr_from_));
   // If it cannot be written, the ladder goes on without.
   static_cast<void>(child_.write(stdio_cancel(task_->id, ref.fence, why)));
   if (why != dispatch::StopReason::yield) child_.stop(host_->process(), options_->term_after, options_->kill_after);
@@ -99,8 +101,7 @@ void StdioExecutor::handle(Message message) {
   } else if (const auto* exited = message.get_if<launcher::OsExited>()) {
     if (exited->id == child_.id()) ended(*exited);
   } else if (const auto* failed = message.get_if<launcher::OsStartFailed>()) {
-    if (failed->id == child_.id())
-      host_->broken(fmt::format("cannot start '{}': {}", options_->command[0], failed->why));
+    if (failed->id == child_.id()) host_->broken(failed->why);
   } else if (const auto* end = message.get_if<launcher::OsOutputEnd>()) {
     const Self self = host_->process();
     if (end->id == child_.id()) self.send_after(k_output_end_grace, self.pid(), OutputEnded{child_.id()});
@@ -114,7 +115,7 @@ void StdioExecutor::handle(Message message) {
 void StdioExecutor::give_up(std::string why) {
   if (std::exchange(is_given_up_, true)) return;
   // While there is somebody to ask.
-  const std::string said = child_.stderr_text();
+  const std::string said = child_.stderr_text(stderr_from_);
   child_.kill();
   if (!said.empty()) why += "; it last wrote to standard error: " + said;
   host_->broken(fmt::format("'{}', pid {}: {}", options_->command[0], child_.pid(), why));
@@ -214,7 +215,8 @@ void StdioExecutor::ended(const launcher::OsExited& exited) {
   const bool was_stopped = child_.is_stopping();
   if (!was_stopped) {
     is_given_up_ = true;
-    host_->broken(fmt::format("'{}', pid {}: {}", options_->command[0], child_.pid(), how_it_ended(exited)));
+    host_->broken(
+        fmt::format("'{}', pid {}: {}", options_->command[0], child_.pid(), how_it_ended(exited, stderr_from_)));
     return;
   }
   child_.forget();

@@ -6,7 +6,8 @@
 // 3. Told to stop: a cancel, SIGTERM after term_after, SIGKILL after kill_after more. One that had to be ended so is
 //    replaced, and the agent lives on. Wound down: a shutdown and the end of its stdin, SIGTERM after end_term_after,
 //    SIGKILL after end_kill_after more.
-// 4. What it writes is taken up to output_per_beat and lines_per_beat; beyond that its pipe fills and it waits.
+// 4. What is told of a task's standard error was written after that task was given to it, so nothing of those before.
+// 5. What it writes is taken up to output_per_beat and lines_per_beat; beyond that its pipe fills and it waits.
 #pragma once
 
 #include <memory>
@@ -68,6 +69,7 @@ class StdioExecutor final : public Executor {
   bool has_said_hello_ = false;
   bool is_given_up_ = false;
   bool is_winding_down_ = false;
+  std::uint64_t stderr_from_ = 0;  // where its task began
   Instant heard_at_{};
   std::size_t bytes_this_beat_ = 0;
   std::size_t lines_this_beat_ = 0;

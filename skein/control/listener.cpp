@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "skein/control/unix_socket.hpp"
+#include "skein/launcher/kinship.hpp"
 #include "skein/supervision/child.hpp"
 
 namespace skein::inline v0::control {
@@ -18,10 +19,29 @@ std::string error_line(const operations::Error& why) {
   return fmt::format("{{\"id\":0,\"error\":{}}}\n", operations::json_text(operations::to_json(why)));
 }
 
+// What an agent has to say comes through its executor; here it would have all the rights of the node's owner.
+std::optional<std::string> refuse_agents(int fd) {
+  switch (launcher::descent_of_peer(fd)) {
+    case launcher::Descent::apart:
+    case launcher::Descent::unreadable:  // an ancestor of another user; what agents start is this user's, or its
+                                         // group's
+      return std::nullopt;
+    case launcher::Descent::below:
+      return error_line(operations::invalid("this socket does not serve the node's agents, nor what they start",
+                                            "run skein outside of the agents; see docs/security.md"));
+    default:
+      break;
+  }
+  return error_line(operations::invalid("the process that connected is gone, or its parents cannot be told",
+                                        "stay connected until the answer has come"));
+}
+
 std::optional<std::string> refuse_others(int fd) {
   const auto peer = peer_of(fd);
-  if (peer && (peer->uid == ::geteuid() || peer->uid == 0)) return std::nullopt;
-  return error_line(operations::invalid("this node serves its own user only", "run skein as that user"));
+  if (!peer || (peer->uid != ::geteuid() && peer->uid != 0)) {
+    return error_line(operations::invalid("this node serves its own user only", "run skein as that user"));
+  }
+  return refuse_agents(fd);
 }
 
 }  // namespace

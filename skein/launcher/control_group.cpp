@@ -28,7 +28,7 @@ constexpr int k_removal_round_ms = 5;
 constexpr mode_t k_folder_mode = 0755;
 
 // Set before main, by a program that is a guard.
-const NodeGroup* inherited_group = nullptr;
+NodeGroup* inherited_group = nullptr;
 
 std::string read_text(int folder, const char* name) {
   const Fd file(::openat(folder, name, O_RDONLY | O_CLOEXEC));
@@ -167,6 +167,11 @@ void NodeGroup::inherit(std::string folder, Fd lock) {
   inherited_group = group;
 }
 
+void NodeGroup::reach_by_descriptor() {
+  if (inherited_group == nullptr || !inherited_group->is_there()) return;
+  inherited_group->folder_ = fmt::format("/proc/self/fd/{}", inherited_group->lock_fd());
+}
+
 const NodeGroup& NodeGroup::here() {
   // Never freed: keepers and launchers use it until they end.
   static const NodeGroup* const group = []() -> const NodeGroup* {
@@ -251,7 +256,7 @@ bool KeeperGroup::prepare(const OsLimits& limits) {
   // the caller's group), so there is a new one then.
   if (std::exchange(was_killed_, false)) remove();
   if (!folder_fd_) {
-    const std::string path = node_->folder() + "/" + keeper_prefix(launcher_, ::getpid()) + std::to_string(number_++);
+    const std::string path = node_->folder() + "/" + keeper_prefix(launcher_, keeper_) + std::to_string(number_++);
     if (::mkdir(path.c_str(), k_folder_mode) == 0 || errno == EEXIST) {
       folder_fd_ = open_folder(AT_FDCWD, path.c_str());
     }
@@ -278,7 +283,7 @@ bool KeeperGroup::kill() {
 void KeeperGroup::remove() {
   if (!folder_fd_) return;
   folder_fd_.reset();
-  node_->end_keeper(launcher_, ::getpid());
+  node_->end_keeper(launcher_, keeper_);
 }
 
 }  // namespace skein::inline v0::launcher

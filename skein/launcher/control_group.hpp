@@ -35,6 +35,9 @@ class NodeGroup {
   static NodeGroup none(std::string why);
   // here() is that of the program that started this one, which handed over its folder and its lock. Before any here().
   static void inherit(std::string folder, Fd lock);
+  // From now on here() finds its folder by the descriptor of its lock, wherever control groups are mounted or whatever
+  // lies over them; for a process that inherited it.
+  static void reach_by_descriptor();
 
   [[nodiscard]] bool is_there() const { return static_cast<bool>(lock_); }
   // For people: what is used, and why it is not the control group.
@@ -61,7 +64,9 @@ class NodeGroup {
 // keeper alone.
 class KeeperGroup {
  public:
-  KeeperGroup(const NodeGroup& node, pid_t launcher) : node_(&node), launcher_(launcher) {}
+  // `keeper` is its number where the launcher is.
+  KeeperGroup(const NodeGroup& node, pid_t launcher, pid_t keeper)
+      : node_(&node), launcher_(launcher), keeper_(keeper) {}
 
   // Makes it, if it can be had, and sets what it can limit. False: it does not take a limit.
   bool prepare(const OsLimits& limits);
@@ -74,6 +79,7 @@ class KeeperGroup {
  private:
   const NodeGroup* node_;
   pid_t launcher_;
+  pid_t keeper_;
   Fd folder_fd_;
   std::uint32_t number_ = 0;
   bool was_killed_ = false;

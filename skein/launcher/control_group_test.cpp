@@ -38,7 +38,7 @@ TEST(ControlGroup, says_why_there_is_none) {
   const NodeGroup group("/no/such/group");
   EXPECT_FALSE(group.is_there());
   EXPECT_EQ(group.describe(), "process groups and /proc: cgroup /no/such/group is not delegated to this user");
-  KeeperGroup keeper(group, 1);
+  KeeperGroup keeper(group, 1, ::getpid());
   EXPECT_TRUE(keeper.prepare({}));
   EXPECT_EQ(keeper.fd(), -1);
   EXPECT_FALSE(keeper.kill());
@@ -193,7 +193,7 @@ TEST_F(DelegatedGroup, is_removed_with_its_keeper_its_launcher_and_its_node) {
 
 TEST_F(DelegatedGroup, limits_memory_and_number_where_it_has_the_controllers) {
   const NodeGroup& here = NodeGroup::here();
-  KeeperGroup keeper(here, ::getpid());
+  KeeperGroup keeper(here, ::getpid(), ::getpid());
   ASSERT_TRUE(keeper.prepare({.memory_bytes = 64U << 20U, .processes = 7}));
   const auto folder = std::filesystem::path(here.folder()) / fmt::format("{0}-{0}-0", ::getpid());
   const auto value = [&](const char* name) {

@@ -37,8 +37,8 @@ std::uint64_t microseconds(const timeval& time) {
 
 class Keeper {
  public:
-  Keeper(int node, int life_line, pid_t launcher)
-      : node_(node), life_line_(life_line), group_(NodeGroup::here(), launcher), deaths_(watch_deaths()) {}
+  Keeper(int node, int life_line, pid_t launcher, pid_t own)
+      : node_(node), life_line_(life_line), group_(NodeGroup::here(), launcher, own), deaths_(watch_deaths()) {}
 
   void run() {
     for (;;) {
@@ -207,10 +207,10 @@ class Keeper {
 
 }  // namespace
 
-void run_keeper(Fd node, Fd life_line, pid_t launcher) {
+void run_keeper(Fd node, Fd life_line, pid_t launcher, pid_t own) {
   enter_role("skein-keeper", {node.get(), life_line.get(), NodeGroup::here().lock_fd()});
   raise_oom_score();
-  Keeper(node.get(), life_line.get(), launcher).run();
+  Keeper(node.get(), life_line.get(), launcher, own).run();
   leave_role();
 }
 

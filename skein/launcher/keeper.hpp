@@ -19,7 +19,8 @@
 namespace skein::inline v0::launcher {
 
 // Runs until the connection to the node or the launcher's life line closes; then kills what is below and exits.
-// `life_line` is the end of a pipe that hangs up when the launcher dies.
-[[noreturn]] void run_keeper(Fd node, Fd life_line, pid_t launcher);
+// `life_line` is the end of a pipe that hangs up when the launcher dies; `own` is its number where the launcher is,
+// which is another than its own in a private view.
+[[noreturn]] void run_keeper(Fd node, Fd life_line, pid_t launcher, pid_t own);
 
 }  // namespace skein::inline v0::launcher

@@ -20,6 +20,7 @@
 
 #include "skein/launcher/control_group.hpp"
 #include "skein/launcher/guard_program.hpp"
+#include "skein/launcher/kinship.hpp"
 #include "skein/launcher/wire.hpp"
 
 namespace skein::inline v0::launcher {
@@ -95,6 +96,7 @@ std::expected<void, std::string> Launcher::renew() {
   guard_ = std::move(made->socket);
   guard_pidfd_.reset(static_cast<int>(::syscall(SYS_pidfd_open, made->pid, 0)));
   guard_pid_ = made->pid;
+  add_helper(made->pid);
   ++generation_;
   return {};
 }
@@ -108,7 +110,7 @@ void Launcher::end_guard() {
     while (::waitid(P_PIDFD, static_cast<id_t>(guard_pidfd_.get()), &info, WEXITED) < 0 && errno == EINTR) continue;
     guard_pidfd_.reset();
   }
-  guard_pid_ = 0;
+  remove_helper(guard_pid_.exchange(0));
 }
 
 bool Launcher::wait_for_answer() const {

@@ -1,6 +1,7 @@
 // The launcher: forks keepers, collects what a dead keeper left, and ends everything below it when its connection to
 // the node closes.
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <poll.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
@@ -16,6 +17,7 @@
 
 #include "skein/launcher/control_group.hpp"
 #include "skein/launcher/keeper.hpp"
+#include "skein/launcher/private_view.hpp"
 #include "skein/launcher/proc_tree.hpp"
 #include "skein/launcher/role.hpp"
 #include "skein/launcher/wire.hpp"
@@ -62,16 +64,28 @@ class LauncherRole {
       if (is_ours) ::kill(keeper, packet.kind == Kind::ask_continue ? SIGCONT : SIGKILL);
       return true;
     }
-    if (packet.kind != Kind::ask_keeper) return false;
+    KeeperWish wish;
+    if (packet.kind != Kind::ask_keeper || !decode_wish(packet.body, wish)) return false;
     auto pair = packet_pair();
-    const pid_t pid = pair ? ::fork() : -1;
-    if (pid == 0) run_keeper(std::move(pair->second), std::move(life_line_), self_);
+    if (!pair) return refuse(wish, fmt::format("no socket: {}", std::strerror(pair.error())));
+    const PrivateFork made = wish.is_private ? fork_private(wish.hidden) : fork_plain();
+    if (made.pid == 0) run_keeper(std::move(pair->second), std::move(life_line_), self_, made.own);
+    if (made.pid < 0) return refuse(wish, made.why);
     // Before anybody knows of it: while a copy is here, its death would not be seen.
-    if (pid > 0) pair->second.reset();
-    if (pid < 0) return send_packet(node_.get(), Kind::failed, encode_failure(std::strerror(errno)));
-    keepers_.push_back(pid);
+    pair->second.reset();
+    keepers_.push_back(made.pid);
     const std::array<int, 1> fds{pair->first.get()};
-    return send_packet(node_.get(), Kind::new_keeper, encode_number(static_cast<std::uint32_t>(pid)), fds);
+    return send_packet(node_.get(), Kind::new_keeper, encode_answer({wish.is_private, made.pid, {}}), fds);
+  }
+
+  static PrivateFork fork_plain() {
+    const pid_t pid = ::fork();
+    if (pid < 0) return {.pid = -1, .own = 0, .why = fmt::format("it cannot fork: {}", std::strerror(errno))};
+    return {.pid = pid, .own = pid == 0 ? ::getpid() : 0, .why = {}};
+  }
+
+  bool refuse(const KeeperWish& wish, const std::string& why) {
+    return send_packet(node_.get(), Kind::failed, encode_answer({wish.is_private, 0, why}));
   }
 
   void reap_children() {

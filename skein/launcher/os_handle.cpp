@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <ctime>
@@ -61,6 +62,7 @@ std::pair<std::size_t, WriteResult> write_some(int fd, std::string_view bytes) {
 }  // namespace
 
 void TailBuffer::add(const char* bytes, std::size_t count) {
+  total_ += count;
   if (count >= bytes_max_) {
     bytes_.assign(bytes + (count - bytes_max_), bytes_max_);
     return;
@@ -69,8 +71,10 @@ void TailBuffer::add(const char* bytes, std::size_t count) {
   bytes_.append(bytes, count);
 }
 
-std::string TailBuffer::text() const {
-  return bytes_.size() <= bytes_max_ ? bytes_ : bytes_.substr(bytes_.size() - bytes_max_);
+std::string TailBuffer::text(std::uint64_t from) const {
+  const std::uint64_t newer = total_ - std::min(from, total_);
+  const auto kept = static_cast<std::size_t>(std::min<std::uint64_t>(newer, std::min(bytes_.size(), bytes_max_)));
+  return bytes_.substr(bytes_.size() - kept);
 }
 
 bool OsHandle::write(std::string bytes) {

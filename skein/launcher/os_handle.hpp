@@ -26,10 +26,13 @@ class TailBuffer {
  public:
   explicit TailBuffer(std::size_t bytes_max) : bytes_max_(bytes_max) {}
   void add(const char* bytes, std::size_t count);
-  [[nodiscard]] std::string text() const;
+  // Of what came at the position `from` and later.
+  [[nodiscard]] std::string text(std::uint64_t from = 0) const;
+  [[nodiscard]] std::uint64_t total() const { return total_; }
 
  private:
   std::size_t bytes_max_;
+  std::uint64_t total_ = 0;
   std::string bytes_;  // up to twice bytes_max_, so that it is seldom moved
 };
 

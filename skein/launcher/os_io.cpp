@@ -14,6 +14,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "skein/launcher/kinship.hpp"
 #include "skein/launcher/owner_watch.hpp"
 
 namespace skein::inline v0::launcher {
@@ -55,12 +56,14 @@ void OsIo::begin() {
   if (!line) throw std::runtime_error(line.error());
   line_ = std::move(*line);
   counts_.launcher = line_.pid;
+  add_helper(line_.pid);
   epoll_.reset(::epoll_create1(EPOLL_CLOEXEC));
   wake_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!epoll_ || !wake_) throw std::runtime_error("no file descriptors left to watch OS processes with");
   watch(wake_.get(), EPOLLIN, Source::wake, 0);
   watch(line_.socket.get(), EPOLLIN, Source::launcher, 0);
   watch_guard();
+  if (options_.tries_private) try_private();
   if (!options_.is_watch_supervised) own_watch_ = runtime_.spawn<OwnerWatch>(weak_from_this());
   thread_ = std::thread([this] { run(); });
 }
@@ -71,12 +74,14 @@ void OsIo::end() {
   command({});
   thread_.join();
   if (own_watch_) runtime_.exit(own_watch_, ExitReason::kill());
+  for (const auto& [keeper_id, keeper] : keepers_) remove_helper(keeper.pid);
   keepers_.clear();
   line_.socket.reset();
   // Stopped, it would not see that.
   if (line_.pidfd) ::syscall(SYS_pidfd_send_signal, line_.pidfd.get(), SIGCONT, nullptr, 0);
   pollfd gone{line_.pidfd.get(), POLLIN, 0};
   if (line_.pidfd) ::poll(&gone, 1, k_end_wait_ms);
+  remove_helper(line_.pid);
 }
 
 OsId OsIo::spawn(Pid owner, OsSpec spec) {
@@ -314,7 +319,7 @@ void OsIo::take_commands() {
 
 void OsIo::take(const Command& command) {
   if (command.order == Order::start) {
-    waiting_.push_back(command.id);
+    if (const auto handle = find(command.id)) pool_of(handle->spec.is_private).waiting.push_back(command.id);
     return;
   }
   if (command.order == Order::owner_died) {
@@ -335,7 +340,8 @@ void OsIo::take(const Command& command) {
   handle->end_wanted = handle->end_wanted || kills || terminates || command.signal == SIGTERM;
   if (handle->keeper == 0) {
     // It only waits: what is to end need not begin, other signals are for what runs.
-    if (handle->end_wanted && std::erase(waiting_, command.id) > 0) fail(handle, k_never_began);
+    auto& waiting = pool_of(handle->spec.is_private).waiting;
+    if (handle->end_wanted && std::erase(waiting, command.id) > 0) fail(handle, k_never_began);
     return;
   }
   const auto keeper = keepers_.find(handle->keeper);

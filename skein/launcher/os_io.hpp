@@ -8,6 +8,7 @@
 // for the start of another launcher, when none lives and so nothing runs.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -49,13 +50,16 @@ class OsIo : public std::enable_shared_from_this<OsIo> {
   bool terminate(OsId id, std::chrono::milliseconds grace);
   void kill(OsId id);
   // Of what it has written until now, also what was not read yet.
-  [[nodiscard]] std::string stderr_tail(OsId id) const;
+  [[nodiscard]] std::string stderr_tail(OsId id, std::uint64_t from) const;
+  [[nodiscard]] std::uint64_t stderr_total(OsId id) const;
   void owner_died(Pid owner);
   // From now on this process is told whose death to watch for, beginning with all there are.
   void watch_owners_by(Pid watch);
   [[nodiscard]] OsCounts counts() const;
   // Why nothing can be started at the moment; empty when that is not so.
   [[nodiscard]] std::string problem() const;
+  // Why no private view can be had. Set by begin().
+  [[nodiscard]] const std::string& private_problem() const { return private_problem_; }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -74,9 +78,16 @@ class OsIo : public std::enable_shared_from_this<OsIo> {
   struct Keeper {
     Fd socket;
     pid_t pid = 0;
+    bool is_private = false;
     OsId process = 0;             // what it keeps; zero when idle
     std::uint64_t awaited = 0;    // the number of the answer it owes; zero: none
     Clock::time_point owes_from;  // since when it owes one
+  };
+  // Keepers with a private view are for programs that are to have one, and no others.
+  struct Pool {
+    std::vector<std::uint64_t> idle;
+    std::size_t asked = 0;     // keepers that the launcher is making
+    std::deque<OsId> waiting;  // for a keeper
   };
   // An answer that must come by then. The launcher's have the keeper 0.
   struct Due {
@@ -99,7 +110,15 @@ class OsIo : public std::enable_shared_from_this<OsIo> {
   void watch_owner(Pid owner);
 
   // os_io_keepers.cpp: launchers and keepers
+  [[nodiscard]] Pool& pool_of(bool is_private) { return pools_[is_private ? 1 : 0]; }
+  [[nodiscard]] std::size_t idle_keepers() const { return pools_[0].idle.size() + pools_[1].idle.size(); }
+  [[nodiscard]] std::vector<std::uint64_t> all_idle() const;
+  bool ask_keeper(bool is_private, bool wait);
+  void try_private();
+  void take_keeper(bool is_private, Packet& packet);
   void start_waiting();
+  // False: there is no place for the next one now; it is looked for again soon.
+  bool start_waiting(bool is_private);
   // False: there is none now; it is looked for again soon.
   [[nodiscard]] bool has_place(OsHandle& handle);
   void tell_of_places(bool are_wanting);
@@ -114,7 +133,7 @@ class OsIo : public std::enable_shared_from_this<OsIo> {
   void bring_back();
   void guard_died();
   void watch_guard();
-  void fail_oldest(const std::string& why);
+  void fail_oldest(bool is_private, const std::string& why);
 
   // os_io_silence.cpp: keepers and launchers that do not answer
   void expect_answer(std::uint64_t keeper_id);
@@ -154,6 +173,7 @@ class OsIo : public std::enable_shared_from_this<OsIo> {
   std::vector<Command> commands_;  // guarded by commands_mutex_
   mutable std::mutex problem_mutex_;
   std::string problem_;  // guarded by problem_mutex_
+  std::string private_problem_;
 
   // The thread's own.
   mutable PauseClock clock_;
@@ -164,13 +184,11 @@ class OsIo : public std::enable_shared_from_this<OsIo> {
   std::optional<Clock::time_point> place_at_;  // when descriptors are looked for again
   bool lacks_place_ = false;
   std::unordered_map<std::uint64_t, Keeper> keepers_;
-  std::vector<std::uint64_t> idle_;
+  std::array<Pool, 2> pools_;  // plain, private
   std::uint64_t next_keeper_ = 1;
-  std::size_t keepers_asked_ = 0;
   std::deque<Due> dues_;  // in the order in which they fall due
   std::uint64_t next_due_ = 1;
   std::uint64_t launcher_awaited_ = 0;  // as Keeper::awaited
-  std::deque<OsId> waiting_;            // for a keeper
   std::vector<OsId> draining_;          // ended, but their pipes may still bring something
 
   struct {

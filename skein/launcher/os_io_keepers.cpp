@@ -1,14 +1,18 @@
 // How OsIo deals with launchers and keepers: who starts the next process, and what happens when one of them dies.
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/wait.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
+#include <fstream>
 #include <utility>
 
 #include "skein/launcher/control_group.hpp"
+#include "skein/launcher/kinship.hpp"
 #include "skein/launcher/os_io.hpp"
 
 namespace skein::inline v0::launcher {
@@ -28,34 +32,51 @@ constexpr int k_start_attempts = 3;
 constexpr std::chrono::milliseconds k_bring_back_first{100};
 constexpr std::chrono::milliseconds k_bring_back_last{5'000};
 
+// The number of a process in this one's namespace; 0: it is gone.
+pid_t pid_of(int pidfd) {
+  std::ifstream about(fmt::format("/proc/self/fdinfo/{}", pidfd));
+  for (std::string line; std::getline(about, line);) {
+    if (line.starts_with("Pid:")) return std::max(std::atoi(line.c_str() + 4), 0);
+  }
+  return 0;
+}
+
 }  // namespace
 
 void OsIo::start_waiting() {
-  while (!waiting_.empty() && !idle_.empty()) {
-    const std::uint64_t keeper_id = idle_.back();
-    idle_.pop_back();
-    counts_.idle = idle_.size();
+  for (const bool is_private : {false, true}) {
+    if (!start_waiting(is_private)) return;
+  }
+  if (pools_[0].waiting.empty() && pools_[1].waiting.empty()) tell_of_places(false);
+}
+
+bool OsIo::start_waiting(bool is_private) {
+  Pool& pool = pool_of(is_private);
+  while (!pool.waiting.empty() && !pool.idle.empty()) {
+    const std::uint64_t keeper_id = pool.idle.back();
+    pool.idle.pop_back();
+    counts_.idle = idle_keepers();
     const auto keeper = keepers_.find(keeper_id);
     if (keeper == keepers_.end()) continue;
-    const auto handle = find(waiting_.front());
+    const auto handle = find(pool.waiting.front());
     if (handle != nullptr && !has_place(*handle)) {
-      idle_.push_back(keeper_id);
-      counts_.idle = idle_.size();
-      return;
+      pool.idle.push_back(keeper_id);
+      counts_.idle = idle_keepers();
+      return false;
     }
-    waiting_.pop_front();
+    pool.waiting.pop_front();
     if (handle != nullptr) give(keeper_id, keeper->second, handle);
   }
-  if (waiting_.empty()) tell_of_places(false);
   // Only here is it known that nobody waits for them.
-  while (idle_.size() > options_.idle_keepers_max) drop_keeper(idle_.back());
+  while (pool.idle.size() > options_.idle_keepers_max) drop_keeper(pool.idle.back());
   // Without a launcher there is nobody to ask; bring_back() comes here again.
-  while (line_.socket && keepers_asked_ < waiting_.size()) {
+  while (line_.socket && pool.asked < pool.waiting.size()) {
     // Full or gone: those asked for come first, and a dead one hangs up.
-    if (!send_packet(line_.socket.get(), Kind::ask_keeper, {}, {}, false)) return;
-    ++keepers_asked_;
+    if (!ask_keeper(is_private, false)) return true;
+    ++pool.asked;
     if (launcher_awaited_ == 0) expect_answer(0);
   }
+  return true;
 }
 
 bool OsIo::has_place(OsHandle& handle) {
@@ -70,6 +91,53 @@ void OsIo::tell_of_places(bool are_wanting) {
   if (std::exchange(lacks_place_, are_wanting) == are_wanting) return;
   const std::scoped_lock lock(problem_mutex_);
   problem_ = are_wanting ? k_no_place : std::string();
+}
+
+bool OsIo::ask_keeper(bool is_private, bool wait) {
+  KeeperWish wish;
+  wish.is_private = is_private;
+  if (is_private) wish.hidden = options_.hidden;
+  return send_packet(line_.socket.get(), Kind::ask_keeper, encode_wish(wish), {}, wait);
+}
+
+// Before there is a thread: waits for the first keeper with a private view, or for why there is none.
+void OsIo::try_private() {
+  constexpr const char* k_no_answer = "the launcher does not answer; are processes of this node stopped?";
+  pollfd answer{line_.socket.get(), POLLIN, 0};
+  Packet packet;
+  if (!ask_keeper(true, true) || ::poll(&answer, 1, Launcher::k_answer_ms) <= 0 ||
+      receive_packet(line_.socket.get(), packet) != Got::packet) {
+    private_problem_ = k_no_answer;
+  } else if (packet.kind == Kind::failed) {
+    private_problem_ = decode_answer(packet.body).why;
+  } else if (packet.fds.empty()) {
+    private_problem_ = k_no_fds;
+  } else {
+    take_keeper(true, packet);
+  }
+}
+
+void OsIo::take_keeper(bool is_private, Packet& packet) {
+  const std::uint64_t keeper_id = next_keeper_++;
+  Keeper& keeper = keepers_[keeper_id];
+  keeper.socket = std::move(packet.fds[0]);
+  keeper.pid = decode_answer(packet.body).pid;
+  keeper.is_private = is_private;
+  add_helper(keeper.pid);
+  counts_.keepers = keepers_.size();
+  if (watch(keeper.socket.get(), EPOLLIN, Source::keeper, keeper_id)) {
+    pool_of(is_private).idle.push_back(keeper_id);
+    counts_.idle = idle_keepers();
+  } else {
+    drop_keeper(keeper_id);
+    fail_oldest(is_private, k_no_fds);
+  }
+}
+
+std::vector<std::uint64_t> OsIo::all_idle() const {
+  std::vector<std::uint64_t> all = pools_[0].idle;
+  all.insert(all.end(), pools_[1].idle.begin(), pools_[1].idle.end());
+  return all;
 }
 
 void OsIo::give(std::uint64_t keeper_id, Keeper& keeper, const std::shared_ptr<OsHandle>& handle) {
@@ -93,25 +161,17 @@ void OsIo::take_launcher_packets() {
       break;
     }
     answered(0);
-    if (keepers_asked_ > 0) --keepers_asked_;
-    if (keepers_asked_ > 0) expect_answer(0);
+    const KeeperAnswer answer = decode_answer(packet.body);
+    Pool& pool = pool_of(answer.is_private);
+    if (pool.asked > 0) --pool.asked;
+    if (pools_[0].asked + pools_[1].asked > 0) expect_answer(0);
     if (packet.kind == Kind::failed) {
-      fail_oldest(fmt::format("the launcher cannot fork: {}", packet.body));
+      const char* what = answer.is_private ? "no private view of the machine" : "the launcher gives no keeper";
+      fail_oldest(answer.is_private, fmt::format("{}: {}", what, answer.why));
     } else if (packet.fds.empty()) {
-      fail_oldest(k_no_fds);
+      fail_oldest(answer.is_private, k_no_fds);
     } else {
-      const std::uint64_t keeper_id = next_keeper_++;
-      Keeper& keeper = keepers_[keeper_id];
-      keeper.socket = std::move(packet.fds[0]);
-      keeper.pid = static_cast<pid_t>(decode_number(packet.body));
-      counts_.keepers = keepers_.size();
-      if (watch(keeper.socket.get(), EPOLLIN, Source::keeper, keeper_id)) {
-        idle_.push_back(keeper_id);
-        counts_.idle = idle_.size();
-      } else {
-        drop_keeper(keeper_id);
-        fail_oldest(k_no_fds);
-      }
+      take_keeper(answer.is_private, packet);
     }
   }
   start_waiting();
@@ -177,7 +237,8 @@ void OsIo::take_started(Keeper& keeper, Packet& packet) {
     send_packet(keeper.socket.get(), Kind::ask_kill, {}, {}, false);
     return fail(handle, fmt::format("cannot start '{}': {}", handle->spec.argv[0], k_no_fds));
   }
-  const auto pid = static_cast<pid_t>(decode_number(packet.body));
+  // A keeper with a private view counts its processes itself.
+  const auto pid = keeper.is_private ? pid_of(packet.fds[3].get()) : static_cast<pid_t>(decode_number(packet.body));
   bool kill_it = false;
   bool watched = true;
   {
@@ -202,8 +263,8 @@ void OsIo::take_started(Keeper& keeper, Packet& packet) {
 void OsIo::set_idle(std::uint64_t keeper_id, Keeper& keeper) {
   keeper.process = 0;
   if (!line_.socket) return drop_keeper(keeper_id);
-  idle_.push_back(keeper_id);
-  counts_.idle = idle_.size();
+  pool_of(keeper.is_private).idle.push_back(keeper_id);
+  counts_.idle = idle_keepers();
 }
 
 // Closing the socket ends it, if it was not dead. What it kept dies with it.
@@ -211,18 +272,19 @@ void OsIo::drop_keeper(std::uint64_t keeper_id) {
   const auto at = keepers_.find(keeper_id);
   if (at == keepers_.end()) return;
   const auto handle = find(at->second.process);
+  std::erase(pool_of(at->second.is_private).idle, keeper_id);
+  remove_helper(at->second.pid);
   keepers_.erase(at);
-  std::erase(idle_, keeper_id);
   counts_.keepers = keepers_.size();
-  counts_.idle = idle_.size();
+  counts_.idle = idle_keepers();
   if (handle == nullptr) return;
   if (!handle->started) {
     handle->keeper = 0;
     if (handle->end_wanted) return fail(handle, k_never_began);
     // Whoever killed it may have killed the idle ones as well; the next attempt is a new one's.
-    for (const std::uint64_t idle : std::vector(idle_)) drop_keeper(idle);
+    for (const std::uint64_t idle : all_idle()) drop_keeper(idle);
     if (handle->attempts >= k_start_attempts) return fail(handle, k_lost_start);
-    return waiting_.push_front(handle->id);
+    return pool_of(handle->spec.is_private).waiting.push_front(handle->id);
   }
   if (handle->draining) return finish(handle);
   handle->exit.signalled = true;
@@ -235,9 +297,10 @@ void OsIo::drop_keeper(std::uint64_t keeper_id) {
 void OsIo::launcher_died() {
   ++counts_.launcher_deaths;
   const Launcher::Line dead = std::exchange(line_, {});
-  keepers_asked_ = 0;
+  remove_helper(dead.pid);
+  for (Pool& each : pools_) each.asked = 0;
   launcher_awaited_ = 0;
-  for (const std::uint64_t keeper_id : std::vector(idle_)) drop_keeper(keeper_id);
+  for (const std::uint64_t keeper_id : all_idle()) drop_keeper(keeper_id);
   for (const auto& [keeper_id, keeper] : keepers_) {
     if (const auto handle = find(keeper.process)) handle->exit.launcher_died = true;
   }
@@ -257,6 +320,7 @@ void OsIo::bring_back() {
     if (line) {
       line_ = std::move(*line);
       counts_.launcher = line_.pid;
+      add_helper(line_.pid);
       watch(line_.socket.get(), EPOLLIN, Source::launcher, 0);
     } else {
       why = std::move(line.error());
@@ -293,10 +357,11 @@ void OsIo::guard_died() {
   bring_back();
 }
 
-void OsIo::fail_oldest(const std::string& why) {
-  if (waiting_.empty()) return;
-  const auto handle = find(waiting_.front());
-  waiting_.pop_front();
+void OsIo::fail_oldest(bool is_private, const std::string& why) {
+  auto& waiting = pool_of(is_private).waiting;
+  if (waiting.empty()) return;
+  const auto handle = find(waiting.front());
+  waiting.pop_front();
   if (handle != nullptr) fail(handle, fmt::format("cannot start '{}': {}", handle->spec.argv[0], why));
 }
 

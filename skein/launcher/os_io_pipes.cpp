@@ -34,6 +34,16 @@ std::array<char, k_read_bytes>& read_buffer() {
   return buffer;
 }
 
+// All there is. The IO thread alone opens and closes that pipe, under the mutex; whoever holds it may read as well.
+void read_stderr_now(OsHandle& handle) {
+  for (std::size_t left = k_last_bytes_max; handle.stderr_end && left > 0;) {
+    const ssize_t got = read_some(handle.stderr_end.get(), read_buffer(), left);
+    if (got <= 0) break;
+    left -= static_cast<std::size_t>(got);
+    handle.stderr_tail.add(read_buffer().data(), static_cast<std::size_t>(got));
+  }
+}
+
 }  // namespace
 
 void OsIo::read_stdout(OsHandle& handle) {
@@ -75,18 +85,20 @@ void OsIo::read_stderr(OsHandle& handle) {
   if (got == 0) handle.stderr_end.reset();
 }
 
-// The IO thread alone opens and closes that pipe, under the mutex; whoever holds it may read as well.
-std::string OsIo::stderr_tail(OsId id) const {
+std::string OsIo::stderr_tail(OsId id, std::uint64_t from) const {
   const auto handle = find(id);
   if (handle == nullptr) return {};
   const std::scoped_lock lock(handle->mutex);
-  for (std::size_t left = k_last_bytes_max; handle->stderr_end && left > 0;) {
-    const ssize_t got = read_some(handle->stderr_end.get(), read_buffer(), left);
-    if (got <= 0) break;
-    left -= static_cast<std::size_t>(got);
-    handle->stderr_tail.add(read_buffer().data(), static_cast<std::size_t>(got));
-  }
-  return handle->stderr_tail.text();
+  read_stderr_now(*handle);
+  return handle->stderr_tail.text(from);
+}
+
+std::uint64_t OsIo::stderr_total(OsId id) const {
+  const auto handle = find(id);
+  if (handle == nullptr) return 0;
+  const std::scoped_lock lock(handle->mutex);
+  read_stderr_now(*handle);
+  return handle->stderr_tail.total();
 }
 
 // It ended. With `now`, or when they ended before it, nobody holds its pipes any more: what they hold is all there will
@@ -126,6 +138,7 @@ void OsIo::finish(const std::shared_ptr<OsHandle>& handle) {
   }
   handle->exit.id = handle->id;
   handle->exit.stderr_tail = handle->stderr_tail.text();
+  handle->exit.stderr_total = handle->stderr_tail.total();
   forget(*handle);
   ++counts_.exited;
   runtime_.notify(handle->owner, std::move(handle->exit));

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,11 +26,22 @@ struct OsLimits {
   std::uint64_t processes = 0;   // it and those below it; only in such a control group
 };
 
+// Whom a program runs as, in numbers. Only a node that root runs can start one as somebody else.
+struct OsUser {
+  uid_t uid = 0;
+  gid_t gid = 0;
+  std::vector<gid_t> groups{};  // supplementary; these and no others
+};
+
 struct OsSpec {
   std::vector<std::string> argv{};         // a name without a slash is looked for in the PATH of `environment`
   std::vector<std::string> environment{};  // "K=V", complete: nothing is inherited
   std::string directory{};                 // empty: the node's own
   OsLimits limits{};
+  std::optional<OsUser> user{};  // none: the node's
+  mode_t umask = 077;
+  bool no_new_privs = true;                             // setuid and setgid programs give it no more rights
+  bool is_private = false;                              // in a view of its own: private_view.hpp
   std::size_t stdin_bytes_max = std::size_t{4} << 20U;  // queued, not yet taken by the pipe
   std::size_t stdout_window = std::size_t{1} << 20U;    // sent to the owner and not consumed()
   std::size_t stderr_ring = std::size_t{64} << 10U;     // the last bytes kept
@@ -59,7 +71,8 @@ struct OsExited {
   bool signalled = false;
   int code = 0;  // the exit code, or the signal
   std::string stderr_tail;
-  std::uint64_t user_us = 0;  // of it and of those it waited for; zero when launcher_died
+  std::uint64_t stderr_total = 0;  // bytes it ever wrote there; the tail is the last of them
+  std::uint64_t user_us = 0;       // of it and of those it waited for; zero when launcher_died
   std::uint64_t system_us = 0;
   std::uint64_t max_rss_bytes = 0;
   bool launcher_died = false;  // nobody was left to say how it ended; it was killed

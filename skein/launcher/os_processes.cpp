@@ -29,6 +29,8 @@ const std::string& OsProcesses::containment() { return NodeGroup::here().describ
 
 ChildSpec OsProcesses::owner_watch() const { return child<OwnerWatch>("owner_watch", std::weak_ptr<OsIo>(io_)); }
 
-std::string OsProcesses::stderr_tail(OsId id) const { return io_->stderr_tail(id); }
+std::string OsProcesses::private_problem() const { return io_->private_problem(); }
+std::string OsProcesses::stderr_tail(OsId id, std::uint64_t from) const { return io_->stderr_tail(id, from); }
+std::uint64_t OsProcesses::stderr_total(OsId id) const { return io_->stderr_total(id); }
 
 }  // namespace skein::inline v0::launcher

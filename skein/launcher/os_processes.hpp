@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "skein/base/descriptor_budget.hpp"
 #include "skein/launcher/launcher.hpp"
@@ -36,6 +37,10 @@ struct OsProcessesOptions {
   bool is_watch_supervised = false;
   // What is to start waits while this has no room; none: nobody counts.
   std::shared_ptr<DescriptorBudget> descriptors{};
+  // Folders that programs with a private view do not see.
+  std::vector<std::string> hidden{};
+  // A keeper with such a view is made at the beginning, so that private_problem() knows whether there can be one.
+  bool tries_private = false;
 };
 
 struct OsCounts {
@@ -76,11 +81,15 @@ class OsProcesses {
   bool terminate(OsId id, std::chrono::milliseconds grace);
   // SIGKILL to it, its group and every descendant. OsExited follows, or OsStartFailed if it was not yet started.
   void kill(OsId id);
-  // The last bytes it wrote to stderr; empty when it is gone.
-  [[nodiscard]] std::string stderr_tail(OsId id) const;
+  // The last bytes it wrote to stderr, from the position `from` on; empty when it is gone.
+  [[nodiscard]] std::string stderr_tail(OsId id, std::uint64_t from = 0) const;
+  // How many bytes it has written there until now; 0 when it is gone.
+  [[nodiscard]] std::uint64_t stderr_total(OsId id) const;
   [[nodiscard]] OsCounts counts() const;
   // Why nothing can be started at the moment, and what to do; empty: all is well. What is to start waits meanwhile.
   [[nodiscard]] std::string problem() const;
+  // Why no private view can be had, and what to do; empty: it can, or nobody has tried.
+  [[nodiscard]] std::string private_problem() const;
   // How it keeps hold of what programs start, for people: a control group, or why there is none.
   [[nodiscard]] static const std::string& containment();
   // The process that learns of the death of owners, for a supervisor.

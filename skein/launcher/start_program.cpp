@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -27,7 +28,7 @@ constexpr std::size_t k_stack_bytes = std::size_t{256} << 10U;
 constexpr std::string_view k_default_path = "/usr/local/bin:/usr/bin:/bin";
 constexpr int k_not_started = 127;
 
-enum class Step : int { none, orphaned, session, limits, directory, pipes, exec };
+enum class Step : int { none, user, orphaned, session, limits, directory, no_new_privs, pipes, exec };
 
 // What the new process works with until it is another program. It shares our memory (as after vfork, we stand still
 // meanwhile), so everything is laid out before and it only makes system calls.
@@ -35,6 +36,9 @@ struct Plan {
   pid_t keeper = 0;
   const char* directory = nullptr;
   rlim_t memory = 0, cpu = 0, files = 0, file_bytes = 0;
+  const OsUser* user = nullptr;
+  mode_t umask = 0;
+  bool no_new_privs = false;
   int in = -1, out = -1, err = -1;
   std::vector<std::string> places;  // where the program may be
   std::vector<char*> argv, environment;
@@ -70,11 +74,22 @@ int try_places(Plan& plan) {
   return error;
 }
 
+// By system call: the C library would want to change all threads, of which it has the keeper's in mind.
+bool take_user(const OsUser& user) {
+  return ::syscall(SYS_setgroups, user.groups.size(), user.groups.data()) == 0 &&
+         ::syscall(SYS_setresgid, user.gid, user.gid, user.gid) == 0 &&
+         ::syscall(SYS_setresuid, user.uid, user.uid, user.uid) == 0;
+}
+
 Step become(Plan& plan) {
+  // First: it takes the parent-death signal away, and the folder and the program must be open to that user.
+  if (plan.user != nullptr && !take_user(*plan.user)) return Step::user;
   if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || ::getppid() != plan.keeper) return Step::orphaned;
   if (::setsid() < 0) return Step::session;
   if (!set_limits(plan)) return Step::limits;
   if (plan.directory != nullptr && ::chdir(plan.directory) != 0) return Step::directory;
+  ::umask(plan.umask);
+  if (plan.no_new_privs && ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return Step::no_new_privs;
   if (::dup2(plan.in, 0) < 0 || ::dup2(plan.out, 1) < 0 || ::dup2(plan.err, 2) < 0) return Step::pipes;
   sigset_t none;
   sigemptyset(&none);
@@ -128,6 +143,9 @@ std::string failure(const OsSpec& spec, Step step, int error) {
   switch (step) {
     case Step::directory:
       return fmt::format("cannot start '{}': its working directory '{}': {}", spec.argv[0], spec.directory, text);
+    case Step::user:
+      return fmt::format("cannot start '{}': it cannot become user {}, group {}: {}", spec.argv[0], spec.user->uid,
+                         spec.user->gid, text);
     case Step::limits:
       return fmt::format("cannot start '{}': its limits cannot be set: {}", spec.argv[0], text);
     case Step::exec:
@@ -214,12 +232,20 @@ std::expected<Program, std::string> start_program(const OsSpec& spec, int group)
       !make_pipe(program.stderr_end, err, false)) {
     return std::unexpected(fmt::format("cannot start '{}': no pipe: {}", spec.argv[0], std::strerror(errno)));
   }
+  // So that it may open them anew, as /dev/stderr; the keeper made them.
+  for (const Fd* end : {&in, &out, &err}) {
+    if (!spec.user) break;
+    [[maybe_unused]] const int given = ::fchown(end->get(), spec.user->uid, spec.user->gid);
+  }
   Plan plan{.keeper = ::getpid(),
             .directory = spec.directory.empty() ? nullptr : spec.directory.c_str(),
             .memory = spec.limits.memory_bytes,
             .cpu = spec.limits.cpu_seconds,
             .files = spec.limits.open_files,
             .file_bytes = spec.limits.file_bytes,
+            .user = spec.user ? &*spec.user : nullptr,
+            .umask = spec.umask,
+            .no_new_privs = spec.no_new_privs,
             .in = in.get(),
             .out = out.get(),
             .err = err.get(),

@@ -2,7 +2,8 @@
 // close-on-exec, 0 to 2 on /dev/null.
 //
 // The new process has its own session and group, the limits, directory and environment of the spec, no signal blocked
-// or ignored, nothing open but its three pipes, and is killed by the kernel when the keeper dies.
+// or ignored, nothing open but its three pipes, and is killed by the kernel when the keeper dies. It runs as the user
+// of the spec, with its umask, and gains no rights by setuid programs unless the spec says so.
 #pragma once
 
 #include <sys/types.h>

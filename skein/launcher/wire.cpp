@@ -90,6 +90,40 @@ Got receive_packet(int socket, Packet& packet, bool wait) {
   return Got::packet;
 }
 
+std::string encode_wish(const KeeperWish& wish) {
+  std::string out;
+  ByteWriter writer(out);
+  writer.u8(wish.is_private ? 1 : 0);
+  writer.u32(static_cast<std::uint32_t>(wish.hidden.size()));
+  for (const std::string& each : wish.hidden) writer.blob(each);
+  return out;
+}
+
+bool decode_wish(std::string_view body, KeeperWish& wish) {
+  ByteReader reader(body);
+  wish.is_private = reader.u8() != 0;
+  for (std::uint32_t n = reader.u32(); n > 0 && reader.ok(); --n) wish.hidden.emplace_back(reader.blob());
+  return reader.done();
+}
+
+std::string encode_answer(const KeeperAnswer& answer) {
+  std::string out;
+  ByteWriter writer(out);
+  writer.u8(answer.is_private ? 1 : 0);
+  writer.u32(static_cast<std::uint32_t>(answer.pid));
+  writer.blob(encode_failure(answer.why));
+  return out;
+}
+
+KeeperAnswer decode_answer(std::string_view body) {
+  ByteReader reader(body);
+  KeeperAnswer answer;
+  answer.is_private = reader.u8() != 0;
+  answer.pid = static_cast<pid_t>(reader.u32());
+  answer.why = reader.blob();
+  return answer;
+}
+
 std::string encode_number(std::uint32_t number) {
   std::string out;
   ByteWriter(out).u32(number);
@@ -130,6 +164,15 @@ std::string encode_spec(const OsSpec& spec) {
   writer.u64(spec.limits.open_files);
   writer.u64(spec.limits.file_bytes);
   writer.u64(spec.limits.processes);
+  writer.u32(spec.umask);
+  writer.u8(spec.no_new_privs ? 1 : 0);
+  writer.u8(spec.user ? 1 : 0);
+  if (spec.user) {
+    writer.u32(spec.user->uid);
+    writer.u32(spec.user->gid);
+    writer.u32(static_cast<std::uint32_t>(spec.user->groups.size()));
+    for (const gid_t each : spec.user->groups) writer.u32(each);
+  }
   writer.blob(spec.directory);
   writer.u32(static_cast<std::uint32_t>(spec.argv.size()));
   for (const std::string& each : spec.argv) writer.blob(each);
@@ -145,6 +188,15 @@ bool decode_spec(std::string_view body, OsSpec& spec) {
   spec.limits.open_files = reader.u64();
   spec.limits.file_bytes = reader.u64();
   spec.limits.processes = reader.u64();
+  spec.umask = reader.u32();
+  spec.no_new_privs = reader.u8() != 0;
+  if (reader.u8() != 0) {
+    OsUser user;
+    user.uid = reader.u32();
+    user.gid = reader.u32();
+    for (std::uint32_t n = reader.u32(); n > 0 && reader.ok(); --n) user.groups.push_back(reader.u32());
+    spec.user = std::move(user);
+  }
   spec.directory = reader.blob();
   for (std::uint32_t n = reader.u32(); n > 0 && reader.ok(); --n) spec.argv.emplace_back(reader.blob());
   for (std::uint32_t n = reader.u32(); n > 0 && reader.ok(); --n) spec.environment.emplace_back(reader.blob());

@@ -22,7 +22,7 @@ namespace skein::inline v0::launcher {
 
 enum class Kind : std::uint8_t {
   ask_launcher,  // node to guard; answered by new_launcher (socket, pidfd) or failed
-  ask_keeper,    // node to launcher; answered by new_keeper (socket) or failed
+  ask_keeper,    // node to launcher, with a KeeperWish; answered by new_keeper (socket) or failed, each with its kind
   ask_start,     // node to keeper; answered by started (stdin, stdout, stderr, pidfd) or failed
   ask_signal,    // node to keeper: to the whole group
   ask_end,       // node to keeper, with milliseconds: SIGTERM to every descendant, then SIGKILL; answered by ending
@@ -67,6 +67,22 @@ struct ExitNote {
   std::uint64_t max_rss_bytes = 0;
 };
 
+// What kind of keeper the node asks its launcher for.
+struct KeeperWish {
+  bool is_private = false;          // in a view of its own (private_view.hpp), for programs that are to have one
+  std::vector<std::string> hidden;  // the folders that are hidden in it
+};
+// The launcher's answer: the keeper's process, or why there is none.
+struct KeeperAnswer {
+  bool is_private = false;
+  pid_t pid = 0;
+  std::string why;
+};
+
+[[nodiscard]] std::string encode_wish(const KeeperWish& wish);
+[[nodiscard]] bool decode_wish(std::string_view body, KeeperWish& wish);
+[[nodiscard]] std::string encode_answer(const KeeperAnswer& answer);
+[[nodiscard]] KeeperAnswer decode_answer(std::string_view body);
 [[nodiscard]] std::string encode_number(std::uint32_t number);
 [[nodiscard]] std::uint32_t decode_number(std::string_view body);
 [[nodiscard]] std::string encode_failure(std::string_view why);

@@ -20,6 +20,7 @@
 #include "skein/node/config_keys.hpp"
 #include "skein/node/config_values.hpp"
 #include "skein/node/declared_supervisors.hpp"
+#include "skein/node/executor_identity.hpp"
 #include "skein/supervision/tree_toml.hpp"
 
 namespace skein::inline v0::node {
@@ -298,12 +299,16 @@ void Reader::executor(const toml::table& table, const std::string& name) {
   } else if (made.kind == "function") {
     const auto built_in = agent::built_in_types();
     if (made.functions.empty()) made.functions = built_in;
-    for (const std::string_view key : {"command", "directory", "env", "set_env"}) {
+    for (const std::string_view key :
+         {"command", "directory", "env", "set_env", "user", "group", "no_new_privs", "umask", "isolate"}) {
       if (const toml::node* odd = table.get(key)) fault(*odd, fmt::format("{}: a function has no {}", title, key));
     }
   } else if (made.kind == "mcp" || made.kind == "http" || made.kind == "llm") {
     fault(*kind,
           fmt::format("{} kind: '{}' executors are not there yet; use function, command or stdio", title, made.kind));
+  }
+  if (const toml::node* mask = table.get("umask"); mask != nullptr && !parse_umask(made.umask)) {
+    fault(*mask, fmt::format("{} umask: '{}' is no mask; write it in octal, as \"077\"", title, made.umask));
   }
   const auto folder = std::filesystem::path(config_.file).parent_path();
   if (!made.directory.empty() && !folder.empty()) made.directory = (folder / made.directory).string();

@@ -94,6 +94,11 @@ struct ExecutorConfig {
   Duration kill_after = std::chrono::seconds(2);
   Duration hello_timeout = std::chrono::seconds(10);
   Duration heartbeat_timeout{};
+  std::string user{};   // name or number; empty: the node's
+  std::string group{};  // likewise; empty: the user's
+  bool no_new_privs = true;
+  std::string umask = "077";
+  std::string isolate = "auto";  // or none, private
 };
 
 struct AgentConfig {

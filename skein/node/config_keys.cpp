@@ -19,6 +19,7 @@ constexpr std::array<std::string_view, 2> k_auths{"token", "none"};
 constexpr std::array<std::string_view, 4> k_levels{"debug", "info", "warning", "error"};
 constexpr std::array<std::string_view, 6> k_kinds{"function", "command", "stdio", "mcp", "http", "llm"};
 constexpr std::array<std::string_view, 2> k_outputs{"json", "text"};
+constexpr std::array<std::string_view, 3> k_isolations{"auto", "none", "private"};
 constexpr std::array<std::string_view, 3> k_roles{"worker", "specialist", "coordinator"};
 constexpr std::array<std::string_view, 1> k_topologies{"star"};
 constexpr std::array<std::string_view, 6> k_strategies_known{"round_robin",     "least_connections", "weighted",
@@ -265,7 +266,7 @@ std::span<const Key<dispatch::DispatcherOptions>> keys_of<dispatch::DispatcherOp
 template <>
 std::span<const Key<ExecutorConfig>> keys_of<ExecutorConfig>() {
   using S = ExecutorConfig;
-  static constexpr std::array<Key<S>, 20> k_keys{{
+  static constexpr std::array<Key<S>, 25> k_keys{{
       {"kind", [](S& s) -> Place { return &s.kind; }, words(k_kinds)},
       {"functions", [](S& s) -> Place { return &s.functions; }},
       {"command", [](S& s) -> Place { return &s.command; }},
@@ -298,6 +299,11 @@ std::span<const Key<ExecutorConfig>> keys_of<ExecutorConfig>() {
        "the OS process is killed and started again, with backoff"},
       {"heartbeat_timeout", [](S& s) -> Place { return &s.heartbeat_timeout; }, time(0, 24 * k_hour),
        "the OS process is killed, and its task goes to another agent"},
+      {"user", [](S& s) -> Place { return &s.user; }},
+      {"group", [](S& s) -> Place { return &s.group; }},
+      {"no_new_privs", [](S& s) -> Place { return &s.no_new_privs; }},
+      {"umask", [](S& s) -> Place { return &s.umask; }},
+      {"isolate", [](S& s) -> Place { return &s.isolate; }, words(k_isolations)},
   }};
   return k_keys;
 }

@@ -1,17 +1,18 @@
 #include "skein/node/data_lock.hpp"
 
-#include <fcntl.h>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <sys/file.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
-#include <filesystem>
+#include <utility>
+
+#include "skein/node/data_folder.hpp"
 
 namespace skein::inline v0::node {
 namespace {
@@ -31,16 +32,12 @@ std::unexpected<DataLockError> broken(std::string why) { return std::unexpected(
 }  // namespace
 
 std::expected<DataLock, DataLockError> DataLock::take(const std::string& folder) {
-  std::error_code error;
-  const bool is_new = std::filesystem::create_directories(folder, error);
-  if (error) return broken(fmt::format("{}: the data folder cannot be made: {}", folder, error.message()));
-  if (is_new) ::chmod(folder.c_str(), S_IRWXU);
-
+  auto notes = keep_folder_private(folder);
+  if (!notes) return broken(std::move(notes.error()));
   const std::string path = folder + "/" + k_lock_file;
-  Fd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR));
-  if (!fd) {
-    return broken(fmt::format("{}: {}; may this user write to the folder?", path, std::strerror(errno)));
-  }
+  auto opened = open_own_file(path);
+  if (!opened) return broken(std::move(opened.error()));
+  Fd fd = std::move(*opened);
   if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) return broken(fmt::format("{}: {}", path, std::strerror(errno)));
     return std::unexpected(
@@ -53,7 +50,8 @@ std::expected<DataLock, DataLockError> DataLock::take(const std::string& folder)
   if (::ftruncate(fd.get(), 0) != 0 || ::pwrite(fd.get(), who.data(), who.size(), 0) < 0) {
     return broken(fmt::format("{}: {}", path, std::strerror(errno)));
   }
-  return DataLock(std::move(fd));
+  for (std::string& each : keep_files_private(folder)) notes->push_back(std::move(each));
+  return DataLock(std::move(fd), std::move(*notes));
 }
 
 std::string default_data_folder() {

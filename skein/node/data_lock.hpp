@@ -3,6 +3,7 @@
 
 #include <expected>
 #include <string>
+#include <vector>
 
 #include "skein/base/fd.hpp"
 
@@ -15,12 +16,15 @@ struct DataLockError {
 
 class DataLock {
  public:
-  // Makes the folder (0700) when it is not there.
+  // Makes the folder (0700) when it is not there, and keeps it and what is in it to its owner (data_folder.hpp).
   [[nodiscard]] static std::expected<DataLock, DataLockError> take(const std::string& folder);
+  // What was mended on the way, a line each, for the log.
+  [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
 
  private:
-  explicit DataLock(Fd fd) : fd_(std::move(fd)) {}
+  DataLock(Fd fd, std::vector<std::string> notes) : fd_(std::move(fd)), notes_(std::move(notes)) {}
   Fd fd_;
+  std::vector<std::string> notes_;
 };
 
 // $SKEIN_DATA, else $XDG_STATE_HOME/skein, else ~/.local/state/skein.

@@ -1,10 +1,12 @@
 #include "skein/node/executors.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <any>
 #include <cstdlib>
+#include <filesystem>
 #include <stdexcept>
 #include <utility>
 
@@ -27,6 +29,8 @@ struct ByType {
     return found != functions->end() ? found->second(order) : agent::built_in(order);
   }
 };
+
+bool has_programs(const ExecutorConfig& config) { return config.kind == "command" || config.kind == "stdio"; }
 
 agent::OsExecutorOptions os_options(const ExecutorConfig& config) {
   agent::OsExecutorOptions options;
@@ -52,10 +56,23 @@ agent::OsExecutorOptions os_options(const ExecutorConfig& config) {
   options.kill_after = config.kill_after;
   options.hello_timeout = config.hello_timeout;
   options.heartbeat_timeout = config.heartbeat_timeout;
+  options.umask = parse_umask(config.umask).value_or(options.umask);
+  options.no_new_privs = config.no_new_privs;
   return options;
 }
 
 }  // namespace
+
+launcher::OsProcessesOptions os_processes_options(const Config& config) {
+  launcher::OsProcessesOptions options;
+  options.hidden = {std::filesystem::absolute(config.node.data).string()};
+  // The default of a node that root runs needs none: is_private().
+  options.tries_private = std::ranges::any_of(config.executors, [](const auto& each) {
+    const bool is_wanted = each.second.isolate == "private" || (each.second.isolate == "auto" && ::geteuid() != 0);
+    return is_wanted && has_programs(each.second);
+  });
+  return options;
+}
 
 Executors::Executors(const Config& config, Functions functions, std::shared_ptr<RegistryTable> registry,
                      std::shared_ptr<launcher::OsProcesses> os)
@@ -74,9 +91,25 @@ Executors::Executors(const Config& config, Functions functions, std::shared_ptr<
       if (std::ranges::find(each.functions, type) == each.functions.end()) each.functions.push_back(type);
     }
   }
+  if (os_) find_identities();
 }
 
-std::unique_ptr<agent::Executor> Executors::make_executor(const ExecutorConfig& config) const {
+void Executors::find_identities() {
+  const std::string problem = os_->private_problem();
+  const uid_t own = ::geteuid();
+  for (const auto& [name, config] : configs_) {
+    if (!has_programs(config)) continue;
+    auto user = user_of(config, name, own);
+    if (!user) throw std::invalid_argument(user.error());
+    const auto isolated = is_private(config, name, problem, own);
+    if (!isolated) throw std::invalid_argument(isolated.error());
+    const auto made = identities_.emplace(name, ExecutorIdentity{std::move(*user), *isolated}).first;
+    std::string exposure = exposure_of(name, made->second, problem, own);
+    if (!exposure.empty()) exposed_.push_back(std::move(exposure));
+  }
+}
+
+std::unique_ptr<agent::Executor> Executors::make_executor(const std::string& name, const ExecutorConfig& config) const {
   if (config.kind == "function") {
     return std::make_unique<agent::FunctionExecutor>(std::make_shared<const agent::TaskFunction>(ByType{functions_}));
   }
@@ -86,7 +119,11 @@ std::unique_ptr<agent::Executor> Executors::make_executor(const ExecutorConfig& 
                     "thing in main",
                     config.kind));
   }
-  auto options = std::make_shared<const agent::OsExecutorOptions>(os_options(config));
+  auto made = std::make_shared<agent::OsExecutorOptions>(os_options(config));
+  const ExecutorIdentity& identity = identities_.at(name);
+  made->user = identity.user;
+  made->is_private = identity.is_private;
+  std::shared_ptr<const agent::OsExecutorOptions> options = std::move(made);
   if (config.kind == "command") return std::make_unique<agent::CommandExecutor>(os_, std::move(options));
   return std::make_unique<agent::StdioExecutor>(os_, std::move(options));
 }
@@ -103,10 +140,11 @@ std::unique_ptr<agent::AgentSetup> Executors::make(const swarm::AgentSeed& seed)
   setup->capabilities = capabilities_of(seed.capabilities, dispatch::name_of(seed.role), config->second);
   setup->swarm = seed.swarm;
   setup->attempt_timeout = config->second.timeout;
+  if (has_programs(config->second)) setup->executor_name = seed.executor;
   if (config->second.concurrency > 0) setup->shared_executor = seed.executor;
   setup->slots = seed.slots;
   setup->is_paused = are_new_paused_;
-  setup->executor = make_executor(config->second);
+  setup->executor = make_executor(seed.executor, config->second);
   setup->registry = registry_;
   setup->options = options_;
   return setup;

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "skein/agent/function_executor.hpp"
 #include "skein/launcher/os_processes.hpp"
 #include "skein/node/config.hpp"
+#include "skein/node/executor_identity.hpp"
 #include "skein/supervision/child_spec.hpp"
 #include "skein/swarm/coordinator.hpp"
 
@@ -24,7 +26,8 @@ using Functions = std::map<std::string, agent::TaskFunction, std::less<>>;
 class Executors {
  public:
   // `functions` come besides the built-in ones and win over them.
-  // Without `os` only functions can be run.
+  // Without `os` only functions can be run. Throws std::invalid_argument when an executor's user is not to be had, or
+  // its isolation.
   Executors(const Config& config, Functions functions, std::shared_ptr<RegistryTable> registry,
             std::shared_ptr<launcher::OsProcesses> os);
 
@@ -39,19 +42,28 @@ class Executors {
   [[nodiscard]] std::optional<ChildSpec> owner_watch() const {
     return os_ ? std::optional(os_->owner_watch()) : std::nullopt;
   }
+  // What agents can reach of the node, in plain words, an executor each; none: nothing that its owner would miss.
+  [[nodiscard]] const std::vector<std::string>& exposed() const { return exposed_; }
   // Those with a limit on attempts at once, and that limit; for the dispatcher.
   [[nodiscard]] std::vector<std::pair<std::string, std::uint32_t>> shared() const;
 
  private:
-  [[nodiscard]] std::unique_ptr<agent::Executor> make_executor(const ExecutorConfig& config) const;
+  void find_identities();
+  [[nodiscard]] std::unique_ptr<agent::Executor> make_executor(const std::string& name,
+                                                               const ExecutorConfig& config) const;
 
   std::shared_ptr<launcher::OsProcesses> os_;
   std::map<std::string, ExecutorConfig> configs_;
+  std::map<std::string, ExecutorIdentity> identities_;  // of those with programs
+  std::vector<std::string> exposed_;
   std::shared_ptr<const Functions> functions_;
   std::shared_ptr<RegistryTable> registry_;
   std::shared_ptr<const agent::AgentOptions> options_;
   std::atomic<bool> are_new_paused_ = false;
 };
+
+// With what the OS processes of a node with this config are to be started.
+[[nodiscard]] launcher::OsProcessesOptions os_processes_options(const Config& config);
 
 [[nodiscard]] swarm::AgentSeed seed_of(const AgentConfig& agent);
 [[nodiscard]] dispatch::Role role_named(std::string_view name);

@@ -61,6 +61,8 @@ std::span<const FixedLimit> fixed_limits() {
       {"retry_after an agent may ask for", "agent::k_retry_after_ms_max", "24 h", "the message is refused"},
       {"command line and environment of an OS process", "launcher::k_spec_bytes_max", "128 KiB",
        "the start is refused"},
+      {"ancestors of a process that connects to the socket", "launcher::k_ancestors_max", "4,096",
+       "the connection is refused"},
       {"a keeper or launcher owes an answer", "launcher::k_silence_limit", "500 ms", "it is continued (SIGCONT)"},
       {"what is still read of an OS process that ended", "launcher::k_last_bytes_max", "1 MiB", "the rest is dropped"},
       {"name of a swarm", "swarm::k_name_bytes_max", "120 bytes", "the definition is refused"},

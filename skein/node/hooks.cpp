@@ -207,6 +207,7 @@ class Hooks final : public operations::NodeHooks {
     const DescriptorBudget::Use use = context_->descriptors->use();
     info.descriptors = {
         use.total, use.used, use.strangers, use.strangers_max, use.sent_away, use.refused, spare_descriptors().held()};
+    info.exposed = context_->executors->exposed();
     return info;
   }
   Result<TreeEntry> tree() override {

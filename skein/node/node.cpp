@@ -91,13 +91,15 @@ std::expected<std::shared_ptr<Node>, DataLockError> Node::prepare(Runtime& runti
     // After the launcher has seen what agents' programs may open.
     context->descriptors = make_descriptor_budget(context->config()->node.unauthenticated_max, context->log);
     if (early != nullptr) {
-      launcher::OsProcessesOptions options;
+      launcher::OsProcessesOptions options = os_processes_options(*context->config());
       options.descriptors = context->descriptors;
       options.is_watch_supervised = true;
       os = std::make_shared<launcher::OsProcesses>(runtime, *early, options);
     }
     context->executors =
         std::make_shared<Executors>(*context->config(), std::move(setup.functions), context->registry, std::move(os));
+    for (const std::string& each : context->lock.notes()) context->log.warning(each);
+    for (const std::string& each : context->executors->exposed()) context->log.warning(each + "; see docs/security.md");
     context->poller = std::make_shared<net::FdPoller>(runtime);
     context->started_at = runtime.now();
     NodeContext* const raw = context.get();

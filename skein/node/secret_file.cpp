@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "skein/base/fd.hpp"
+#include "skein/node/data_folder.hpp"
 
 namespace skein::inline v0::node {
 namespace {
@@ -25,6 +26,7 @@ std::unexpected<std::string> secret_fault(const std::string& path, const char* w
 }
 
 std::expected<std::string, std::string> read_secret(const std::string& path, const Fd& fd) {
+  if (auto checked = check_own_file(path, fd); !checked) return std::unexpected(std::move(checked.error()));
   struct stat about{};
   if (::fstat(fd.get(), &about) != 0) return secret_fault(path, "cannot be looked at");
   if ((about.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
@@ -44,7 +46,7 @@ std::expected<std::string, std::string> read_secret(const std::string& path, con
 }  // namespace
 
 std::expected<std::string, std::string> secret_in(const std::string& path) {
-  const Fd found(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  const Fd found(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (found) return read_secret(path, found);
   if (errno != ENOENT) return secret_fault(path, "cannot be read");
   std::array<unsigned char, k_secret_bytes> random{};

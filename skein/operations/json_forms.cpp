@@ -233,6 +233,10 @@ json::value to_json(const NodeInfo& info) {
                         {"refused", descriptors.refused},
                         {"spare", descriptors.spare}};
   if (!info.launcher_problem.empty()) out["launcher_problem"] = info.launcher_problem;
+  if (!info.exposed.empty()) {
+    json::array& exposed = out["exposed"].emplace_array();
+    for (const std::string& each : info.exposed) exposed.emplace_back(each);
+  }
   return out;
 }
 

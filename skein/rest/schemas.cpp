@@ -162,7 +162,7 @@ constexpr const char* k_other_schemas = R"({
     "restarts":{"type":"integer"},"failed_starts":{"type":"integer"},"parkings":{"type":"integer"},
     "intensity_warnings":{"type":"integer"},"gave_up":{"type":"integer"}},
     "required":["restarts","failed_starts","parkings","intensity_warnings","gave_up"],"additionalProperties":false},
-  "time_lost_ms":{"type":"integer"},"mcp_clients":{"type":"integer"},
+  "exposed":{"type":"array","items":{"type":"string"}},"time_lost_ms":{"type":"integer"},"mcp_clients":{"type":"integer"},
   "descriptors":{"type":"object","properties":{"total":{"type":"integer"},"used":{"type":"integer"},
     "unauthenticated":{"type":"integer"},"unauthenticated_max":{"type":"integer"},"sent_away":{"type":"integer"},
     "refused":{"type":"integer"},"spare":{"type":"integer"}},

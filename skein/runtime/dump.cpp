@@ -1,10 +1,15 @@
 #include "skein/runtime/dump.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <boost/unordered/unordered_flat_map.hpp>
-#include <fstream>
+#include <cerrno>
+#include <string_view>
 
+#include "skein/base/fd.hpp"
 #include "skein/runtime/core.hpp"
 #include "skein/runtime/process_type.hpp"
 #include "skein/runtime/workers.hpp"
@@ -111,10 +116,17 @@ std::string dump_text(Core& core) {
 }
 
 bool dump_to_file(Core& core, const std::string& path) {
-  std::ofstream file(path, std::ios::trunc);
-  file << dump_text(core);
-  file.flush();
-  return file.good();
+  // For its owner alone, and never through a link that somebody laid there.
+  const Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IWUSR));
+  const std::string text = dump_text(core);
+  std::string_view left = text;
+  while (file && !left.empty()) {
+    const ssize_t written = ::write(file.get(), left.data(), left.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    left.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return static_cast<bool>(file);
 }
 
 }  // namespace detail

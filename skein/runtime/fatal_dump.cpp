@@ -123,7 +123,8 @@ void write_names(Core& core, int file) {
 extern "C" void on_fatal_signal(int signal) {
   // The first thread to come writes; another fault meanwhile, also its own, ends the program.
   Core* core = g_core.exchange(nullptr);
-  const int file = core == nullptr ? -1 : ::open(g_path.data(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  constexpr int k_flags = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC;
+  const int file = core == nullptr ? -1 : ::open(g_path.data(), k_flags, 0600);
   if (file >= 0) {
     Line line;
     line.text("fatal signal ").number(static_cast<std::uint64_t>(signal));
@@ -145,7 +146,7 @@ extern "C" void on_fatal_signal(int signal) {
 
 bool install_fatal_dump(Core& core, const std::string& path) {
   if (path.size() > k_longest_path) return false;
-  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (file < 0) return false;
   ::close(file);
   g_core.store(nullptr);

@@ -45,6 +45,8 @@ Task<void> Coordinator::handle_continue(Self self, Look) { co_await look(self); 
 Task<void> Coordinator::handle_info(Self self, Message message) {
   if (const auto* step = message.get_if<Look>()) {
     if (step->number == looks_) co_await look(self);
+  } else if (auto* trouble = message.get_if<agent::AgentTrouble>()) {
+    note_trouble(std::move(*trouble), self.now());
   } else if (const auto* down = message.get_if<Down>()) {
     watched_.erase(down->ref.id);
     const bool in_order = down->reason.is_normal() || down->reason.is_shutdown();
@@ -62,6 +64,32 @@ void Coordinator::note_death(const ExitReason& reason) {
   } else if (!failing_) {
     failing_ = fmt::format("{}; the log says why", k_what);  // gone before it could be watched
   }
+}
+
+// The words of the first stay, so that each attempt is no news.
+void Coordinator::note_trouble(agent::AgentTrouble trouble, Instant now) {
+  if (trouble.why.empty()) {
+    troubles_.erase(trouble.executor);
+  } else if (const auto at = troubles_.find(trouble.executor); at != troubles_.end()) {
+    at->second.at = now;
+  } else if (troubles_.size() < k_problems_told) {
+    std::string executor = trouble.executor;
+    troubles_.emplace(std::move(executor), Trouble{std::move(trouble), now});
+  }
+  gather_problems();
+  tell_problems();
+}
+
+void Coordinator::forget_troubles(bool is_whole, Instant now) {
+  const auto is_back = [&](const Trouble& each) {
+    const auto has_its_name = [&](const dispatch::SwarmLoad::Agent& agent) { return agent.id == each.said.agent; };
+    return each.said.is_ending && load_ && std::ranges::any_of(load_->agents, has_its_name);
+  };
+  std::erase_if(troubles_, [&](const auto& each) {
+    const Trouble& trouble = each.second;
+    const bool is_pools = definition_ && trouble.said.executor == definition_->executor;
+    return now - trouble.at > k_trouble_kept || (is_whole && is_pools && trouble.said.is_ending) || is_back(trouble);
+  });
 }
 
 void Coordinator::look_after(Self self, Duration wait) { self.send_after(wait, self.pid(), Look{++looks_}); }
@@ -204,6 +232,7 @@ Task<void> Coordinator::follow(Self self) {
     core_.on_started(started->pid, self.now());
   }
   if (plan.is_whole) failing_.reset();
+  forget_troubles(plan.is_whole, self.now());
   gather_problems();
   tell_problems();
   const bool is_quiet = plan.start == 0 && plan.end.empty() && load_ && load_->tasks == 0;
@@ -215,7 +244,14 @@ Task<void> Coordinator::follow(Self self) {
 
 void Coordinator::gather_problems() {
   problems_ = faults_;
-  if (failing_) problems_.push_back(*failing_);
+  // An agent that could say what is wrong has said it better.
+  if (failing_ && troubles_.empty()) problems_.push_back(*failing_);
+  for (const auto& [executor, trouble] : troubles_) {
+    if (problems_.size() >= k_problems_told) break;
+    const std::string who = executor.empty() ? "" : fmt::format("executor '{}', ", executor);
+    problems_.push_back(
+        fmt::format("{}agent '{}': {}; tasks wait, it is tried again", who, trouble.said.agent, trouble.said.why));
+  }
   for (std::vector<std::string> need : core_.unmet()) {
     if (problems_.size() >= k_problems_told) break;
     std::erase(need, dispatch::swarm_capability(swarm_));

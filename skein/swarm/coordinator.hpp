@@ -13,6 +13,7 @@
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,6 +31,8 @@ namespace skein::inline v0::swarm {
 
 inline constexpr std::string_view k_agent_pool_name = "agent_pool";
 inline constexpr std::size_t k_problems_told = 16;  // of one swarm
+// Trouble that nobody has spoken of for so long is over; agents that try again do so at least every 30 s.
+inline constexpr Duration k_trouble_kept = std::chrono::minutes(2);
 
 // What an agent of a swarm is made from.
 struct AgentSeed {
@@ -59,7 +62,7 @@ struct CoordinatorSetup {
   Duration answer_limit = std::chrono::seconds(5);      // of the dispatcher and the pool
 };
 
-[[nodiscard]] inline std::string coordinator_name(std::string_view swarm) { return "swarm/" + std::string(swarm); }
+using agent::coordinator_name;
 
 // What a swarm is, for people: active, paused, breaker_open, draining, stopped.
 [[nodiscard]] std::string_view status_of(const ledger::Swarm& swarm);
@@ -102,6 +105,8 @@ class Coordinator {
   void take(Self self, const dispatch::SwarmLoad& load);
   void look_after(Self self, Duration wait);
   void note_death(const ExitReason& reason);
+  void note_trouble(agent::AgentTrouble trouble, Instant now);
+  void forget_troubles(bool is_whole, Instant now);
   void gather_problems();
   void tell_problems();
   // Stopped, when it was last asked about, and its agents are gone.
@@ -118,7 +123,13 @@ class Coordinator {
   boost::unordered_flat_map<std::uint64_t, Pid> watched_;  // by the id of the monitor
   std::vector<std::string> faults_;                        // of the definition
   std::optional<std::string> failing_;                     // why agents could not be started, or died at once
-  std::vector<std::string> problems_;                      // all there are
+  // Programs that cannot be started, by executor: the agent that said so first.
+  struct Trouble {
+    agent::AgentTrouble said;
+    Instant at;  // when an agent last said so
+  };
+  std::map<std::string, Trouble> troubles_;
+  std::vector<std::string> problems_;  // all there are
   std::optional<std::vector<std::string>> told_;
   std::uint64_t last_number_ = 0;  // of an agent's name
   std::uint64_t looks_ = 0;

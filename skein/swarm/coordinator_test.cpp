@@ -40,6 +40,7 @@ struct SwarmWorld : TestWorld {
       made->role = seed_of.role;
       made->capabilities = seed_of.capabilities.empty() ? agent::built_in_types() : seed_of.capabilities;
       made->slots = seed_of.slots;
+      made->executor_name = seed_of.executor;
       made->executor = std::make_unique<agent::FunctionExecutor>(function);
       made->registry = table;
       return made;
@@ -303,13 +304,96 @@ TEST(Coordinator, tells_of_agents_that_die_at_once) {
   };
   world.begin("s", {{"executor", "function"}, {"agents_min", "1"}, {"role", "specialist"}});
   world.runtime.run_for(seconds(5));
-  EXPECT_THAT(world.status_of_swarm("s").problems, ElementsAre(HasSubstr("within a second of their start: ")));
-  EXPECT_THAT(world.status_of_swarm("s").problems, ElementsAre(HasSubstr("no such program")));
+  EXPECT_THAT(world.status_of_swarm("s").problems, ElementsAre(HasSubstr("executor 'function', agent 's-1': no such")));
   world.append(ledger::SwarmOverride{"s", {{"role", "worker"}}});
   world.runtime.run_for(seconds(40));
   EXPECT_THAT(world.status_of_swarm("s").problems, ::testing::IsEmpty());
   EXPECT_THAT(told->back(), ::testing::StartsWith("-"));
   EXPECT_LE(told->size(), 4U) << ::testing::PrintToString(*told);
+}
+
+// A command whose program is missing until somebody puts it there: nothing is started before there is a task.
+class LateExecutor final : public agent::Executor {
+ public:
+  explicit LateExecutor(std::shared_ptr<const bool> is_there) : is_there_(std::move(is_there)) {}
+  void start(agent::ExecutorHost& host) override { (host_ = &host)->ready(); }
+  void run(const dispatch::Order& order) override {
+    if (!*is_there_) return host_->cannot_start(order.ref, "no such file");
+    host_->started(order.ref);
+    host_->complete(order.ref, ledger::body_of("1"));
+  }
+  void stop(dispatch::TaskRef, dispatch::StopReason) override {}
+  [[nodiscard]] std::string describe() const override { return "late"; }
+
+ private:
+  std::shared_ptr<const bool> is_there_;
+  agent::ExecutorHost* host_ = nullptr;
+};
+
+TEST(Coordinator, a_program_that_cannot_be_started_is_its_swarms_problem_and_costs_no_attempt) {
+  SwarmWorld world;
+  const auto told = told_of(world);
+  const auto is_there = std::make_shared<bool>(false);
+  world.setup->make_agent = [make = world.setup->make_agent, is_there](const AgentSeed& seed) {
+    auto made = make(seed);
+    made->executor = std::make_unique<LateExecutor>(is_there);
+    return made;
+  };
+  world.begin("s", {{"executor", "function"}, {"agents_min", "2"}, {"agents_max", "2"}});
+  for (std::uint64_t n = 1; n <= 5; ++n) world.submit_to("s", n);
+  world.runtime.run_for(seconds(300));
+  EXPECT_THAT(world.status_of_swarm("s").problems,
+              ElementsAre(::testing::ContainsRegex("executor 'function', agent 's-[12]': no such file")));
+  EXPECT_EQ(told->size(), 1U) << "said once: " << ::testing::PrintToString(*told);
+  for (std::uint64_t n = 1; n <= 5; ++n) {
+    EXPECT_EQ(world.state(n), ledger::State::queued) << n;
+    EXPECT_LE(world.view(n).task.deliveries, 40U) << "tried again ever more seldom";
+  }
+  *is_there = true;
+  world.runtime.run_for(seconds(40));
+  for (std::uint64_t n = 1; n <= 5; ++n) {
+    EXPECT_EQ(world.state(n), ledger::State::completed) << n;
+  }
+  EXPECT_THAT(world.status_of_swarm("s").problems, ::testing::IsEmpty());
+}
+
+// Its program starts and says nothing; after ten seconds it is given up.
+class SilentExecutor final : public agent::Executor {
+ public:
+  void start(agent::ExecutorHost& host) override { host_ = &host; }
+  void beat() override {
+    if (++beats_ == 10) host_->broken("it has not said hello in time");
+  }
+  void run(const dispatch::Order&) override {}
+  void stop(dispatch::TaskRef, dispatch::StopReason) override {}
+  [[nodiscard]] std::string describe() const override { return "silent"; }
+
+ private:
+  agent::ExecutorHost* host_ = nullptr;
+  int beats_ = 0;
+};
+
+TEST(Coordinator, programs_that_never_say_hello_are_its_swarms_problem_and_are_started_ever_more_slowly) {
+  SwarmWorld world;
+  const auto told = told_of(world);
+  int made_ever = 0;
+  world.setup->make_agent = [make = world.setup->make_agent, &made_ever](const AgentSeed& seed) {
+    auto made = make(seed);
+    ++made_ever;
+    if (seed.role == dispatch::Role::specialist) made->executor = std::make_unique<SilentExecutor>();
+    return made;
+  };
+  world.begin("s", {{"executor", "function"}, {"agents_min", "1"}, {"role", "specialist"}});
+  world.runtime.run_for(seconds(12));
+  EXPECT_THAT(world.status_of_swarm("s").problems,
+              ElementsAre(HasSubstr("executor 'function', agent 's-1': it has not said hello in time")));
+  world.runtime.run_for(seconds(600));
+  EXPECT_LE(made_ever, 40) << "every ten seconds it would be sixty";
+  EXPECT_EQ(world.status_of_swarm("s").problems.size(), 1U);
+  world.append(ledger::SwarmOverride{"s", {{"role", "worker"}}});
+  world.runtime.run_for(seconds(40));
+  EXPECT_THAT(world.status_of_swarm("s").problems, ::testing::IsEmpty());
+  EXPECT_EQ(told->size(), 2U) << ::testing::PrintToString(*told);
 }
 
 TEST(Coordinator, tells_of_tasks_that_none_of_its_agents_can_do) {

@@ -79,7 +79,7 @@ bool SwarmCore::on_down(Pid pid, bool in_order, Instant now) {
   agents_.erase(at);
   if (in_order || agent.is_ending) return true;
   ++crashed_;
-  if (now - agent.since < k_young) {
+  if (now - agent.since < k_young || !agent.is_announced) {
     die_young(now);
   } else {
     forget_young_deaths();
@@ -143,7 +143,7 @@ Plan SwarmCore::plan(Instant now) {
       continue;
     }
     ++there;
-    has_young |= now - agent.since < k_young;
+    has_young |= now - agent.since < k_young || !agent.is_announced;
     has_survivor |= agent.since >= died_young_at_;
     if (agent.runs == 0 && agent.is_announced && agent.idle_since) idle.emplace_back(*agent.idle_since, pid);
   }

@@ -9,8 +9,9 @@
 //    what they can do, since none has announced itself yet, there are no more than the minimum, or one.
 // 3. An agent with a task is ended only when the swarm is stopped or its agents are to be replaced, and then it is
 //    asked, not killed: it hands back or finishes what it holds.
-// 4. Agents that die young are replaced ever more slowly (k_hold_back to k_hold_back_max). That ends when one that
-//    lived dies, when the pool is whole with agents that live, or when the definition changes.
+// 4. Agents that die young, within k_young or before they have announced themselves (a program that never says hello),
+//    are replaced ever more slowly (k_hold_back to k_hold_back_max). That ends when one that lived dies, when the pool
+//    is whole with agents that live, or when the definition changes.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +38,7 @@ struct Plan {
   std::uint32_t start = 0;           // so many agents
   std::vector<Pid> end;              // ask these to go
   Instant look_at = Instant::max();  // a start is held back until then
-  bool is_whole = false;             // all that should be there are, and have lived for a while
+  bool is_whole = false;             // all that should be there are, announced, and have lived for a while
 };
 
 class SwarmCore {

@@ -187,6 +187,20 @@ Duration held_after_deaths(World& world, std::uint32_t deaths) {
   return plan.look_at == Instant::max() ? Duration(0) : plan.look_at - world.now;
 }
 
+TEST(SwarmCore, one_that_never_announced_itself_has_died_young_however_long_that_took) {
+  World world(1, 1);
+  for (std::uint32_t i = 0; i <= k_young_deaths; ++i) {
+    const Pid pid = Pid(0, 100 + i, 1);
+    ASSERT_EQ(world.core.plan(world.now).start, 1U) << i;
+    world.core.on_started(pid, world.now);
+    world.now += seconds(10);
+    EXPECT_FALSE(world.core.plan(world.now).is_whole) << "it is there and cannot be used";
+    world.core.on_down(pid, false, world.now);
+  }
+  EXPECT_TRUE(world.core.is_failing());
+  EXPECT_EQ(world.core.plan(world.now).start, 0U);
+}
+
 TEST(SwarmCore, agents_that_live_end_the_holding_back) {
   World world(1, 1);
   EXPECT_GT(held_after_deaths(world, 9), 2 * k_hold_back);
