@@ -73,7 +73,8 @@ class Maker:
             each["dependencies"] = [self.far(client)]
         for each, answer in zip(requests, client.ask_all([("task_submit", each) for each in requests])):
             self.accepted(each, answer["ok"]["id"])
-        far = [task for task, each in self.asked.items() if "delay_ms" in each and not each.keys() & {"key", "cancelled"}]
+        far = [task for task, each in self.asked.items()
+               if "delay_ms" in each and not each.keys() & {"key", "cancelled"}]
         for task in self.dice.sample(far, min(len(far) // 2, 10)):
             if "ok" in client.ask("task_cancel", id=task, reason="not wanted"):
                 self.asked[task]["cancelled"] = True
