@@ -19,7 +19,9 @@ ADVICE = re.compile(r"skein (?:log|archive|restore|up|backup)\b|--accept-loss|re
 LOUD = re.compile(r"^\S+ (?:warning|error) ", re.M)
 # Nothing is kept in these: damage of them may not keep a node from starting.
 HOLD_NOTHING = ("archive.sqlite-shm", "node.lock", "journal/lock", "dump-fatal.txt")
-GOOD = ("right", "refused", "reported")
+# The only copy of nothing: what is in it is also in the journal. An earlier WAL is another matter, it undoes pages.
+COPY_ONLY = "archive.sqlite-wal"
+GOOD = ("right", "refused", "refused_mended", "reported")
 
 Verdict = collections.namedtuple("Verdict", "kind text")
 
@@ -43,7 +45,13 @@ class Judge:
         self.skein, self.config, self.expected, self.keys = skein, config, expected, keys
         self.questions = [("task_status", {"id": task}) for task in expected]
 
-    def judge(self, data, name):
+    def judge(self, data, name, is_foreign=False):
+        verdict = self.judge_start(data, name)
+        if verdict.kind in ("refused", "reported") and name == COPY_ONLY and not is_foreign:
+            return Verdict("false_alarm", f"the journal has all of it: {verdict.text}")
+        return verdict
+
+    def judge_start(self, data, name):
         node = Node(self.skein, data, self.config)
         try:
             if not node.started(K_START_LIMIT_S):

@@ -47,6 +47,25 @@ def hit_helper(dice, pid, account):
     return victim if number == signal.SIGSTOP else None
 
 
+def cut_wal(dice, data):
+    """Damages the WAL of a node that is gone; what was done."""
+    path = data / "archive.sqlite-wal"
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return "no WAL to damage"
+    kind = dice.choice(["cut", "cut", "garbled", "deleted"])
+    if kind == "deleted":
+        path.unlink()
+        (data / "archive.sqlite-shm").unlink(missing_ok=True)
+    elif content and kind == "cut":
+        path.write_bytes(content[:dice.randrange(len(content))])
+    elif content:
+        at = dice.randrange(len(content))
+        path.write_bytes(content[:at] + bytes([content[at] ^ 1]) + content[at + 1:])
+    return f"WAL {kind}"
+
+
 def left_running(text):
     """Processes whose command line has this text."""
     found = []
