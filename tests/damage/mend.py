@@ -1,5 +1,5 @@
-"""What the words of a refusal lead to: the remedies are tried on the damaged folder, and the node must then start, serve
-nothing wrong, say that something is lost if it is, and keep what it has when new tasks come."""
+"""What the words of a refusal lead to: the remedies are tried on the damaged folder, and a node that then starts must
+serve nothing wrong, say that something is lost if it is, and keep what it has when new tasks come."""
 import re
 import subprocess
 
