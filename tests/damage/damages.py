@@ -1,7 +1,9 @@
 """What can happen to one file of a data folder, or to a whole part of it, chosen by a seed."""
+import contextlib
 import os
 import random
 import shutil
+import sqlite3
 
 SECTOR = 512
 PAGE = 4096
@@ -100,7 +102,34 @@ def another(dice, data, others):
     return dice.choice(others) if others else b""
 
 
-KINDS = [(flip, 30), (cut, 22), (zero, 12), (garbage, 8), (misplace, 8), (longer, 3), (gone, 6), (another, 11)]
+def stale(dice, data, others):
+    """Writes that the disk lost: some pages are as they were at an earlier time."""
+    older = dice.choice(others) if others else b""
+    pages = [at for at in range(0, min(len(older), len(data)), PAGE) if older[at:at + PAGE] != data[at:at + PAGE]]
+    for at in dice.sample(pages, min(len(pages), dice.choice([1, 1, 2, 5]))):
+        data = data[:at] + older[at:at + PAGE] + data[at + PAGE:]
+    return data
+
+
+def edit(dice, path):
+    """Somebody wrote to the archive with a tool: rows taken out, or results exchanged."""
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        rows = [number for number, in db.execute("SELECT finish_number FROM tasks")]
+        some = dice.sample(rows, dice.choice([2, 2, 5, 50]))
+        if dice.random() < 0.5:
+            db.executemany("DELETE FROM tasks WHERE finish_number = ?", [(each,) for each in some])
+        else:
+            first, second = some[:2]
+            texts = dict(db.execute("SELECT finish_number, result FROM tasks WHERE finish_number IN (?, ?)",
+                                    (first, second)))
+            db.executemany("UPDATE tasks SET result = ? WHERE finish_number = ?",
+                           [(texts[first], second), (texts[second], first)])
+        db.commit()
+
+
+KINDS = [(flip, 28), (cut, 20), (zero, 10), (garbage, 8), (misplace, 7), (stale, 10), (longer, 3), (gone, 5),
+         (another, 9)]
+K_EDIT_SHARE = 0.05  # of the damages of the archive
 
 
 def choose(dice, pairs):
@@ -148,8 +177,11 @@ def damage(seed, target, folders, state):
     path = target / name
     data = path.read_bytes()
     kind = choose(dice, KINDS)
-    if not data and kind not in (gone, another):
+    if not data and kind not in (gone, another, stale):
         kind = longer
+    if name == "archive.sqlite" and dice.random() < K_EDIT_SHARE:
+        edit(dice, path)
+        return name, f"{state}: edit of {name}"
     others = [each for _, each in same_file(name, folders, [each for each in folders if each != state])
               if each != data]
     fresh = kind(dice, data, others)

@@ -144,7 +144,7 @@ class Judge:
             task = seen.get("task", seen)
             if task.get("state") != "completed" or task.get("result") != i:
                 return Verdict("stuck", f"a new task ends as {answer}")
-        until(lambda: client.ask("status")["ok"]["finished_tasks"] == 0, 0.05)
+        until(lambda: client.ask("status")["ok"]["finished_tasks"] == 0, 0.02)
         return None
 
     @staticmethod
