@@ -279,7 +279,7 @@ TEST(DispatcherFair, tells_who_is_passed_over_why_and_until_when) {
   world.join(1);
   for (std::uint64_t n = 1; n <= 5; ++n) {
     auto op = world.a_task(n);
-    op.spec.attempts = 1;
+    op.spec.attempts_max = 1;
     ASSERT_EQ(world.run(op).verdict, ledger::Verdict::ok);
     world.settle();
     world.fail(1, world.ref(n), ledger::ErrorClass::transient);
