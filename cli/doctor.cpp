@@ -108,6 +108,7 @@ class Doctor {
     found("engine", tasks.has_value(),
           tasks ? fmt::format("answered in {:.1f} ms", took.count()) : tasks.error().message + ": look at its log");
     if (tasks) check_journal(part_of(*tasks, "journal"));
+    if (tasks) check_archive(part_of(*tasks, "archive"));
     check_launcher(*client);
     check_swarms(*client);
     check_agents(*client);
@@ -122,6 +123,24 @@ class Doctor {
           stopped ? "stopped: look at the node's log"
           : low   ? "the disk is low, so only completions are taken: make room"
                   : fmt::format("position {}", count_of(journal, "applied")));
+  }
+
+  void check_archive(const json::value& archive) {
+    if (!archive.is_object()) return;
+    const std::string failing = text_of(archive, "failing");
+    const std::uint64_t damaged = count_of(archive, "damaged");
+    const std::uint64_t lost = count_of(archive, "lost");
+    if (!failing.empty()) found("archive", false, "finished tasks wait in the ledger: " + failing);
+    if (damaged > 0) {
+      found("archive", false,
+            fmt::format("{} records are damaged and are not handed out: stop the node and run 'skein archive rebuild'",
+                        damaged));
+    }
+    if (!failing.empty() || damaged > 0) return;
+    std::string detail = fmt::format("{} tasks", count_of(archive, "tasks"));
+    if (count_of(archive, "verified_at") != 0) detail += fmt::format(", {} verified", count_of(archive, "verified"));
+    if (lost > 0) detail += fmt::format("; the results of {} were lost, and that was accepted", lost);
+    found("archive", true, detail);
   }
 
   void check_launcher(control::Client& client) {

@@ -6,16 +6,21 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <string>
 
 #include "cli/session.hpp"
 #include "cli/verbs.hpp"
+#include "skein/archive/sqlite_store.hpp"
 #include "skein/journal/file_disk.hpp"
+#include "skein/journal/journal.hpp"
 #include "skein/journal/log_repair.hpp"
 #include "skein/journal/log_tools.hpp"
+#include "skein/ledger/ledger.hpp"
 #include "skein/node/data_lock.hpp"
+#include "skein/node/folder.hpp"
 
 namespace skein::cli {
 namespace {
@@ -77,11 +82,37 @@ bool asked_and_agreed(std::string_view question) {
   return std::getline(std::cin, answer) && (answer == "y" || answer == "yes");
 }
 
+// What was dropped may have been in the archive already: that keeps it, and numbers go on above. Says what was found.
+std::string bring_archive_in_step(const std::string& journal_dir) {
+  const std::string data = std::filesystem::absolute(journal_dir + "/.").lexically_normal().parent_path().parent_path();
+  const std::string file = data + "/" + archive::k_archive_file;
+  if (node::journal_in(data) != std::filesystem::absolute(journal_dir).lexically_normal().string() ||
+      !std::filesystem::exists(file)) {
+    return {};
+  }
+  ledger::Ledger ledger;
+  const auto opened = journal::open_journal(journal_dir, ledger);
+  if (!opened) fail(opened.error().describe());
+  const auto last_known = ledger.counters().last_finished;
+  const auto store = archive::SqliteStore::open(file);
+  if (!store) return "the archive was not looked at: " + store.error().describe();
+  const auto last = (*store)->last();
+  if (!last) return "the archive was not looked at: " + last.error().describe();
+  const auto in_step = node::bring_journal_in_step(**opened, ledger, **store);
+  (*opened)->close();
+  if (!in_step) return "the archive is not in step with the journal: " + in_step.error();
+  if (*last <= last_known) return {};
+  return fmt::format(
+      "the archive has the results of {} finished tasks, finish numbers {} to {}, that the repaired "
+      "journal does not know any more: they are kept, and numbers go on above them",
+      *last - last_known, last_known + 1, *last);
+}
+
 void repair(const LogArguments& args) {
   auto& disk = file_disk();
   const std::string dir = journal_folder(args);
   if (!journal::is_journal(disk, dir)) fail(journal::not_a_journal(dir).describe());
-  const auto lock = disk.lock(dir);
+  auto lock = disk.lock(dir);
   if (!lock) fail(journal::from_disk(lock.error()).describe());
   const auto plan = journal::plan_repair(disk, dir);
   if (!plan) fail(plan.error().describe());
@@ -99,8 +130,12 @@ void repair(const LogArguments& args) {
     fail("nothing was changed; --yes repairs without asking");
   }
   if (const auto ok = journal::carry_out_repair(disk, dir, *plan); !ok) fail(ok.error().describe());
+  lock->reset();  // opening the journal takes it
+  const std::string archive_said = bring_archive_in_step(dir);
+  if (!archive_said.empty()) report["archive"] = archive_said;
   if (args.json) return print_json(report);
   fmt::print("repaired: the log goes up to position {}\n", plan->keep_last);
+  if (!archive_said.empty()) fmt::print("{}\n", archive_said);
 }
 
 void skip(const LogArguments& args) {

@@ -78,7 +78,11 @@ std::string status_text(const json::value& node, const json::value& tasks) {
   }
   out += fmt::format("journal   position {}, snapshot {}{}\n", count_of(journal, "applied"),
                      count_of(journal, "snapshot"), flag_of(journal, "disk_low") ? ", DISK LOW" : "");
-  out += fmt::format("archive   {} tasks\n", count_of(tasks, "archived"));
+  const json::value& archive = part_of(tasks, "archive");
+  out += fmt::format("archive   {} tasks{}{}{}\n", count_of(tasks, "archived"),
+                     count_of(archive, "lost") > 0 ? fmt::format(", {} lost", count_of(archive, "lost")) : "",
+                     count_of(archive, "damaged") > 0 ? fmt::format(", {} DAMAGED", count_of(archive, "damaged")) : "",
+                     text_of(archive, "failing").empty() ? "" : ", FAILING: " + text_of(archive, "failing"));
   out += fmt::format("swarms    {}\n", count_of(tasks, "swarms"));
   return out;
 }

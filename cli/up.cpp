@@ -44,6 +44,7 @@ struct UpArguments {
   std::vector<std::string> settings;
   bool fixtures = false;
   bool attended = false;
+  bool accept_loss = false;
 };
 
 constexpr Duration k_stop_limit = std::chrono::seconds(20);     // of the tree, after draining
@@ -298,6 +299,7 @@ int up(const UpArguments& args) {
   {
     node::NodeSetup setup;
     setup.config = std::move(*config);
+    setup.accept_loss = args.accept_loss;
     setup.on_fatal = [&wakes, news](const std::string& why) {
       const std::scoped_lock lock(news->mutex);
       news->fatal = why.empty() ? "no reason was given" : why;
@@ -330,6 +332,8 @@ void add_up(Verb& root) {
   verb.option("--auth", args->auth, "token or none; none on loopback only");
   verb.option("--set", args->settings, "section.key=value over what the file says; may be given often");
   verb.flag("--attended", args->attended, "End with the last MCP client on the socket");
+  verb.flag("--accept-loss", args->accept_loss,
+            "Start although journal or archive lack something that was there; what is lost is recorded");
   verb.flag("--conformance-fixtures", args->fixtures, "Offer what the MCP conformance suite asks for");
   verb.run([args] { return up(*args); });
 }

@@ -19,7 +19,8 @@ endfunction()
 skein_sources(planted_sources skein/journal/*.cpp skein/ledger/*.cpp skein/dispatch/dispatcher*.cpp
               skein/dispatch/pool.cpp skein/dispatch/router.cpp skein/dispatch/ready_queue.cpp
               skein/dispatch/crash_breaker.cpp
-              skein/archive/archiver.cpp skein/operations/gate.cpp skein/operations/operations_tasks.cpp)
+              skein/archive/agreed_clock.cpp skein/archive/agreement.cpp skein/archive/archiver.cpp
+              skein/archive/memory_store.cpp skein/operations/gate.cpp skein/operations/operations_tasks.cpp)
 skein_unity_groups(planted_ ${planted_sources})
 
 skein_sources(library_sources skein/*.cpp)

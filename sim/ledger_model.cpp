@@ -214,6 +214,8 @@ class Model {
       ++archived_;
       ++count;
     }
+    // An archive that has more than was ever given out here: numbers go on above it.
+    if (version_ >= 4 && ended_.empty() && op.up_to < k_finish_max) archived_ = std::max(archived_, op.up_to);
     return {Verdict::ok, {}, count, {}};
   }
 

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string_view>
 
+#include "sim/archive_walk.hpp"
 #include "sim/fairness_scenarios.hpp"
 #include "sim/fairness_world.hpp"
 #include "sim/ledger_model.hpp"
@@ -82,6 +83,13 @@ PlantedBug in_the_laboratory(dispatch::Bug bug, const char* scenario, const char
   return mutant;
 }
 
+// One that the stories of the archive alone find.
+PlantedBug in_the_archive(archive::Bug bug, const char* what) {
+  auto mutant = in_the_stack(bug, what);
+  mutant.violation = [](std::uint64_t seed) { return tell_archive_story(seed); };
+  return mutant;
+}
+
 const bool k_registered = [] {
   using enum ledger::Bug;
   auto& all = all_mutants();
@@ -126,6 +134,17 @@ const bool k_registered = [] {
   all.push_back(in_the_stack(dispatch::Bug::deadline_sleeps_in_pauses, "a deadline passes a pause later"));
   all.push_back(
       in_the_stack(archive::Bug::archived_before_insert, "a task leaves the ledger although its insert failed"));
+  all.push_back(in_the_stack(archive::Bug::archived_before_seal, "a task leaves the ledger before it is sealed"));
+  all.push_back(in_the_stack(archive::Bug::discord_overlooked, "an archive that was harmed is not noticed"));
+  constexpr std::pair<archive::Bug, const char*> k_archive[] = {
+      {archive::Bug::discord_overlooked, "journal and archive are not compared"},
+      {archive::Bug::numbers_begin_again, "finish numbers go on below those of the archive"},
+      {archive::Bug::row_replaced, "a record takes the place of another task's"},
+      {archive::Bug::damaged_row_served, "a damaged record is handed out"},
+      {archive::Bug::loss_not_counted, "a loss that was accepted is not counted"},
+      {archive::Bug::retention_by_one_look, "retention believes the clock at the first look"},
+  };
+  for (const auto& [bug, what] : k_archive) all.push_back(in_the_archive(bug, what));
   all.push_back(
       in_the_stack(operations::Bug::acknowledged_before_commit, "a submit is acknowledged before it is applied"));
   all.push_back(in_the_stack(operations::Bug::doubt_forgotten, "a submit in doubt is answered as refused"));

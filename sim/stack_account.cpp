@@ -417,11 +417,14 @@ void StackAccount::on(const EvictKeys& op, const OpResult& answer) {
 
 void StackAccount::on(const Archived& op, const OpResult& answer) {
   std::uint64_t count = 0;
-  for (; archived_ < ended_.size() && archived_ < op.up_to; ++archived_, ++count) {
+  for (; archived_ < ended_.size(); ++archived_, ++count) {
     BookedTask& task = tasks_.at(ended_[archived_]);
+    if (task.finish_number > op.up_to) break;
     if (on_archived) on_archived(task);
     task.is_archived = true;
   }
+  const bool is_ahead = archived_ == ended_.size() && op.up_to > last_finish_ && op.up_to < ledger::k_finish_max;
+  if (is_ahead && version_ >= 4) last_finish_ = op.up_to;
   counts_["tasks archived"] += count;
   expect(answer.number == count, "another number of tasks is dropped");
 }
@@ -444,7 +447,7 @@ void StackAccount::end(BookedTask& first, State how) {
     task.state = ending[i].second;
     task.waits_for.clear();
     ended_.push_back(task.id);
-    task.finish_number = ended_.size();
+    task.finish_number = ++last_finish_;
     ++counts_[fmt::format("tasks {}", name_of(task.state))];
     for (const auto& [number, id] : numbers_) {
       BookedTask& other = tasks_.at(id);

@@ -144,7 +144,8 @@ class StackAccount {
   std::map<ledger::TaskNumber, ledger::TaskId> numbers_;
   std::map<std::string, ledger::TaskId, std::less<>> by_params_;
   std::map<ledger::Fence, Assignment> assignments_;
-  std::vector<ledger::TaskId> ended_;  // in the order of their ends; the first has the finish number 1
+  std::vector<ledger::TaskId> ended_;  // in the order of their ends
+  std::uint64_t last_finish_ = 0;      // the number of the last, or one that an archive was ahead by
   std::size_t archived_ = 0;           // of those
   std::map<std::string, Swarm> swarms_{{"default", {}}};
   std::vector<Key> keys_;

@@ -95,7 +95,7 @@ void StackWorld::do_harm() {
       return;
     }
     case 10:
-      return store_.fail(random_.chance(0.5));
+      return store_.fail(random_.chance(0.4), random_.chance(0.3));
     case 11:
       if (!node_) return;
       oracle_.count("times the disk was slow or well again");
@@ -225,7 +225,7 @@ void StackWorld::heal() {
   disk_.set_scarcity(0);
   disk_.cut_power_at(0);
   disk_.fail_at(0, journal::DiskError::Code::io);
-  store_.fail(false);
+  store_.fail(false, false);
   store_.cut_power_at(0);
   if (node_) {
     node_->journal->slow_down(1);

@@ -8,6 +8,7 @@
 
 #include "sim/stack_agent.hpp"
 #include "skein/agent/function_agent.hpp"
+#include "skein/archive/agreement.hpp"
 #include "skein/runtime/core.hpp"
 #include "skein/runtime/deterministic.hpp"
 #include "skein/runtime/pause.hpp"
@@ -261,7 +262,63 @@ void StackWorld::start_node() {
     return end_node(random_.chance(0.5) ? End::power_cut : End::killed);
   }
   oracle_.opened(node_->journal->core().replica().position(), node_->ledger->real);
+  if (!goes_with_archive()) return end_node(End::killed);
   start_parts();
+}
+
+// As a node does before it takes a task. One that was refused is mended: somebody puts the file back.
+bool StackWorld::goes_with_archive() {
+  const auto counters = node_->ledger->real.counters();
+  archive::ArchiveSide side;
+  side.is_there = store_.is_there();
+  side.marks = *store_.marks();
+  side.counted = *store_.count();
+  side.folder = *store_.note(archive::k_note_folder);
+  if (const auto position = *store_.note(archive::k_note_position); !position.empty()) {
+    side.position = std::stoull(position);
+  }
+  const auto position = node_->journal->core().replica().position();
+  const auto discord = archive::compare({counters.archived_up_to, counters.last_finished, position, "ours"}, side);
+  if (!put_back_) {
+    if (discord) oracle_.violated("a whole archive is refused: " + discord->describe("data"));
+    return !discord;
+  }
+  if (!discord) {
+    oracle_.violated("nobody notices that the archive was harmed");
+    return false;
+  }
+  note([&] { return "  does not start: " + discord->describe("data"); });
+  oracle_.count("starts refused for a harmed archive");
+  store_.exchange(std::move(*put_back_), true);
+  put_back_.reset();
+  return false;
+}
+
+// While the node is down: the file is deleted, exchanged, or as it was before.
+void StackWorld::harm_archive() {
+  if (is_healed_ || put_back_ || !random_.chance(0.2)) return;
+  auto image = store_.inner().image();
+  // Only what the ledger dropped is missing then.
+  if (account_of_archived() == 0) return;
+  put_back_ = image;
+  archive::MemoryStore::Image harmed;
+  switch (random_.below(3)) {
+    case 0:
+      return store_.exchange({}, false);
+    case 1:
+      harmed = image;
+      harmed.notes[std::string(archive::k_note_folder)] = "another";
+      return store_.exchange(std::move(harmed), true);
+    default:
+      harmed = image;
+      harmed.tasks.erase(std::prev(harmed.tasks.end()));
+      return store_.exchange(std::move(harmed), true);
+  }
+}
+
+std::uint64_t StackWorld::account_of_archived() const {
+  return static_cast<std::uint64_t>(std::count_if(oracle_.account().tasks().begin(), oracle_.account().tasks().end(),
+                                                  [](const auto& each) { return each.second.is_archived; }));
 }
 
 void StackWorld::start_parts() {
@@ -310,6 +367,8 @@ void StackWorld::start_archiver() {
   archive::ArchiverLimits limits;
   limits.batch_tasks = pick({1, 3, 1'000});
   limits.linger = std::chrono::milliseconds(pick({1, 200}));
+  limits.seal_tasks = pick({1, 4, 10'000});
+  limits.seal_after = std::chrono::milliseconds(pick({0, 300, 2'000}));
   limits.retry_first = 200ms;
   limits.retry_max = 2'000ms;
   node_->archiver =
@@ -369,6 +428,8 @@ void StackWorld::end_node(End how) {
   node.archiver.reset();
   node.ops.reset();
   if (how == End::power_cut || disk_.dropped_names()) disk_.lose_power();
+  if (how == End::power_cut && !put_back_ && random_.chance(0.5)) store_.lose_unsealed();
+  harm_archive();
   disk_.cut_power_at(0);
   disk_.fail_at(0, journal::DiskError::Code::io);
   store_.cut_power_at(0);

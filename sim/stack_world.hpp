@@ -89,6 +89,9 @@ class StackWorld {
   void keep_alive();
   void start_node();
   void start_parts();
+  [[nodiscard]] bool goes_with_archive();
+  void harm_archive();
+  [[nodiscard]] std::uint64_t account_of_archived() const;
   void start_dispatcher();
   void start_agent(Agent& agent);
   void start_archiver();
@@ -136,6 +139,7 @@ class StackWorld {
   std::vector<Agent> agents_;
   std::vector<std::unique_ptr<StackClient>> clients_;
   Instant start_at_{};
+  std::optional<archive::MemoryStore::Image> put_back_;  // the archive as it was before somebody harmed it
   std::uint64_t life_ = 0;
   std::uint64_t crashes_left_ = 0;
   std::uint64_t steps_ = 0;

@@ -9,6 +9,8 @@ namespace skein::inline v0::archive {
 struct ArchiveError {
   enum class Kind {
     corrupt,   // the file is damaged, or is no archive
+    damaged,   // one record is
+    conflict,  // a finish number belongs to two tasks: journal and archive do not belong together
     version,   // written by a later skein
     busy,      // somebody else holds the file locked
     no_space,  // the disk is full; what was there is whole

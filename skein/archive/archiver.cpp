@@ -1,26 +1,36 @@
 #include "skein/archive/archiver.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <atomic>
 #include <mutex>
 #include <utility>
 #include <vector>
 
+#include "skein/archive/caretaker.hpp"
 #include "skein/archive/planted.hpp"
 
 namespace skein::inline v0::archive {
 
-// One round: read (journal's thread), insert (job), append, answered (journal's thread), next round. `busy_` is set
-// from the first to the last step, so at most one round is under way. Callbacks hold the loop by a shared pointer: they
-// may come late.
+// One round: read (journal's thread), insert (job), perhaps seal (job), append, answered (journal's thread), next
+// round. `busy_` is set from the first to the last step, so at most one round is under way, and what only rounds touch
+// needs no lock. Callbacks hold the loop by a shared pointer: they may come late.
 class Archiver::Loop final : public ledger::ChangeSink, public std::enable_shared_from_this<Loop> {
  public:
-  Loop(journal::Journal& journal, ledger::Ledger& ledger, Store& store, JobQueue& jobs, const ArchiverLimits& limits)
-      : journal_(journal), ledger_(ledger), store_(store), jobs_(jobs), limits_(limits) {}
+  Loop(journal::Journal& journal, ledger::Ledger& ledger, Store& store, JobQueue& jobs, const ArchiverLimits& limits,
+       NewsFn on_news)
+      : journal_(journal),
+        ledger_(ledger),
+        store_(store),
+        jobs_(jobs),
+        limits_(limits),
+        on_news_(std::move(on_news)),
+        caretaker_(std::make_shared<Caretaker>(store, jobs, limits, on_news_)) {}
 
   void start() {
     listen();
-    retain_after(limits_.retain_every);
+    caretaker_->start();
   }
 
   void listen() {
@@ -33,7 +43,8 @@ class Archiver::Loop final : public ledger::ChangeSink, public std::enable_share
       if (answer.outcome != journal::Outcome::applied) return;
       self->ledger_.add_sink(*self);
       self->listening_ = true;
-      self->finished_ = self->ledger_.counters().finished_tasks;
+      self->inserted_up_to_ = self->archived_up_to_ = self->ledger_.counters().archived_up_to;
+      self->count_waiting();
       self->begin(Duration::zero());
       self->link_open();
     });
@@ -41,6 +52,7 @@ class Archiver::Loop final : public ledger::ChangeSink, public std::enable_share
 
   void stop() {
     stopped_ = true;
+    caretaker_->stop();
     journal::visit(journal_, [&](journal::Outcome) {
       if (std::exchange(listening_, false)) ledger_.remove_sink(*this);
     });
@@ -61,14 +73,21 @@ class Archiver::Loop final : public ledger::ChangeSink, public std::enable_share
       }
     }
     if (some == 0) return;
-    finished_ += some;
+    waiting_ += some;
     if (!is_wanted()) return;
     begin(linger());
   }
 
   [[nodiscard]] ArchiverStatus status() const {
+    ArchiverStatus status = caretaker_->status();
     const std::lock_guard lock(mutex_);
-    return status_;
+    status.archived_up_to = status_.archived_up_to;
+    status.tasks = status_.tasks;
+    status.batches = status_.batches;
+    status.seals = status_.seals;
+    status.failures += status_.failures;
+    status.failing = status_.failing.empty() ? status.failing : status_.failing;
+    return status;
   }
 
  private:
@@ -84,7 +103,7 @@ class Archiver::Loop final : public ledger::ChangeSink, public std::enable_share
   }
 
   [[nodiscard]] Duration linger() const {
-    const bool is_urgent = finished_ >= limits_.batch_tasks || limits_.only_when_half_full;
+    const bool is_urgent = waiting_ >= limits_.batch_tasks || limits_.only_when_half_full;
     return is_urgent ? Duration::zero() : Duration(limits_.linger);
   }
 
@@ -114,77 +133,176 @@ class Archiver::Loop final : public ledger::ChangeSink, public std::enable_share
     if (stopped_ || busy_.exchange(true)) return;
     journal_.read(0, [self = self()](const journal::ReadAnswer& answer) {
       if (answer.outcome == journal::Outcome::applied) return self->read();
-      self->failed("the journal says " + std::string(journal::name_of(answer.outcome)));
+      self->journal_failed();
     });
   }
 
+  // On the journal's thread.
+  void count_waiting() { waiting_ = ledger_.counters().last_finished - inserted_up_to_; }
+
   void read() {
     Batch batch;
-    if (is_wanted()) batch = ledger_.finished_after(ledger_.counters().archived_up_to, batch_tasks());
-    if (batch.empty()) {
-      busy_ = false;
-      return;
-    }
+    inserted_up_to_ = std::max(inserted_up_to_, ledger_.counters().archived_up_to);
+    if (is_wanted()) batch = ledger_.finished_after(inserted_up_to_, batch_tasks());
+    if (batch.empty() && !is_seal_due()) return rest();
     std::uint64_t bytes = 0;
     std::size_t fitting = 0;
     while (fitting < batch.size()) {
-      bytes += ledger::charge_of(*batch[fitting]);
-      if (fitting > 0 && bytes > limits_.batch_bytes) break;
+      const std::uint64_t charge = ledger::charge_of(*batch[fitting]);
+      if (fitting > 0 && bytes + charge > limits_.batch_bytes) break;
+      bytes += charge;
       ++fitting;
     }
     batch.resize(fitting);
     // The job holds the batch until the store has it; should the queue drop it, the next round reads it again.
-    if (!jobs_.post([self = self(), batch = std::move(batch)] { self->insert(batch); }))
+    if (!jobs_.post([self = self(), batch = std::move(batch), bytes] { self->insert(batch, bytes); }))
       failed("the job queue is full");
   }
 
-  void insert(const Batch& batch) {
-    const auto ok = store_.insert(batch);
-    if (!ok && !planted(Bug::archived_before_insert)) return failed(ok.error().describe());
-    if (const auto linked = link_retried(batch); !linked) return failed(linked.error().describe());
-    const auto up_to = batch.back()->finish_number;
+  void insert(const Batch& batch, std::uint64_t bytes) {
+    if (!batch.empty()) {
+      const auto ok = store_.insert(batch);
+      if (!ok && !planted(Bug::archived_before_insert)) return failed(ok.error().describe());
+      if (const auto linked = link_retried(batch); !linked) return failed(linked.error().describe());
+      if (unsealed_tasks_ == 0) seal_at_ = later(jobs_.now(), limits_.seal_after);
+      inserted_up_to_ = batch.back()->finish_number;
+      unsealed_tasks_ += batch.size();
+      unsealed_bytes_ += bytes;
+      const std::lock_guard lock(mutex_);
+      status_.tasks += batch.size();
+      ++status_.batches;
+    }
+    if (is_seal_due()) return seal();
+    journal_.read(0, [self = self()](const journal::ReadAnswer& answer) {
+      if (answer.outcome != journal::Outcome::applied) {
+        return self->journal_failed();
+      }
+      self->count_waiting();
+      if (self->waiting_ >= self->limits_.batch_tasks) return self->read();
+      self->rest();
+    });
+  }
+
+  [[nodiscard]] bool is_seal_due() const {
+    if (unsealed_tasks_ == 0) return false;
+    return limits_.only_when_half_full || unsealed_tasks_ >= limits_.seal_tasks ||
+           unsealed_bytes_ >= limits_.seal_bytes || jobs_.now() >= seal_at_;
+  }
+
+  // The end of a round. On the journal's thread.
+  void rest() {
+    const bool is_unsealed = unsealed_tasks_ > 0;
+    const Duration until_seal = std::max(seal_at_ - jobs_.now(), Duration::zero());
+    busy_ = false;
+    if (waiting_ > 0 && is_wanted()) begin(linger());
+    // A timer for each would do no harm; one is enough.
+    if (!is_unsealed || is_seal_timed_.exchange(true)) return;
+    const bool posted = jobs_.post_after(until_seal, [self = self()] {
+      self->is_seal_timed_ = false;
+      self->round();
+    });
+    if (!posted) is_seal_timed_ = false;
+  }
+
+  void seal() {
+    if (!planted(Bug::archived_before_seal)) {
+      [[maybe_unused]] const auto noted = store_.keep_note(k_note_position, std::to_string(journal_.status().applied));
+      if (const auto sealed = store_.seal(); !sealed) return seal_failed(sealed.error());
+    }
+    seal_waits_until_.reset();
+    works_again();
+    append_archived();
+  }
+
+  // A batch at a time: to drop them takes the journal's thread a while.
+  void append_archived() {
+    const auto up_to = std::min<ledger::FinishNumber>(inserted_up_to_, archived_up_to_ + limits_.batch_tasks);
     // Finish numbers are never used twice, so this can be said once and for all.
     journal::Batch entry;
     entry.push_back({{k_command_space, up_to}, ledger::encode_command(ledger::Archived{up_to})});
-    const std::size_t tasks = batch.size();
     journal_.append(
         std::move(entry),
-        [self = self(), up_to, tasks](const journal::Answer& answer) {
-          if (answer.outcome == journal::Outcome::applied) return self->archived(up_to, tasks);
-          self->failed("the journal says " + std::string(journal::name_of(answer.outcome)) + ": " + answer.why);
+        [self = self(), up_to](const journal::Answer& answer) {
+          if (answer.outcome == journal::Outcome::applied) return self->archived(up_to);
+          self->journal_failed();
         },
         journal::Urgency::completion);
   }
 
-  void archived(ledger::FinishNumber up_to, std::size_t tasks) {
+  void seal_failed(const ArchiveError& error) {
+    if (error.kind != ArchiveError::Kind::busy) return failed(error.describe());
+    if (!seal_waits_until_) seal_waits_until_ = later(jobs_.now(), limits_.seal_wait);
+    if (jobs_.now() >= *seal_waits_until_) return failed(error.describe());
+    again_after(limits_.retry_first);
+  }
+
+  void archived(ledger::FinishNumber up_to) {
     {
       const std::lock_guard lock(mutex_);
       status_.archived_up_to = up_to;
-      status_.tasks += tasks;
-      ++status_.batches;
-      status_.failing.clear();
+      if (up_to >= inserted_up_to_) ++status_.seals;
     }
-    if (!is_retaining_.exchange(true)) retain_after(limits_.retain_every);
+    archived_up_to_ = up_to;
+    if (up_to < inserted_up_to_) return append_archived();
+    unsealed_tasks_ = unsealed_bytes_ = 0;
     retry_ = limits_.retry_first;
-    finished_ = ledger_.counters().finished_tasks;
+    caretaker_->nudge();
+    count_waiting();
     busy_ = false;
-    if (finished_ > 0) begin(linger());
+    if (waiting_ > 0 && is_wanted()) begin(linger());
+  }
+
+  void works_again() {
+    std::string was;
+    {
+      const std::lock_guard lock(mutex_);
+      was = std::exchange(status_.failing, {});
+    }
+    if (was.empty()) return;
+    retry_ = limits_.retry_first;
+    tell({ArchiverNews::Kind::works_again, "the archive works again; it had failed: " + was, 0});
+  }
+
+  // It tells its own news.
+  void journal_failed() {
+    {
+      const std::lock_guard lock(mutex_);
+      ++status_.failures;
+    }
+    try_again();
+  }
+
+  void failed(std::string why) {
+    bool is_new = false;
+    {
+      const std::lock_guard lock(mutex_);
+      is_new = status_.failing != why;
+      status_.failing = why;
+      ++status_.failures;
+    }
+    if (is_new && !stopped_) {
+      tell({ArchiverNews::Kind::failing, "finished tasks stay in the ledger, the archive fails: " + why, 0});
+    }
+    try_again();
   }
 
   // Stays busy until the time to try again has come, so that nothing else begins meanwhile.
-  void failed(std::string why) {
-    {
-      const std::lock_guard lock(mutex_);
-      status_.failing = std::move(why);
-      ++status_.failures;
-    }
+  void try_again() {
     const Duration wait = retry_;
     retry_ = std::min(retry_ * 2, limits_.retry_max);
+    again_after(wait);
+  }
+
+  void again_after(Duration wait) {
     const bool posted = jobs_.post_after(wait, [self = self()] {
       self->busy_ = false;
       self->round();
     });
     if (!posted) busy_ = false;
+  }
+
+  void tell(const ArchiverNews& news) const {
+    if (on_news_) on_news_(news);
   }
 
   // Before a task that stands in for another leaves the ledger the other names it, whatever became of relink().
@@ -246,23 +364,6 @@ class Archiver::Loop final : public ledger::ChangeSink, public std::enable_share
     if (!posted) is_linking_ = false;
   }
 
-  void retain() {
-    if (stopped_) return;
-    const auto removed = store_.retain(limits_.retention, jobs_.wall_now(), limits_.retain_tasks);
-    const bool more = removed && *removed == limits_.retain_tasks;
-    {
-      const std::lock_guard lock(mutex_);
-      if (removed) status_.removed += *removed;
-      if (!removed) ++status_.failures;
-    }
-    retain_after(more ? Duration::zero() : Duration(limits_.retain_every));
-  }
-
-  // If the queue has no room, the next batch that is archived asks again.
-  void retain_after(Duration delay) {
-    is_retaining_ = jobs_.post_after(delay, [self = self()] { self->retain(); });
-  }
-
   std::shared_ptr<Loop> self() { return shared_from_this(); }
 
   static constexpr std::uint64_t k_command_space = 0xA4C417EDULL;
@@ -272,21 +373,30 @@ class Archiver::Loop final : public ledger::ChangeSink, public std::enable_share
   Store& store_;
   JobQueue& jobs_;
   const ArchiverLimits limits_;
+  const NewsFn on_news_;
+  const std::shared_ptr<Caretaker> caretaker_;
   std::atomic<bool> stopped_{false};
   std::atomic<bool> busy_{false};
   std::atomic<bool> lingering_{false};
   std::atomic<bool> is_linking_{false};
-  std::atomic<bool> is_retaining_{true};    // a job is there that will
-  bool listening_ = false;                  // journal's thread
-  std::atomic<std::uint64_t> finished_{0};  // in the ledger, about
+  std::atomic<bool> is_seal_timed_{false};
+  bool listening_ = false;                 // journal's thread
+  std::atomic<std::uint64_t> waiting_{0};  // finished and not inserted, about
+  // Of the round under way.
+  ledger::FinishNumber inserted_up_to_ = 0;
+  ledger::FinishNumber archived_up_to_ = 0;
+  std::uint64_t unsealed_tasks_ = 0;
+  std::uint64_t unsealed_bytes_ = 0;
+  Instant seal_at_{};
+  std::optional<Instant> seal_waits_until_;
   std::chrono::milliseconds retry_{limits_.retry_first};
   mutable std::mutex mutex_;
   ArchiverStatus status_;
 };
 
 Archiver::Archiver(journal::Journal& journal, ledger::Ledger& ledger, Store& store, JobQueue& jobs,
-                   const ArchiverLimits& limits)
-    : loop_(std::make_shared<Loop>(journal, ledger, store, jobs, limits)) {}
+                   const ArchiverLimits& limits, NewsFn on_news)
+    : loop_(std::make_shared<Loop>(journal, ledger, store, jobs, limits, std::move(on_news))) {}
 
 Archiver::~Archiver() { stop(); }
 

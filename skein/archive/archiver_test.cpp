@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <future>
 
 #include "skein/archive/crowded_job_queue.hpp"
@@ -19,8 +20,11 @@ using testing::HasSubstr;
 
 class Archivers : public testing::Test {
  protected:
-  void start(const ArchiverLimits& limits = {}) {
-    archiver_ = std::make_unique<Archiver>(world_.journal(), world_.ledger(), store_, jobs_, limits);
+  // Sealed with every batch, unless a test says otherwise.
+  void start(ArchiverLimits limits = {}, std::chrono::milliseconds seal_after = 0ms) {
+    limits.seal_after = seal_after;
+    archiver_ = std::make_unique<Archiver>(world_.journal(), world_.ledger(), store_, jobs_, limits,
+                                           [this](const ArchiverNews& news) { news_.push_back(news); });
     archiver_->start();
     settle();
   }
@@ -47,6 +51,11 @@ class Archivers : public testing::Test {
     return world_.look([](ledger::Ledger& ledger) { return ledger.counters(); });
   }
 
+  [[nodiscard]] bool told(ArchiverNews::Kind kind) const {
+    return std::ranges::any_of(news_, [kind](const ArchiverNews& each) { return each.kind == kind; });
+  }
+
+  std::vector<ArchiverNews> news_;
   MemoryStore store_;
   ManualJobQueue jobs_;
   TestWorld world_;
@@ -247,6 +256,132 @@ TEST_F(Archivers, goes_on_removing_old_tasks_when_the_job_queue_has_room_again) 
   archiver_.reset();
 }
 
+TEST_F(Archivers, a_task_stays_in_the_ledger_until_it_is_sealed) {
+  start({}, 1s);
+  const auto task = world_.finish_new(1);
+  advance(400ms);
+  EXPECT_TRUE(*store_.find(task));
+  EXPECT_EQ(counters().finished_tasks, 1U) << "it is in both: the archive's copy may still be lost";
+  advance(1s);
+  EXPECT_EQ(counters().finished_tasks, 0U);
+  EXPECT_EQ(archiver_->status().seals, 1U);
+}
+
+TEST_F(Archivers, seals_after_so_many_tasks_without_waiting) {
+  ArchiverLimits limits;
+  limits.batch_tasks = 2;
+  limits.seal_tasks = 4;
+  start(limits, 1h);
+  for (std::uint64_t n = 1; n <= 3; ++n) world_.finish_new(n);
+  advance(1s);
+  EXPECT_EQ(counters().archived_up_to, 0U);
+  world_.finish_new(4);
+  advance(1s);
+  EXPECT_EQ(counters().archived_up_to, 4U);
+}
+
+TEST_F(Archivers, keeps_tasks_in_the_ledger_while_a_seal_fails_and_says_so_at_once) {
+  store_.fail_seal_with(ArchiveError{ArchiveError::Kind::io, "archive.sqlite", "sync failed"});
+  start({}, 200ms);
+  world_.finish_new(1);
+  advance(1s);
+  EXPECT_EQ(counters().finished_tasks, 1U);
+  ASSERT_TRUE(told(ArchiverNews::Kind::failing));
+  EXPECT_THAT(news_.front().text, HasSubstr("sync failed"));
+  const auto count = news_.size();
+  advance(5s);
+  EXPECT_EQ(news_.size(), count) << "once, not at every attempt";
+  store_.fail_seal_with(std::nullopt);
+  advance(30s);
+  EXPECT_TRUE(told(ArchiverNews::Kind::works_again));
+  EXPECT_EQ(counters().finished_tasks, 0U);
+}
+
+TEST_F(Archivers, a_seal_that_waits_for_a_reader_is_no_failure_for_a_while) {
+  store_.fail_seal_with(ArchiveError{ArchiveError::Kind::busy, "archive.sqlite", "read"});
+  start();
+  world_.finish_new(1);
+  advance(20s);
+  EXPECT_FALSE(told(ArchiverNews::Kind::failing));
+  advance(15s);
+  EXPECT_TRUE(told(ArchiverNews::Kind::failing));
+}
+
+TEST_F(Archivers, a_wall_clock_that_is_wrong_for_a_minute_removes_nothing) {
+  ArchiverLimits limits;
+  limits.retention = {24h * 90, 0};
+  start(limits);
+  const auto right = jobs_.wall_now();
+  for (std::uint64_t n = 1; n <= 3; ++n) {
+    const auto task = world_.submit(n);
+    world_.complete(task, "1", right);
+  }
+  advance(1s);
+  ASSERT_EQ(store_.count().value(), 3U);
+  jobs_.set_wall(right + 100ULL * 24 * 3'600'000);
+  // What finishes now has a wrong time, too: the newest finish alone is no proof.
+  world_.complete(world_.submit(4), "1", jobs_.wall_now());
+  jobs_.advance(3min);
+  settle();
+  EXPECT_EQ(store_.count().value(), 4U);
+  jobs_.set_wall(right + 240'000);
+  jobs_.advance(23h);
+  settle();
+  EXPECT_EQ(store_.count().value(), 4U);
+  EXPECT_EQ(archiver_->status().clock_jumps, 1U);
+  EXPECT_FALSE(archiver_->status().is_clock_agreed);
+}
+
+TEST_F(Archivers, removes_by_age_when_the_clock_has_gone_right_for_a_day_and_says_so) {
+  ArchiverLimits limits;
+  limits.retention = {1h, 0};
+  start(limits);
+  world_.complete(world_.submit(1), "1", jobs_.wall_now());
+  advance(1s);
+  jobs_.advance(25h);
+  settle();
+  EXPECT_EQ(store_.count().value(), 1U) << "it is the newest";
+  world_.complete(world_.submit(2), "1", jobs_.wall_now());
+  advance(1s);
+  jobs_.advance(2min);
+  settle();
+  EXPECT_EQ(store_.count().value(), 1U);
+  EXPECT_EQ(archiver_->status().removed, 1U);
+  EXPECT_TRUE(told(ArchiverNews::Kind::removed));
+}
+
+TEST_F(Archivers, goes_on_with_the_clock_of_the_run_before) {
+  ArchiverLimits limits;
+  limits.retention = {1h, 0};
+  start(limits);
+  jobs_.advance(25h);
+  archiver_.reset();
+  jobs_.set_wall(jobs_.wall_now() + 100ULL * 24 * 3'600'000);
+  start(limits);
+  world_.complete(world_.submit(1), "1", jobs_.wall_now() - 90'000'000);
+  world_.complete(world_.submit(2), "1", jobs_.wall_now());
+  advance(1s);
+  jobs_.advance(3min);
+  settle();
+  EXPECT_EQ(store_.count().value(), 2U) << "it was wrong when the program started";
+}
+
+TEST_F(Archivers, verifies_at_its_rate_and_tells_of_damage) {
+  ArchiverLimits limits;
+  limits.verify_rate = 2;
+  for (std::uint64_t n = 1; n <= 6; ++n) world_.finish_new(n);
+  start(limits);
+  ASSERT_TRUE(store_.damage(5));
+  advance(2s + 500ms);
+  EXPECT_EQ(archiver_->status().checked, 4U);
+  EXPECT_FALSE(told(ArchiverNews::Kind::damaged));
+  advance(3s);
+  EXPECT_TRUE(told(ArchiverNews::Kind::damaged));
+  EXPECT_TRUE(told(ArchiverNews::Kind::verified));
+  EXPECT_EQ(archiver_->status().damaged, 1U);
+  EXPECT_EQ(archiver_->status().verified, 6U);
+}
+
 TEST_F(Archivers, begins_nothing_new_once_stopped) {
   start();
   archiver_->stop();
@@ -275,6 +410,8 @@ TEST(ArchiverRestart, catches_up_and_has_every_task_once) {
   {
     Archiver archiver(world.journal(), world.ledger(), **store, jobs);
     archiver.start();
+    world.settle(jobs);
+    jobs.advance(1s);
     world.settle(jobs);
   }
   EXPECT_EQ((*store)->count().value(), 6U);

@@ -16,6 +16,7 @@ class CrowdedJobQueue final : public JobQueue {
   bool post_after(Duration delay, Job job) override { return !is_full && jobs_.post_after(delay, std::move(job)); }
   [[nodiscard]] Instant now() const override { return jobs_.now(); }
   [[nodiscard]] ledger::WallMs wall_now() const override { return jobs_.wall_now(); }
+  [[nodiscard]] BootTime boot_now() const override { return jobs_.boot_now(); }
 
   std::atomic<bool> is_full = false;
 

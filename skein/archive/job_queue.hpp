@@ -14,6 +14,13 @@
 
 namespace skein::inline v0 {
 
+// Time that passes while this machine runs or sleeps, and which run of it: both outlive the program, and nobody sets
+// them.
+struct BootTime {
+  std::uint64_t boot = 0;
+  std::uint64_t ms = 0;
+};
+
 class JobQueue {
  public:
   using Job = std::move_only_function<void()>;
@@ -29,6 +36,7 @@ class JobQueue {
 
   [[nodiscard]] virtual Instant now() const = 0;
   [[nodiscard]] virtual ledger::WallMs wall_now() const = 0;
+  [[nodiscard]] virtual BootTime boot_now() const = 0;
 };
 
 }  // namespace skein::inline v0

@@ -30,6 +30,12 @@ class ManualJobQueue final : public JobQueue {
     const auto since = std::chrono::duration_cast<std::chrono::milliseconds>(now().time_since_epoch());
     return wall_start_ + static_cast<ledger::WallMs>(since.count());
   }
+  [[nodiscard]] BootTime boot_now() const override {
+    const auto since = std::chrono::duration_cast<std::chrono::milliseconds>(now().time_since_epoch());
+    return {1, static_cast<std::uint64_t>(since.count())};
+  }
+  // Somebody sets the wall clock.
+  void set_wall(ledger::WallMs wall) { wall_start_ += wall - wall_now(); }
 
   // Runs what is due, also what becomes due by it. True when there was something.
   bool run_ready() {

@@ -5,10 +5,11 @@
 
 namespace skein::inline v0::archive {
 
-class NoStore final : public Store {
+class NoStore : public Store {
  public:
   [[nodiscard]] ArchiveResult<void> insert(std::span<const Finished>) override { return {}; }
-  [[nodiscard]] ArchiveResult<ledger::FinishNumber> last() override { return 0; }
+  [[nodiscard]] ArchiveResult<ledger::FinishNumber> seal() override { return 0; }
+  [[nodiscard]] ArchiveResult<Marks> marks() override { return Marks{}; }
   [[nodiscard]] ArchiveResult<Finished> find(ledger::TaskId) override { return nullptr; }
   [[nodiscard]] ArchiveResult<std::vector<Finished>> query(const Query&) override { return std::vector<Finished>{}; }
   [[nodiscard]] ArchiveResult<bool> link_retry(ledger::TaskId, ledger::TaskId) override { return false; }
@@ -16,6 +17,15 @@ class NoStore final : public Store {
     return 0;
   }
   [[nodiscard]] ArchiveResult<std::uint64_t> count() override { return 0; }
+  [[nodiscard]] ArchiveResult<Checked> verify(ledger::FinishNumber after, std::size_t) override {
+    return Checked{.up_to = after, .is_end = true};
+  }
+  [[nodiscard]] ArchiveResult<bool> upgrade(std::size_t) override { return false; }
+  [[nodiscard]] ArchiveResult<void> record_loss(const Loss&) override { return {}; }
+  [[nodiscard]] ArchiveResult<std::vector<Loss>> losses() override { return std::vector<Loss>{}; }
+  [[nodiscard]] ArchiveResult<void> skip_to(ledger::FinishNumber) override { return {}; }
+  [[nodiscard]] ArchiveResult<std::string> note(std::string_view) override { return std::string(); }
+  [[nodiscard]] ArchiveResult<void> keep_note(std::string_view, const std::string&) override { return {}; }
 };
 
 }  // namespace skein::inline v0::archive

@@ -44,12 +44,35 @@ class Salvage {
  public:
   Salvage(Collector& into, RebuildReport& report) : into_(into), report_(report) {}
 
-  [[nodiscard]] ArchiveResult<void> run(const std::string& path, FinishNumber up_to) {
+  // What its marks say, where they can be read.
+  std::uint64_t removed = 0;
+  std::uint64_t lost = 0;
+  FinishNumber last = 0;
+
+  [[nodiscard]] ArchiveResult<void> run(const std::string& path, FinishNumber up_to, const std::string& folder) {
     auto db = Database::open(path, Database::Mode::write, k_busy_ms);
     if (!db) return note(db.error());
+    const bool has_checksums = db->number("PRAGMA user_version").value_or(0) >= 2;
+    std::string columns(k_columns);
+    if (has_checksums && !folder.empty()) {
+      auto whose = db->prepare("SELECT value FROM notes WHERE name = 'folder'");
+      const bool is_said = whose && whose->step().value_or(false) && !whose->text(0).empty();
+      if (is_said && whose->text(0) != folder) {
+        return note({ArchiveError::Kind::corrupt, {}, "it belongs to another data folder"});
+      }
+    }
+    if (has_checksums) {
+      read_marks(*db);
+    } else {
+      // The first version had no checksums, and removed from the front alone.
+      columns.replace(columns.find("checksum"), std::string_view("checksum").size(), "NULL");
+      unsummed_ = {0, ledger::k_finish_max};
+      removed = db->number("SELECT min(finish_number) - 1 FROM tasks").value_or(0);
+      last = db->number("SELECT value FROM marks WHERE name = 'last_finished'").value_or(0);
+    }
     auto all = db->prepare(
-        fmt::format("SELECT {} FROM tasks WHERE finish_number > ? ORDER BY finish_number LIMIT ?", k_columns));
-    auto one = db->prepare(fmt::format("SELECT {} FROM tasks WHERE finish_number = ?", k_columns));
+        fmt::format("SELECT {} FROM tasks WHERE finish_number > ? ORDER BY finish_number LIMIT ?", columns));
+    auto one = db->prepare(fmt::format("SELECT {} FROM tasks WHERE finish_number = ?", columns));
     if (!all) return note(all.error());
     if (!one) return note(one.error());
     bool damaged = false;
@@ -85,29 +108,42 @@ class Salvage {
         return note(row.error());
       }
       if (!*row) return {};
-      auto task = read_row(rows, false);
+      auto task = read_row(rows, false, unsummed_);
+      last_ = std::max(last_, rows.number(0));
       if (!task) {
-        damaged = true;
-        return note({ArchiveError::Kind::corrupt, {}, "a row makes no sense"});
+        ++report_.damaged;
+        continue;
       }
-      last_ = std::max(last_, task->finish_number);
       ++report_.from_old;
-      if (auto ok = into_.add(std::move(task)); !ok) return ok;
+      if (auto ok = into_.add(std::move(*task)); !ok) return ok;
+    }
+  }
+
+  void read_marks(const Database& db) {
+    const std::pair<const char*, std::uint64_t*> all[] = {{"last_finished", &last},
+                                                          {"removed", &removed},
+                                                          {"lost", &lost},
+                                                          {"unsummed_after", &unsummed_.after},
+                                                          {"unsummed_to", &unsummed_.up_to}};
+    for (const auto& [name, value] : all) {
+      const auto found = db.number(fmt::format("SELECT value FROM marks WHERE name = '{}'", name));
+      if (found) *value = *found;
     }
   }
 
   Collector& into_;
   RebuildReport& report_;
   FinishNumber last_ = 0;
+  Unsummed unsummed_;
 };
 
 ArchiveError io_error(const std::string& path, const std::error_code& code) {
   return {ArchiveError::Kind::io, path, code.message()};
 }
 
-std::string free_name(const std::string& path) {
+std::string free_name(const std::string& path, const std::string& what) {
   for (int n = 1;; ++n) {
-    std::string name = n == 1 ? path + ".damaged" : fmt::format("{}.damaged-{}", path, n);
+    std::string name = n == 1 ? path + what : fmt::format("{}{}-{}", path, what, n);
     if (!fs::exists(name)) return name;
   }
 }
@@ -150,12 +186,9 @@ ArchiveResult<void> go_on(const std::string& path, RebuildReport& report) {
 ArchiveResult<void> swap_in(const std::string& aside, const std::string& path, RebuildReport& report) {
   std::error_code code;
   if (report.old_file && report.kept_as.empty()) {
-    report.kept_as = free_name(path);
-    for (const char* side : k_sides) {
-      if (!fs::exists(path + side)) continue;
-      fs::rename(path + side, report.kept_as + side, code);
-      if (code) return std::unexpected(io_error(path + side, code));
-    }
+    auto aside_as = put_archive_aside(path, ".damaged");
+    if (!aside_as) return std::unexpected(aside_as.error());
+    report.kept_as = std::move(*aside_as);
   }
   fs::rename(aside, path, code);
   if (code) return std::unexpected(io_error(aside, code));
@@ -165,22 +198,28 @@ ArchiveResult<void> swap_in(const std::string& aside, const std::string& path, R
   return {};
 }
 
-ArchiveResult<void> fill(Store& store, const std::string& old_path, const std::vector<Finished>& from_ledger,
-                         FinishNumber archived_up_to, RebuildReport& report) {
+ArchiveResult<void> fill(Store& store, const std::string& old_path, const RebuildFrom& from, RebuildReport& report) {
   Collector collector(store);
+  Salvage salvage(collector, report);
   if (report.old_file) {
-    if (auto ok = Salvage(collector, report).run(old_path, archived_up_to); !ok) return ok;
+    if (auto ok = salvage.run(old_path, from.archived_up_to, from.folder); !ok) return ok;
   }
-  for (const auto& each : from_ledger) {
+  FinishNumber last = std::max(from.archived_up_to, salvage.last);
+  for (const auto& each : from.ledger) {
     ++report.from_ledger;
+    last = std::max(last, each->finish_number);
     if (auto ok = collector.add(each); !ok) return ok;
   }
   if (auto ok = collector.flush(); !ok) return ok;
   const auto count = store.count();
   if (!count) return std::unexpected(count.error());
-  const FinishNumber expected =
-      std::max(archived_up_to, from_ledger.empty() ? FinishNumber{0} : from_ledger.back()->finish_number);
-  report.missing = expected > *count ? expected - *count : 0;
+  const std::uint64_t known = *count + salvage.removed + salvage.lost;
+  report.missing = last > known ? last - known : 0;
+  if (auto ok = store.record_loss({from.now, 1, last, report.missing + salvage.lost, "the archive was rebuilt"}); !ok) {
+    return ok;
+  }
+  if (auto ok = store.keep_note(k_note_folder, from.folder); !ok) return ok;
+  if (auto sealed = store.seal(); !sealed) return std::unexpected(sealed.error());
   return {};
 }
 
@@ -191,13 +230,24 @@ std::string RebuildReport::describe() const {
   if (old_file) text += fmt::format(", {} from the old archive, kept as {}", from_old, kept_as);
   if (!old_file) text += "; there was no old archive";
   if (!old_error.empty()) text += fmt::format(" (it could not be read to its end: {})", old_error);
+  if (damaged != 0) text += fmt::format("; {} records of it are damaged and were not taken", damaged);
   if (missing != 0)
     text += fmt::format("; {} finished tasks were found nowhere: lost, or removed by retention", missing);
   return text;
 }
 
-ArchiveResult<RebuildReport> rebuild_archive(const std::string& path, const std::vector<Finished>& from_ledger,
-                                             FinishNumber archived_up_to) {
+ArchiveResult<std::string> put_archive_aside(const std::string& path, const std::string& what) {
+  std::string name = free_name(path, what);
+  std::error_code code;
+  for (const char* side : k_sides) {
+    if (!fs::exists(path + side)) continue;
+    fs::rename(path + side, name + side, code);
+    if (code) return std::unexpected(io_error(path + side, code));
+  }
+  return name;
+}
+
+ArchiveResult<RebuildReport> rebuild_archive(const std::string& path, const RebuildFrom& from) {
   RebuildReport report;
   std::error_code ignored;
   report.old_file = fs::exists(path, ignored);
@@ -210,7 +260,7 @@ ArchiveResult<RebuildReport> rebuild_archive(const std::string& path, const std:
   {
     auto store = SqliteStore::open(aside);
     if (!store) return std::unexpected(store.error());
-    if (auto ok = fill(**store, old_path, from_ledger, archived_up_to, report); !ok) return std::unexpected(ok.error());
+    if (auto ok = fill(**store, old_path, from, report); !ok) return std::unexpected(ok.error());
   }
   // The last connection to close took the log of the new file into it.
   if (auto ok = swap_in(aside, path, report); !ok) return std::unexpected(ok.error());

@@ -14,7 +14,8 @@ namespace skein::inline v0::archive {
 struct RebuildReport {
   std::uint64_t from_old = 0;     // records read from the old file
   std::uint64_t from_ledger = 0;  // finished tasks that the ledger still has; they win
-  std::uint64_t missing = 0;      // finish numbers up to the last archived that were found nowhere
+  std::uint64_t missing = 0;      // finish numbers up to the last archived that were found nowhere; recorded as lost
+  std::uint64_t damaged = 0;      // records of the old file whose checksum is wrong; they are not taken
   bool old_file = false;          // there was one
   std::string old_error;          // why the old file could not be read to its end; empty when it could
   std::string kept_as;            // where the old file is now
@@ -22,9 +23,17 @@ struct RebuildReport {
   [[nodiscard]] std::string describe() const;
 };
 
-// `archived_up_to`: what the ledger dropped because the archive had it.
-[[nodiscard]] ArchiveResult<RebuildReport> rebuild_archive(const std::string& path,
-                                                           const std::vector<Finished>& from_ledger,
-                                                           ledger::FinishNumber archived_up_to);
+struct RebuildFrom {
+  // Finished tasks that the ledger still has, and those that its log tells of. They win over the old file's.
+  std::vector<Finished> ledger;
+  ledger::FinishNumber archived_up_to = 0;  // what the ledger dropped because the archive had it
+  std::string folder;                       // id of the data folder; an old file of another one is not read
+  ledger::WallMs now = 0;                   // for the record of what is missing
+};
+
+[[nodiscard]] ArchiveResult<RebuildReport> rebuild_archive(const std::string& path, const RebuildFrom& from);
+
+// Gives the files of an archive a name that is free: path + what, or with a number. Answers it.
+[[nodiscard]] ArchiveResult<std::string> put_archive_aside(const std::string& path, const std::string& what);
 
 }  // namespace skein::inline v0::archive

@@ -29,7 +29,7 @@ class Rebuilds : public testing::Test {
     ASSERT_TRUE((*store)->insert(finished_from(1, up_to)));
   }
   RebuildReport rebuild(const std::vector<Finished>& from_ledger, std::uint64_t archived_up_to) {
-    auto report = rebuild_archive(path_, from_ledger, archived_up_to);
+    auto report = rebuild_archive(path_, {from_ledger, archived_up_to, "", 0});
     if (!report) ADD_FAILURE() << report.error().describe();
     return report ? *report : RebuildReport{};
   }
@@ -119,7 +119,7 @@ TEST_F(Rebuilds, leaves_the_old_file_alone_when_the_new_one_cannot_be_written) {
   write_old(3);
   std::filesystem::create_directory(path_ + ".new");
   std::ofstream(path_ + ".new/in-the-way") << "x";
-  EXPECT_FALSE(rebuild_archive(path_, {}, 3));
+  EXPECT_FALSE(rebuild_archive(path_, {{}, 3, "", 0}));
   EXPECT_EQ(count(), 3U);
 }
 

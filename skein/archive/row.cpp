@@ -3,6 +3,7 @@
 #include <boost/json.hpp>
 #include <utility>
 
+#include "skein/base/crc32c.hpp"
 #include "skein/ledger/limits.hpp"
 
 namespace skein::inline v0::archive {
@@ -126,6 +127,68 @@ std::optional<TaskId> id_of(std::string_view digits) {
   return TaskId::parse(text);
 }
 
+constexpr int k_retried_as = 21;  // places in k_columns
+constexpr int k_checksum = k_checksum_column;
+constexpr int k_after_checksum = 24;
+
+// A column after the other, each with its length, so that no two rows have the same bytes.
+class Sum {
+ public:
+  void add(std::uint64_t number) {
+    char bytes[8];
+    for (unsigned i = 0; i < 8; ++i) bytes[i] = static_cast<char>(number >> (8 * i));
+    crc_ = crc32c({bytes, sizeof bytes}, crc_);
+  }
+  void add(std::string_view text) {
+    add(std::uint64_t{text.size()});
+    crc_ = crc32c(text, crc_);
+  }
+  [[nodiscard]] std::uint32_t value() const { return crc_; }
+
+ private:
+  std::uint32_t crc_ = 0;
+};
+
+RowChecksum both(const Sum& brief, const Sum& body) { return (RowChecksum{brief.value()} << 32U) | body.value(); }
+
+// Of the columns from one to another.
+void add_columns(Sum& sum, const Statement& row, int from, int to) {
+  for (int at = from; at <= to; ++at) {
+    const bool is_text = at == 1 || at == 3 || at == 4 || (at >= 19 && at != k_checksum);
+    is_text ? sum.add(row.text(at)) : sum.add(row.number(at));
+  }
+}
+
+std::uint32_t body_sum(const Statement& row) {
+  Sum sum;
+  add_columns(sum, row, 0, 1);
+  add_columns(sum, row, k_after_checksum, k_column_count - 1);
+  return sum.value();
+}
+
+// Binds and adds to the sum, column by column.
+class Binder {
+ public:
+  Binder(Statement& statement, Sum& sum) : statement_(statement), sum_(sum) {}
+  void number(std::uint64_t value) {
+    statement_.bind(++at_, value);
+    sum_.add(value);
+  }
+  void text(std::string_view value) {  // that goes away
+    statement_.bind(++at_, value);
+    sum_.add(value);
+  }
+  void lasting(std::string_view value) {
+    statement_.bind_static(++at_, value);
+    sum_.add(value);
+  }
+
+ private:
+  Statement& statement_;
+  Sum& sum_;
+  int at_ = 0;
+};
+
 }  // namespace
 
 std::string row_id(TaskId id) {
@@ -134,22 +197,66 @@ std::string row_id(TaskId id) {
   return text;
 }
 
-void bind_row(Statement& s, const ledger::FinishedTask& each) {
+RowChecksum bind_row(Statement& s, const ledger::FinishedTask& each) {
   const auto& task = each.task;
-  s.bind(1, each.finish_number).bind(2, row_id(task.id)).bind(3, task.number);
-  s.bind_static(4, task.shape->swarm).bind_static(5, task.shape->type);
-  s.bind(6, static_cast<std::uint64_t>(task.state)).bind(7, static_cast<std::uint64_t>(each.ending));
-  s.bind(8, std::uint64_t{task.priority}).bind(9, std::uint64_t{task.attempts});
-  s.bind(10, std::uint64_t{task.attempts_max}).bind(11, std::uint64_t{task.deliveries}).bind(12, task.fence);
-  s.bind(13, task.timeout_ms).bind(14, task.submitted_at).bind(15, task.not_before);
-  s.bind(16, task.deadline_at).bind(17, task.assigned_at).bind(18, task.started_at).bind(19, each.finished_at);
-  s.bind_static(20, ledger::view_of(task.agent)).bind_static(21, each.message);
-  s.bind(22, each.retried_as.none() ? std::string() : row_id(each.retried_as)).bind(23, details_of(task));
-  s.bind_static(24, ledger::view_of(task.params)).bind_static(25, ledger::view_of(each.result));
-  s.bind_static(26, ledger::view_of(task.mark));
+  const std::string id = row_id(task.id);
+  Sum brief;
+  Binder b(s, brief);
+  b.number(each.finish_number);
+  b.text(id);
+  b.number(task.number);
+  b.lasting(task.shape->swarm);
+  b.lasting(task.shape->type);
+  b.number(static_cast<std::uint64_t>(task.state));
+  b.number(static_cast<std::uint64_t>(each.ending));
+  for (const std::uint64_t value :
+       {std::uint64_t{task.priority}, std::uint64_t{task.attempts}, std::uint64_t{task.attempts_max},
+        std::uint64_t{task.deliveries}, task.fence, task.timeout_ms, task.submitted_at, task.not_before,
+        task.deadline_at, task.assigned_at, task.started_at, each.finished_at}) {
+    b.number(value);
+  }
+  b.lasting(ledger::view_of(task.agent));
+  b.lasting(each.message);
+  b.text(each.retried_as.none() ? std::string() : row_id(each.retried_as));
+  b.text(details_of(task));
+  Sum body;
+  body.add(each.finish_number);
+  body.add(std::string_view(id));
+  int at = k_after_checksum;
+  for (const auto& value : {ledger::view_of(task.params), ledger::view_of(each.result), ledger::view_of(task.mark)}) {
+    s.bind_static(++at, value);
+    body.add(value);
+  }
+  const RowChecksum checksum = both(brief, body);
+  s.bind(k_checksum + 1, checksum);
+  return checksum;
 }
 
-Finished read_row(const Statement& row, bool brief) {
+RowChecksum checksum_of(const Statement& row) {
+  Sum brief;
+  add_columns(brief, row, 0, k_checksum - 1);
+  return (RowChecksum{brief.value()} << 32U) | body_sum(row);
+}
+
+RowChecksum checksum_with(const Statement& row, std::string_view retried_as) {
+  Sum brief;
+  add_columns(brief, row, 0, k_retried_as - 1);
+  brief.add(retried_as);
+  add_columns(brief, row, k_retried_as + 1, k_checksum - 1);
+  return (RowChecksum{brief.value()} << 32U) | (row.number(k_checksum) & 0xFFFF'FFFFU);
+}
+
+std::expected<Finished, std::string_view> read_row(const Statement& row, bool brief, const Unsummed& unsummed) {
+  static constexpr std::string_view k_nonsense = "it makes no sense";
+  static constexpr std::string_view k_changed = "its checksum is wrong";
+  const bool is_old = row.is_null(k_checksum) && unsummed.has(row.number(0));
+  if (!is_old) {
+    Sum seen;
+    add_columns(seen, row, 0, k_checksum - 1);
+    const RowChecksum expected = row.number(k_checksum);
+    if (row.is_null(k_checksum) || seen.value() != expected >> 32U) return std::unexpected(k_changed);
+    if (!brief && body_sum(row) != (expected & 0xFFFF'FFFFU)) return std::unexpected(k_changed);
+  }
   auto each = std::make_shared<ledger::FinishedTask>();
   auto& task = each->task;
   auto shape = std::make_shared<ledger::Shape>();
@@ -157,7 +264,7 @@ Finished read_row(const Statement& row, bool brief) {
   const auto small = [&] { return static_cast<std::uint32_t>(row.number(++at)); };
   each->finish_number = row.number(++at);
   const auto id = id_of(row.text(++at));
-  if (!id || id->none() || each->finish_number == 0) return nullptr;
+  if (!id || id->none() || each->finish_number == 0) return std::unexpected(k_nonsense);
   task.id = *id;
   task.number = row.number(++at);
   shape->swarm = row.text(++at);
@@ -180,9 +287,11 @@ Finished read_row(const Statement& row, bool brief) {
   task.agent = ledger::body_of(row.text(++at));
   each->message = row.text(++at);
   each->retried_as = id_of(row.text(++at)).value_or(TaskId{});
-  if (!ledger::is_finished(task.state) || !read_details(row.text(++at), task, *shape, brief)) return nullptr;
+  if (!ledger::is_finished(task.state) || !read_details(row.text(++at), task, *shape, brief))
+    return std::unexpected(k_nonsense);
   task.shape = std::move(shape);
   if (brief) return each;
+  at = k_checksum;
   task.params = ledger::body_of(row.text(++at));
   each->result = ledger::body_of(row.text(++at));
   task.mark = ledger::body_of(row.text(++at));

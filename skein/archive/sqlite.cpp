@@ -36,6 +36,16 @@ std::string ArchiveError::describe() const {
           "the archive {} is damaged ({}): stop the node and run 'skein archive rebuild'; tasks that are open are not "
           "touched by this",
           file, what);
+    case Kind::damaged:
+      return fmt::format(
+          "a record of the archive {} is damaged ({}): it is not handed out; stop the node and run 'skein archive "
+          "rebuild', or go back to a backup with 'skein restore'",
+          file, what);
+    case Kind::conflict:
+      return fmt::format(
+          "the archive {} and the journal do not belong together ({}): nothing was replaced; go back to a backup with "
+          "'skein restore', or put back the file that was exchanged",
+          file, what);
     case Kind::version:
       return fmt::format("the archive {} {}: run that skein, or move the file away", file, what);
     case Kind::busy:
@@ -92,6 +102,8 @@ void Statement::reset() {
 std::uint64_t Statement::number(int column) const {
   return static_cast<std::uint64_t>(sqlite3_column_int64(statement_.get(), column));
 }
+
+bool Statement::is_null(int column) const { return sqlite3_column_type(statement_.get(), column) == SQLITE_NULL; }
 
 std::string_view Statement::text(int column) const {
   // The pointer first: asking for it may convert the value, and with it the length.

@@ -31,6 +31,7 @@ class Statement {
   void reset();
 
   [[nodiscard]] std::uint64_t number(int column) const;
+  [[nodiscard]] bool is_null(int column) const;
   // Until the next step() or reset().
   [[nodiscard]] std::string_view text(int column) const;
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <iterator>
 
 #include "skein/archive/test_world.hpp"
 
@@ -43,10 +44,10 @@ TEST_F(SqliteStores, has_what_was_inserted_when_opened_again) {
 
 TEST_F(SqliteStores, refuses_a_file_of_a_later_skein_and_says_what_to_do) {
   open();
-  ASSERT_TRUE(Database::open(path_, Database::Mode::write, 20)->execute("PRAGMA user_version = 2"));
+  ASSERT_TRUE(Database::open(path_, Database::Mode::write, 20)->execute("PRAGMA user_version = 3"));
   const auto error = error_of_open();
   EXPECT_EQ(error.kind, Kind::version);
-  EXPECT_THAT(error.describe(), HasSubstr("later skein (version 2, this one knows 1): run that skein"));
+  EXPECT_THAT(error.describe(), HasSubstr("later skein (version 3, this one knows 2): run that skein"));
 }
 
 TEST_F(SqliteStores, refuses_a_file_that_is_no_database_and_names_the_rebuild) {
@@ -114,6 +115,118 @@ TEST_F(SqliteStores, gives_room_back_to_the_disk_after_retention) {
   ASSERT_EQ(store->retain({std::chrono::hours(0), 1}, 0, 10).value(), 1U);
   ASSERT_TRUE(Database::open(path_, Database::Mode::write, 20)->execute("PRAGMA wal_checkpoint(TRUNCATE)"));
   EXPECT_LT(std::filesystem::file_size(path_), 512U << 10U);
+}
+
+// The log beside the file, cut at every place where a page begins or in the middle of one: what was sealed is there.
+TEST_F(SqliteStores, a_log_that_is_cut_anywhere_takes_nothing_that_was_sealed) {
+  const auto store = open();
+  std::vector<Finished> first;
+  for (std::uint64_t n = 1; n <= 60; ++n) first.push_back(sized(n, 500));
+  ASSERT_TRUE(store->insert(first));
+  ASSERT_EQ(store->seal().value(), 60U);
+  std::vector<Finished> second;
+  for (std::uint64_t n = 61; n <= 120; ++n) second.push_back(sized(n, 500));
+  ASSERT_TRUE(store->insert(second));
+  const std::string wal = path_ + "-wal";
+  const auto size = std::filesystem::file_size(wal);
+  ASSERT_GT(size, 50'000U);
+  for (std::uint64_t at = 0; at <= size; at += 1733) {
+    const std::string copy = folder_.file("copy.sqlite");
+    std::filesystem::copy_file(path_, copy, std::filesystem::copy_options::overwrite_existing);
+    std::filesystem::copy_file(wal, copy + "-wal", std::filesystem::copy_options::overwrite_existing);
+    std::filesystem::remove(copy + "-shm");
+    std::filesystem::resize_file(copy + "-wal", at);
+    auto cut = SqliteStore::open(copy, 20);
+    ASSERT_TRUE(cut) << "at " << at << ": " << cut.error().describe();
+    for (std::uint64_t n = 1; n <= 60; ++n) {
+      const auto found = (*cut)->find(TestWorld::id(n));
+      ASSERT_TRUE(found && *found) << "cut at " << at << ", task " << n;
+    }
+    const auto marks = (*cut)->marks().value();
+    EXPECT_TRUE(marks.adds_up()) << "at " << at;
+    EXPECT_EQ((*cut)->count().value(), marks.rows);
+  }
+}
+
+TEST_F(SqliteStores, a_flipped_bit_is_never_handed_out) {
+  {
+    const auto store = open();
+    std::vector<Finished> many;
+    for (std::uint64_t n = 1; n <= 40; ++n) many.push_back(sized(n, 700));
+    ASSERT_TRUE(store->insert(many));
+    ASSERT_TRUE(store->seal());
+  }
+  std::ifstream in(path_, std::ios::binary);
+  const std::string whole((std::istreambuf_iterator<char>(in)), {});
+  std::uint64_t refused = 0;
+  for (std::size_t at = 5000; at < whole.size(); at += 997) {
+    std::string flipped = whole;
+    flipped[at] = static_cast<char>(flipped[at] ^ 0x10);
+    const std::string copy = folder_.file("copy.sqlite");
+    for (const char* side : {"-wal", "-shm"}) std::filesystem::remove(copy + side);
+    std::ofstream(copy, std::ios::binary | std::ios::trunc) << flipped;
+    auto store = SqliteStore::open(copy, 20);
+    if (!store) {
+      ++refused;
+      continue;
+    }
+    for (std::uint64_t n = 1; n <= 40; ++n) {
+      const auto found = (*store)->find(TestWorld::id(n));
+      if (!found || !*found) {
+        ++refused;
+        continue;
+      }
+      const auto expected = sized(n, 700);
+      ASSERT_EQ(ledger::view_of((*found)->task.params), ledger::view_of(expected->task.params)) << "bit at " << at;
+      ASSERT_EQ((*found)->finish_number, n) << "bit at " << at;
+      ASSERT_EQ((*found)->task.number, n) << "bit at " << at;
+    }
+  }
+  EXPECT_GT(refused, 10U);
+}
+
+TEST_F(SqliteStores, finds_a_damaged_record_when_it_verifies_and_names_it_when_asked_for_it) {
+  const auto store = open();
+  ASSERT_TRUE(store->insert(std::vector{sized(1), sized(2), sized(3)}));
+  ASSERT_TRUE(store->seal());
+  ASSERT_TRUE(Database::open(path_, Database::Mode::write, 20)
+                  ->execute("UPDATE tasks SET result = 'other' WHERE finish_number = 2"));
+  const auto checked = store->verify(0, 100).value();
+  EXPECT_EQ(checked.rows, 3U);
+  ASSERT_EQ(checked.damaged.size(), 1U);
+  EXPECT_EQ(checked.damaged.front().first, 2U);
+  const auto found = store->find(TestWorld::id(2));
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().kind, Kind::damaged);
+  EXPECT_THAT(found.error().describe(), HasSubstr("finish number 2: its checksum is wrong"));
+  EXPECT_THAT(found.error().describe(), HasSubstr("skein archive rebuild"));
+  EXPECT_TRUE(store->query({})) << "a list does not read what is long";
+}
+
+TEST_F(SqliteStores, brings_an_archive_of_the_first_version_to_this_one_step_by_step) {
+  {
+    const auto store = open();
+    std::vector<Finished> many;
+    for (std::uint64_t n = 3; n <= 12; ++n) many.push_back(sized(n));
+    ASSERT_TRUE(store->insert(many));
+  }
+  ASSERT_TRUE(Database::open(path_, Database::Mode::write, 20)
+                  ->execute("ALTER TABLE tasks DROP COLUMN checksum; DROP TABLE losses; DROP TABLE notes;"
+                            "DELETE FROM marks WHERE name != 'last_finished'; PRAGMA user_version = 1"));
+  auto store = open();
+  EXPECT_TRUE(*store->find(TestWorld::id(7))) << "it can be asked for before it has its checksum";
+  EXPECT_TRUE(store->link_retry(TestWorld::id(7), TestWorld::id(99)).value());
+  EXPECT_EQ(store->marks()->removed, 2U) << "the first two had gone by retention";
+  EXPECT_TRUE(store->marks()->adds_up());
+  EXPECT_TRUE(store->upgrade(4).value());
+  store = open();
+  EXPECT_TRUE(store->upgrade(4).value()) << "it goes on where it was";
+  EXPECT_FALSE(store->upgrade(4).value());
+  EXPECT_TRUE(store->verify(0, 100)->damaged.empty());
+  EXPECT_EQ((*store->find(TestWorld::id(7)))->retried_as, TestWorld::id(99));
+  ASSERT_TRUE(Database::open(path_, Database::Mode::write, 20)
+                  ->execute("UPDATE tasks SET checksum = NULL WHERE finish_number = 8"));
+  EXPECT_FALSE(store->find(TestWorld::id(8))) << "from here on a record without one is damaged";
 }
 
 TEST_F(SqliteStores, names_the_folder_that_is_missing) {

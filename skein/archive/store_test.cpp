@@ -24,6 +24,7 @@ struct Made {
   std::string type = "echo";
   std::string params = "{}";
   std::string message{};
+  ledger::WallMs finished_at = 0;  // zero: by its number
 };
 
 Finished make(const Made& made) {
@@ -35,7 +36,7 @@ Finished make(const Made& made) {
   task.params = ledger::body_of(made.params);
   task.state = made.state;
   each->finish_number = made.n;
-  each->finished_at = 10'000 + made.n;
+  each->finished_at = made.finished_at != 0 ? made.finished_at : 10'000 + made.n;
   each->message = made.message;
   return each;
 }
@@ -153,16 +154,6 @@ TEST_P(Stores, keeps_one_record_of_a_task_inserted_twice) {
   EXPECT_THAT(numbers({.text = "later"}), ElementsAre(2));
 }
 
-TEST_P(Stores, lets_the_later_insert_have_a_number_that_two_claim) {
-  insert(make_some(1, 3));
-  auto other = std::make_shared<ledger::FinishedTask>(*make({.n = 9, .params = "{\"of\":\"the restored log\"}"}));
-  other->finish_number = 2;
-  insert({other});
-  EXPECT_EQ(store_->count().value(), 3U);
-  EXPECT_FALSE(store_->find(TestWorld::id(2)).value());
-  EXPECT_THAT(numbers({.text = "restored"}), ElementsAre(2));
-}
-
 TEST_P(Stores, finds_by_state_swarm_type_and_time) {
   insert({make({.n = 1}), make({.n = 2, .state = State::failed}), make({.n = 3, .swarm = "blue"}),
           make({.n = 4, .type = "resize"}), make({.n = 5, .state = State::failed, .swarm = "blue", .type = "resize"})});
@@ -211,9 +202,12 @@ TEST_P(Stores, links_a_retry_to_the_task_it_stands_in_for) {
 }
 
 TEST_P(Stores, removes_what_is_too_old_or_too_much_bit_by_bit) {
-  insert(make_some(1, 10));
+  insert(make_some(1, 9));
   const Retention by_age{std::chrono::hours(1), 0};
   const ledger::WallMs now = 10'004 + 3'600'000;  // tasks 1 to 3 are older than an hour
+  EXPECT_EQ(store_->retain(by_age, now, 2).value(), 0U) << "and nothing has finished since: a clock alone says so";
+  insert({make({.n = 10, .finished_at = now + 5})});
+  EXPECT_EQ(store_->retain(by_age, 0, 2).value(), 0U) << "there is no clock to be believed";
   EXPECT_EQ(store_->retain(by_age, now, 2).value(), 2U);
   EXPECT_EQ(store_->retain(by_age, now, 2).value(), 1U);
   EXPECT_EQ(store_->retain(by_age, now, 2).value(), 0U);
@@ -222,6 +216,63 @@ TEST_P(Stores, removes_what_is_too_old_or_too_much_bit_by_bit) {
   EXPECT_THAT(numbers({}), ElementsAre(10, 9, 8, 7, 6));
   EXPECT_EQ(store_->retain({std::chrono::hours(0), 1}, now, 100).value(), 4U);
   EXPECT_EQ(store_->last().value(), 10U);
+  EXPECT_EQ(store_->marks()->removed, 9U);
+  EXPECT_TRUE(store_->marks()->adds_up());
+}
+
+TEST_P(Stores, never_gives_a_number_to_another_task) {
+  insert(make_some(1, 3));
+  auto other = std::make_shared<ledger::FinishedTask>(*make({.n = 2}));
+  other->task.id = TestWorld::id(77);
+  const auto refused = store_->insert(std::vector<Finished>{make({.n = 4}), other});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, ArchiveError::Kind::conflict);
+  EXPECT_NE(refused.error().describe().find("finish number 2 is that of task"), std::string::npos);
+  EXPECT_TRUE(*store_->find(TestWorld::id(2)));
+  EXPECT_FALSE(*store_->find(TestWorld::id(77)));
+  EXPECT_FALSE(*store_->find(TestWorld::id(4))) << "nothing of the batch";
+  EXPECT_EQ(store_->last().value(), 3U);
+}
+
+TEST_P(Stores, a_task_that_was_run_again_is_there_once_under_its_new_number) {
+  insert(make_some(1, 3));
+  auto again = std::make_shared<ledger::FinishedTask>(*make({.n = 2}));
+  again->finish_number = 4;
+  insert({again});
+  EXPECT_EQ((*store_->find(TestWorld::id(2)))->finish_number, 4U);
+  EXPECT_EQ(store_->count().value(), 3U);
+  EXPECT_TRUE(store_->marks()->adds_up());
+}
+
+TEST_P(Stores, records_a_loss_and_goes_on_above_it) {
+  insert(make_some(1, 3));
+  ASSERT_TRUE(store_->record_loss({5, 4, 9, 6, "gone"}));
+  EXPECT_EQ(store_->last().value(), 9U);
+  EXPECT_EQ(store_->marks()->lost, 6U);
+  EXPECT_TRUE(store_->marks()->adds_up());
+  ASSERT_EQ(store_->losses()->size(), 1U);
+  EXPECT_EQ(store_->losses()->front().why, "gone");
+  insert({make({.n = 10})});
+  EXPECT_TRUE(store_->marks()->adds_up());
+  insert({make({.n = 5})});
+  EXPECT_TRUE(store_->marks()->adds_up()) << "one that is found after all";
+}
+
+TEST_P(Stores, keeps_notes_and_verifies_in_pieces) {
+  EXPECT_EQ(store_->note("folder").value(), "");
+  ASSERT_TRUE(store_->keep_note("folder", "a"));
+  ASSERT_TRUE(store_->keep_note("folder", "b"));
+  EXPECT_EQ(store_->note("folder").value(), "b");
+  insert(make_some(1, 5));
+  EXPECT_EQ(store_->seal().value(), 5U);
+  const auto first = store_->verify(0, 3).value();
+  EXPECT_EQ(first.rows, 3U);
+  EXPECT_EQ(first.up_to, 3U);
+  EXPECT_FALSE(first.is_end);
+  const auto second = store_->verify(first.up_to, 3).value();
+  EXPECT_EQ(second.rows, 2U);
+  EXPECT_TRUE(second.is_end);
+  EXPECT_TRUE(first.damaged.empty() && second.damaged.empty());
 }
 
 TEST_P(Stores, forgets_the_words_of_what_is_removed) {

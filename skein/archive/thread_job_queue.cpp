@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <ctime>
+#include <fstream>
+#include <functional>
+#include <string>
 #include <utility>
 
 namespace skein::inline v0 {
@@ -26,6 +30,20 @@ bool ThreadJobQueue::post_after(Duration delay, Job job) {
 }
 
 Instant ThreadJobQueue::now() const { return clock_.now(raw_now); }
+
+BootTime ThreadJobQueue::boot_now() const {
+  // The id of this run of the machine does not change, so it is read once.
+  static const std::uint64_t k_boot = [] {
+    std::ifstream file("/proc/sys/kernel/random/boot_id");
+    std::string id;
+    file >> id;
+    return std::uint64_t{std::hash<std::string>{}(id)};
+  }();
+  timespec since{};
+  ::clock_gettime(CLOCK_BOOTTIME, &since);
+  return {k_boot,
+          static_cast<std::uint64_t>(since.tv_sec) * 1000 + static_cast<std::uint64_t>(since.tv_nsec) / 1'000'000};
+}
 
 ledger::WallMs ThreadJobQueue::wall_now() const {
   const auto since = std::chrono::system_clock::now().time_since_epoch();

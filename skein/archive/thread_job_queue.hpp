@@ -23,6 +23,7 @@ class ThreadJobQueue final : public JobQueue {
   bool post_after(Duration delay, Job job) override;
   [[nodiscard]] Instant now() const override;
   [[nodiscard]] ledger::WallMs wall_now() const override;
+  [[nodiscard]] BootTime boot_now() const override;
 
   // Ends after the job under way; those that wait are dropped.
   void stop();

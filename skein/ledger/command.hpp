@@ -40,7 +40,8 @@ inline constexpr std::uint8_t k_answer_version = 1;
 inline constexpr std::uint64_t k_first_ledger_version = 1;
 inline constexpr std::uint64_t k_hand_on_version = 2;
 inline constexpr std::uint64_t k_crash_words_version = 3;
-inline constexpr std::uint64_t k_ledger_version = 3;
+inline constexpr std::uint64_t k_sound_version = 4;
+inline constexpr std::uint64_t k_ledger_version = 4;
 
 using Fields = std::map<std::string, std::string, std::less<>>;
 
@@ -205,7 +206,9 @@ struct EvictKeys {
   WallMs before = 0;
   std::uint64_t at_most = 0;
 };
-// Finished tasks up to this number are safe elsewhere: drops them. Answered with how many.
+// Finished tasks up to this number are safe elsewhere: drops them. Answered with how many. From k_sound_version on, a
+// number beyond the last that was given makes the next one larger than it: an archive that knows more than the journal
+// keeps its numbers.
 struct Archived {
   FinishNumber up_to = 0;
 };

@@ -158,6 +158,8 @@ OpResult Core::on(const Archived& op) {
     finished_.pop();
     ++dropped;
   }
+  const bool is_ahead = finished_.empty() && op.up_to >= finished_.end() && op.up_to < k_finish_max;
+  if (is_ahead && head_.version >= k_sound_version) finished_ = QueueTable<Finished>(op.up_to + 1);
   if (dropped > 0 && listening_) tell(TasksArchived{finished_.first() - 1, dropped});
   return {Verdict::ok, std::nullopt, dropped, {}};
 }

@@ -39,6 +39,9 @@ struct Limits {
 inline constexpr std::uint64_t k_ops_max = 100'000;
 inline constexpr std::uint64_t k_ages_max = 100'000;
 
+// Finish numbers stay below this, however an archive was damaged.
+inline constexpr std::uint64_t k_finish_max = 1ULL << 62U;
+
 // How often a task may be handed on to another swarm. Swarms that name each other as fallback end here.
 inline constexpr std::size_t k_hops_max = 3;
 

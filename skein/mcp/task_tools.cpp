@@ -107,7 +107,8 @@ void add_task_tools(Catalog& catalog) {
         "deadline_ms":{"type":"integer","minimum":0,"description":"From now, all attempts together"}},
         "required":["type"],"additionalProperties":false})"),
       schema_of(R"({"type":"object","properties":{"id":{"type":"string"},"state":{"type":"string"},
-        "existing":{"type":"boolean"},"next":{"type":"string"}},"required":["id","state"]})"),
+        "existing":{"type":"boolean"},"gone":{"type":"boolean"},"next":{"type":"string"}},
+        "required":["id","state"]})"),
       annotations({}), submit, "",
       TaskSupport{TaskSupport::Mode::offered, [](const json::object& task) { return ended_task(task); }}, "params"});
   catalog.add(Tool{

@@ -202,7 +202,7 @@ std::span<const Key<journal::JournalLimits>> keys_of<journal::JournalLimits>() {
 template <>
 std::span<const Key<ArchiveSection>> keys_of<ArchiveSection>() {
   using S = ArchiveSection;
-  static constexpr std::array<Key<S>, 5> k_keys{{
+  static constexpr std::array<Key<S>, 9> k_keys{{
       {"enabled", [](S& s) -> Place { return &s.enabled; }},
       {"keep", [](S& s) -> Place { return &s.limits.retention.age; }, time(0, 100'000 * k_hour),
        "older tasks are removed for good"},
@@ -211,6 +211,14 @@ std::span<const Key<ArchiveSection>> keys_of<ArchiveSection>() {
       {"linger", [](S& s) -> Place { return &s.limits.linger; }, time(1, k_hour), "the batch is written as it is"},
       {"batch_tasks", [](S& s) -> Place { return &s.limits.batch_tasks; }, count(1, 100'000),
        "the rest goes into the next transaction"},
+      {"seal_tasks", [](S& s) -> Place { return &s.limits.seal_tasks; }, count(1, 1'000'000),
+       "what was written is synced, read back, and leaves the ledger"},
+      {"seal_after", [](S& s) -> Place { return &s.limits.seal_after; }, time(0, k_hour),
+       "what was written is synced, read back, and leaves the ledger"},
+      {"verify_rate", [](S& s) -> Place { return &s.limits.verify_rate; }, count(0, 1'000'000),
+       "the rest is verified in the next second; 0 verifies nothing"},
+      {"verify_every", [](S& s) -> Place { return &s.limits.verify_every; }, time(k_second, 10'000 * k_hour),
+       "all of it is verified again"},
   }};
   return k_keys;
 }

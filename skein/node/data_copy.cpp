@@ -13,6 +13,7 @@
 #include "skein/journal/segment_file.hpp"
 #include "skein/ledger/ledger.hpp"
 #include "skein/node/data_lock.hpp"
+#include "skein/node/folder.hpp"
 
 namespace skein::inline v0::node {
 namespace {
@@ -38,18 +39,24 @@ Copied copy_parts(const std::string& from, const std::string& to) {
   return copy;
 }
 
-// To the ledger of that journal, what finished later has not happened, and what is not yet archived is still its own.
+// To the ledger of that journal, what finished later has not happened.
 std::expected<void, std::string> bring_in_step(const std::string& folder, DataCopy& copy) {
   ledger::Ledger ledger;
   const auto opened = journal::open_journal(journal_in(folder), ledger);
   if (!opened) return std::unexpected(opened.error().describe());
-  (*opened)->close();
   if (!copy.has_archive) return {};
-  const auto store = archive::SqliteStore::open(archive_in(folder));
-  if (!store) return std::unexpected(store.error().describe());
-  const auto forgotten = (*store)->forget_after(ledger.counters().archived_up_to);
-  if (!forgotten) return std::unexpected(forgotten.error().describe());
-  copy.archived -= *forgotten;
+  {
+    const auto store = archive::SqliteStore::open(archive_in(folder));
+    if (!store) return std::unexpected(store.error().describe());
+    const auto forgotten = (*store)->forget_after(ledger.counters().last_finished);
+    if (!forgotten) return std::unexpected(forgotten.error().describe());
+    copy.archived -= *forgotten;
+    // It is another folder from here on.
+    if (auto ok = (*store)->keep_note(archive::k_note_folder, ""); !ok) return std::unexpected(ok.error().describe());
+  }
+  const auto in_step = open_archive({.data = folder}, **opened, ledger);
+  (*opened)->close();
+  if (!in_step) return std::unexpected("the backup cannot be restored: " + in_step.error());
   return {};
 }
 

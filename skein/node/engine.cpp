@@ -13,7 +13,7 @@ namespace {
 
 using journal::JournalEvent;
 
-constexpr Duration k_look_every = std::chrono::seconds(5);
+constexpr Duration k_look_every = std::chrono::seconds(1);
 
 std::string journal_folder(const NodeContext& context) { return journal_in(context.config()->node.data); }
 
@@ -37,14 +37,17 @@ void LogStore::look(Self self) {
   self.send_after(k_look_every, self.pid(), Look{});
   if (error) return;
   free_bytes_ = space.available;
-  const bool is_low = free_bytes_ < context_->config()->journal.disk_low_water_bytes;
-  if (is_low != is_low_) {
-    context_->log(is_low ? LogLevel::error : LogLevel::info,
-                  is_low ? fmt::format("the disk of {} has {} MiB left: no task is accepted until there is more",
-                                       folder_, free_bytes_ >> 20U)
-                         : fmt::format("the disk of {} has room again", folder_));
+  // The journal itself tells when there is less than its low water; this is of a disk that is full without one.
+  const auto config = context_->config();
+  const bool is_full = config->journal.disk_low_water_bytes == 0 && free_bytes_ < config->journal.first_segment_bytes;
+  if (is_full != is_full_) {
+    context_->log(is_full ? LogLevel::error : LogLevel::info,
+                  is_full ? fmt::format("the disk of {} is full ({} KiB left): what is submitted waits or is refused "
+                                        "until there is room",
+                                        folder_, free_bytes_ >> 10U)
+                          : fmt::format("the disk of {} has room again", folder_));
   }
-  is_low_ = is_low;
+  is_full_ = is_full;
 }
 
 void LogStore::handle_info(Self self, Message message) {
@@ -77,6 +80,10 @@ Task<Init> JournalEngine::init(Self self) {
   Runtime* const runtime = &context_->runtime;
   subscription_ = engine_->journal->subscribe([runtime, me = self.pid()](const JournalEvent& event) {
     if (event.kind == JournalEvent::Kind::stopped) runtime->notify(me, Stopped{event.detail});
+    if (event.kind == JournalEvent::Kind::disk_low) runtime->notify(me, DiskRoom{true});
+    if (event.kind == JournalEvent::Kind::disk_ok) runtime->notify(me, DiskRoom{false});
+    if (event.kind == JournalEvent::Kind::snapshot_failed) runtime->notify(me, Snapshot{event.detail});
+    if (event.kind == JournalEvent::Kind::snapshot_taken) runtime->notify(me, Snapshot{});
   });
   if (!context_->dead_fence) context_->dead_fence = engine_->ledger.counters().last_fence;
   context_->engine.set(engine_);
@@ -86,6 +93,25 @@ Task<Init> JournalEngine::init(Self self) {
 }
 
 void JournalEngine::handle_info(Self, Message message) {
+  if (const auto* room = message.get_if<DiskRoom>()) {
+    std::error_code error;
+    const std::string folder = journal_folder(*context_);
+    const auto space = std::filesystem::space(folder, error);
+    context_->log(room->is_low ? LogLevel::error : LogLevel::info,
+                  room->is_low ? fmt::format("the disk of {} has {} MiB left: no task is accepted until there is more",
+                                             folder, error ? 0 : space.available >> 20U)
+                               : fmt::format("the disk of {} has room again", folder));
+  }
+  if (const auto* snapshot = message.get_if<Snapshot>()) {
+    // Once for each cause: it is tried again and again.
+    if (!snapshot->failure.empty() && snapshot->failure != snapshot_failure_) {
+      context_->log.error(
+          fmt::format("no snapshot of the journal could be taken, so its log grows: {}", snapshot->failure));
+    }
+    if (snapshot->failure.empty() && !snapshot_failure_.empty()) context_->log.info("snapshots are taken again");
+    snapshot_failure_ = snapshot->failure;
+    return;
+  }
   const auto* stopped = message.get_if<Stopped>();
   if (stopped == nullptr) return;
   context_->log.error(fmt::format("the journal stopped: {}", stopped->why));

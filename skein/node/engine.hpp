@@ -44,7 +44,7 @@ class LogStore {
   std::shared_ptr<NodeContext> context_;
   std::string folder_;
   std::uint64_t free_bytes_ = 0;
-  bool is_low_ = false;
+  bool is_full_ = false;
 };
 
 // Opens the journal (its start ends when the ledger is up to date) and closes it.
@@ -64,10 +64,17 @@ class JournalEngine {
   struct Stopped {
     std::string why;
   };
+  struct DiskRoom {
+    bool is_low = false;
+  };
+  struct Snapshot {
+    std::string failure{};  // empty: it was taken
+  };
 
   std::shared_ptr<NodeContext> context_;
   std::shared_ptr<Engine> engine_;
   std::uint64_t subscription_ = 0;
+  std::string snapshot_failure_;
 };
 
 }  // namespace skein::inline v0::node

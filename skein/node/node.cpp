@@ -12,6 +12,7 @@
 
 #include "skein/mcp/fixtures.hpp"
 #include "skein/mcp/node_catalog.hpp"
+#include "skein/node/folder.hpp"
 #include "skein/node/hooks.hpp"
 #include "skein/node/network.hpp"
 #include "skein/node/node_tree.hpp"
@@ -83,6 +84,9 @@ std::expected<std::shared_ptr<Node>, DataLockError> Node::prepare(Runtime& runti
   if (setup.config.node.data.empty()) setup.config.node.data = default_data_folder();
   auto lock = DataLock::take(setup.config.node.data);
   if (!lock) return std::unexpected(std::move(lock.error()));
+  if (auto missing = missing_part(setup.config.node.data); missing && !setup.accept_loss) {
+    return std::unexpected(DataLockError{std::move(*missing), false});
+  }
   try {
     auto context =
         std::make_shared<NodeContext>(runtime, std::move(setup.config), std::move(*lock), std::move(setup.log));
@@ -102,6 +106,7 @@ std::expected<std::shared_ptr<Node>, DataLockError> Node::prepare(Runtime& runti
     for (const std::string& each : context->executors->exposed()) context->log.warning(each + "; see docs/security.md");
     context->poller = std::make_shared<net::FdPoller>(runtime);
     context->started_at = runtime.now();
+    context->accept_loss = setup.accept_loss;
     NodeContext* const raw = context.get();
     context->on_fatal = setup.on_fatal ? std::move(setup.on_fatal) : [raw](const std::string& why) {
       raw->runtime.exit(raw->root, ExitReason::custom(why));

@@ -28,6 +28,7 @@ struct NodeSetup {
   // them the tree ends by itself.
   std::function<void(const std::string& why)> on_fatal{};
   std::function<void()> on_stop_asked{};
+  bool accept_loss = false;  // start although journal or archive lack something, and record that
 };
 
 class Node : public std::enable_shared_from_this<Node> {

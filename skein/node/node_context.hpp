@@ -64,6 +64,7 @@ struct NodeContext {
   SharedSlot<Work> work;
   SupervisionLog supervision;
   std::atomic<NodeState> state{NodeState::starting};
+  std::atomic<bool> accept_loss{false};  // at the first start of the ledger: see WorkStart
   Instant started_at{};
   Pid root{};
 

@@ -10,6 +10,7 @@
 
 #include "skein/dispatch/swarm_load.hpp"
 #include "skein/ledger/fallback.hpp"
+#include "skein/node/folder.hpp"
 #include "skein/node/node_context.hpp"
 #include "skein/supervision/supervisor_api.hpp"
 #include "skein/swarm/coordinator.hpp"
@@ -60,28 +61,63 @@ ledger::Fields fields_of(const SwarmConfig& swarm) {
   return fields;
 }
 
-Work::Work(std::shared_ptr<Engine> engine, const Config& config, std::uint64_t seed, Runtime& runtime)
+Work::Work(std::shared_ptr<Engine> engine, const Config& config, std::uint64_t seed, Runtime& runtime,
+           const WorkStart& start)
     : engine_(std::move(engine)) {
-  if (config.archive.enabled) {
-    const std::string file = config.node.data + "/" + archive::k_archive_file;
-    auto store = archive::SqliteStore::open(file);
-    if (!store) throw std::runtime_error(store.error().describe());
-    store_ = std::move(*store);
-  }
+  auto opened = open_archive({config.node.data, config.archive.enabled, start.accept_loss, archiving_.wall_now()},
+                             *engine_->journal, engine_->ledger);
+  if (!opened) throw std::runtime_error(opened.error());
+  for (std::string& each : opened->warnings) warnings_.push_back(std::move(each));
+  store_ = std::move(opened->store);
   auto limits = config.archive.limits;
   limits.only_when_half_full = !store_;
   archive::Store& store = store_ ? static_cast<archive::Store&>(*store_) : nowhere_;
-  archiver_ = std::make_unique<archive::Archiver>(*engine_->journal, engine_->ledger, store, archiving_, limits);
-  archiver_->start();
+  news_ = std::make_shared<News>();
+  news_->log = start.log;
+  if (store_) {
+    store_->on_damage([news = news_](const archive::ArchiveError& error) {
+      news->tell({archive::ArchiverNews::Kind::damaged, error.describe(), 0});
+    });
+  }
+  archiver_ =
+      std::make_unique<archive::Archiver>(*engine_->journal, engine_->ledger, store, archiving_, limits,
+                                          [news = news_](const archive::ArchiverNews& each) { news->tell(each); });
   std::vector<std::string> executors;
   executors.reserve(config.executors.size());
   for (const auto& [name, each] : config.executors) executors.push_back(name);
   operations_ = Operations::start({*engine_->journal, engine_->ledger, store_.get(), timers_, reads_, nullptr, seed,
-                                   &runtime, std::move(executors)},
+                                   &runtime, std::move(executors), [this] { return archiver_->status(); }},
                                   config.operations);
+  {
+    const std::scoped_lock lock(news_->mutex);
+    news_->events = &operations_->events();
+  }
+  for (const std::string& each : warnings_) {
+    operations::Event event;
+    event.kind = operations::Event::Kind::archive;
+    event.message = each;
+    operations_->events().publish(std::move(event));
+  }
+  archiver_->start();
+}
+
+void Work::News::tell(const archive::ArchiverNews& news) {
+  const std::scoped_lock lock(mutex);
+  if (log) log(archive::is_bad(news.kind), news.text);
+  if (events == nullptr) return;
+  operations::Event event;
+  event.kind = operations::Event::Kind::archive;
+  event.message = news.text;
+  event.number = news.number;
+  events->publish(std::move(event));
 }
 
 Work::~Work() {
+  {
+    const std::scoped_lock lock(news_->mutex);
+    news_->events = nullptr;
+    news_->log = nullptr;
+  }
   operations_->stop();
   archiver_->stop();
   timers_.stop();
@@ -144,11 +180,19 @@ Task<Init> LedgerKeeper::init(Self self) {
   auto error = std::make_shared<std::string>();
   auto making = self.blocking([context = context_, engine = std::move(engine), work, error]() mutable {
     try {
-      auto made = std::make_shared<Work>(std::move(engine), *context->config(), random_seed(), context->runtime);
+      WorkStart start;
+      // Once: what is lost later is another matter.
+      start.accept_loss = context->accept_loss.exchange(false);
+      start.log = [context](bool is_bad, const std::string& text) {
+        context->log(is_bad ? LogLevel::error : LogLevel::info, text);
+      };
+      auto made = std::make_shared<Work>(std::move(engine), *context->config(), random_seed(), context->runtime, start);
+      for (const std::string& each : made->warnings()) context->log.warning(each);
       for (const std::string& each : made->declare(*context->config()))
         context->log.info(each + " set from the config");
       *work = std::move(made);
     } catch (const std::exception& failure) {
+      context->log.error(failure.what());
       *error = failure.what();
     }
   });

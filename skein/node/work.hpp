@@ -6,7 +6,9 @@
 // it. While it runs it sees to it that every swarm with agents of its own has a coordinator in the pool `swarms`.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <unordered_set>
 #include <vector>
@@ -21,24 +23,43 @@
 
 namespace skein::inline v0::node {
 
+struct WorkStart {
+  bool accept_loss = false;  // what journal and archive lack is recorded, and the node goes on
+  // What the archive has to say, while it is here. Any thread.
+  std::function<void(bool is_bad, const std::string& text)> log;
+};
+
 // Its parts end in the order their headers ask for.
 class Work {
  public:
   // May block. Throws std::runtime_error with what to do. Processes of the runtime can be notified of the end of tasks.
-  Work(std::shared_ptr<Engine> engine, const Config& config, std::uint64_t seed, Runtime& runtime);
+  Work(std::shared_ptr<Engine> engine, const Config& config, std::uint64_t seed, Runtime& runtime,
+       const WorkStart& start = {});
   ~Work();
   Work(const Work&) = delete;
   Work& operator=(const Work&) = delete;
 
   [[nodiscard]] operations::Operations& operations() { return *operations_; }
   [[nodiscard]] Engine& engine() { return *engine_; }
+  // What was found wrong with the folder at the start, and mended or accepted.
+  [[nodiscard]] const std::vector<std::string>& warnings() const { return warnings_; }
   // Limits and swarms of the config, where the ledger's differ. May block. Answers what was changed.
   [[nodiscard]] std::vector<std::string> declare(const Config& config);
   // Those of the config's swarms: a reload ends what was changed at run time. May block. Answers what was changed.
   [[nodiscard]] std::vector<std::string> drop_overrides();
 
  private:
+  // Where the archive's news goes; the archiver may hold it a little longer than this.
+  struct News {
+    std::mutex mutex;
+    std::function<void(bool, const std::string&)> log;
+    operations::EventStream* events = nullptr;
+    void tell(const archive::ArchiverNews& news);
+  };
+
   std::shared_ptr<Engine> engine_;
+  std::vector<std::string> warnings_;
+  std::shared_ptr<News> news_;
   ThreadJobQueue timers_;
   ThreadJobQueue reads_;
   ThreadJobQueue archiving_;

@@ -111,6 +111,9 @@ Error error_of(journal::Outcome outcome, const std::string& why, const std::stri
 }
 
 Error error_of(const archive::ArchiveError& error) {
+  using Kind = archive::ArchiveError::Kind;
+  // Trying again does not mend it.
+  if (error.kind == Kind::damaged) return {Code::archive_unavailable, error.describe(), "other tasks are whole", 0ms};
   return {Code::archive_unavailable, error.describe(), "open tasks are not touched by this", k_later};
 }
 

@@ -57,6 +57,7 @@ struct Event {
     tasks_archived,
     limits_changed,
     version_changed,
+    archive,  // it fails, works again, is damaged, was verified, removed tasks, lacked some; `message` says which
     journal,  // leader and quorum, snapshots, the disk; `message` says which
   };
   std::uint64_t sequence = 0;

@@ -114,6 +114,7 @@ json::value to_json(const Error& error) {
 json::value to_json(const SubmitAnswer& answer) {
   json::object out{{"id", answer.id.text()}, {"state", ledger::name_of(answer.state)}};
   if (answer.existing) out["existing"] = true;
+  if (answer.is_gone) out["gone"] = true;
   return out;
 }
 
@@ -179,6 +180,42 @@ json::value to_json(const std::vector<SwarmView>& swarms) {
   return {{"swarms", std::move(all)}};
 }
 
+namespace {
+
+json::object archive_json(const NodeStatus& status) {
+  json::object out;
+  if (status.archive_marks) {
+    out = {{"tasks", status.archive_marks->rows},
+           {"last_finished", status.archive_marks->last},
+           {"removed", status.archive_marks->removed},
+           {"lost", status.archive_marks->lost}};
+  }
+  json::array losses;
+  for (const archive::Loss& each : status.losses) {
+    if (each.count == 0) continue;
+    losses.push_back({{"at", each.at}, {"from", each.from}, {"to", each.to}, {"count", each.count}, {"why", each.why}});
+  }
+  if (!losses.empty()) out["losses"] = std::move(losses);
+  if (!status.archive_error.empty()) out["failing"] = people_text(status.archive_error);
+  if (!status.archiver) return out;
+  const archive::ArchiverStatus& archiver = *status.archiver;
+  if (!archiver.failing.empty()) out["failing"] = people_text(archiver.failing);
+  out["archived_up_to"] = archiver.archived_up_to;
+  out["failures"] = archiver.failures;
+  out["removed_since_start"] = archiver.removed;
+  out["clock_agreed"] = archiver.is_clock_agreed;
+  out["upgrading"] = archiver.is_upgrading;
+  out["checked"] = archiver.checked;
+  out["damaged"] = archiver.damaged;
+  if (archiver.verified_at != 0) {
+    out["verified"] = archiver.verified;
+    out["verified_at"] = archiver.verified_at;
+  }
+  return out;
+}
+
+}  // namespace
+
 json::value to_json(const NodeStatus& status) {
   json::object errors;
   for (const auto& [code, count] : status.errors) errors[name_of(code)] = count;
@@ -207,6 +244,7 @@ json::value to_json(const NodeStatus& status) {
                     {"disk_low", status.journal.disk_low},
                     {"stopped", status.journal.stopped}};
   if (status.archived) out["archived"] = *status.archived;
+  if (status.archiver || status.archive_marks) out["archive"] = archive_json(status);
   return out;
 }
 

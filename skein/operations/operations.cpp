@@ -333,10 +333,16 @@ void Operations::status(Reply<NodeStatus> reply) {
     status.events = events.published;
     status.events_missed = events.missed;
     status.subscribers = events.subscribers;
+    if (self->parts_.archiver) status.archiver = self->parts_.archiver();
     if (self->parts_.archive == nullptr) return answer(std::move(status));
     self->on_archive(std::move(answer),
                      [status = std::move(status)](archive::Store& store, Reply<NodeStatus> last) mutable {
-                       if (const auto count = store.count()) status.archived = *count;
+                       const auto marks = store.marks();
+                       const auto losses = store.losses();
+                       if (marks) status.archive_marks = *marks;
+                       if (marks) status.archived = marks->rows;
+                       if (losses) status.losses = *losses;
+                       if (!marks) status.archive_error = marks.error().describe();
                        last(std::move(status));
                      });
   });

@@ -61,6 +61,7 @@ struct Parts {
   std::uint64_t seed = 0;                  // of task ids; random for a node
   Runtime* runtime = nullptr;              // whose processes may be notified; null: nobody can be
   std::vector<std::string> executors{};    // of the config, which a new swarm may name; none: it may name any
+  std::function<archive::ArchiverStatus()> archiver{};  // how it does; none: there is none
 };
 
 class Operations final : public ledger::ChangeSink, public std::enable_shared_from_this<Operations> {
@@ -145,6 +146,7 @@ class Operations final : public ledger::ChangeSink, public std::enable_shared_fr
   void count_submit(const SubmitAnswer& answer) {
     (answer.existing ? repeated_ : submitted_).fetch_add(1, std::memory_order_relaxed);
   }
+  void look_for_existing(const SubmitAnswer& found, Reply<SubmitAnswer> reply);
   void settle_dependency(const std::shared_ptr<ledger::Submit>& op, TaskId dependency, Reply<SubmitAnswer> reply);
   void retry_archived(const ledger::FinishedTask& old_task, Reply<RetryAnswer> reply);
   // operations_notify.cpp

@@ -123,8 +123,27 @@ void Operations::submit(SubmitRequest request, Reply<SubmitAnswer> reply) {
         if (answer) self->count_submit(*answer);
         if (!answer)
           self->errors_[static_cast<std::size_t>(answer.error().code)].fetch_add(1, std::memory_order_relaxed);
+        if (answer && answer->existing && ledger::is_finished(answer->state)) {
+          return self->look_for_existing(*answer, std::move(reply));
+        }
         reply(std::move(answer));
       });
+}
+
+// A key outlives the result of its task where that was lost, or removed by retention; who sends the key again must
+// learn that.
+void Operations::look_for_existing(const SubmitAnswer& found, Reply<SubmitAnswer> reply) {
+  on_ledger(std::move(reply), [self = shared_from_this(), found](Reply<SubmitAnswer> answer) {
+    if (self->parts_.ledger.find(found.id)) return answer(found);
+    SubmitAnswer gone = found;
+    gone.is_gone = true;
+    if (self->parts_.archive == nullptr) return answer(gone);
+    self->on_archive(std::move(answer), [found, gone](archive::Store& store, Reply<SubmitAnswer> last) {
+      const auto there = store.find(found.id);
+      // One that is damaged is there; asking for it says so.
+      last(there && !*there ? gone : found);
+    });
+  });
 }
 
 void Operations::submit(const std::shared_ptr<ledger::Submit>& op, Reply<SubmitAnswer> reply) {
@@ -136,6 +155,9 @@ void Operations::submit(const std::shared_ptr<ledger::Submit>& op, Reply<SubmitA
                      }
                      auto answer = answer_of(op->id, *result);
                      if (answer) self->count_submit(*answer);
+                     if (answer && answer->existing && ledger::is_finished(answer->state)) {
+                       return self->look_for_existing(*answer, self->counted(std::move(reply)));
+                     }
                      self->counted(std::move(reply))(std::move(answer));
                    });
 }

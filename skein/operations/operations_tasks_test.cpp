@@ -3,6 +3,7 @@
 
 #include <set>
 
+#include "skein/archive/no_store.hpp"
 #include "skein/operations/json_forms.hpp"
 #include "skein/operations/test_operations.hpp"
 
@@ -299,19 +300,12 @@ TEST_F(TaskOperations, takes_an_archived_dependency_for_what_it_was) {
 }
 
 TEST_F(TaskOperations, says_that_the_archive_cannot_be_read) {
-  struct Broken final : archive::Store {
+  struct Broken final : archive::NoStore {
     archive::ArchiveError error{archive::ArchiveError::Kind::corrupt, "archive.sqlite", "malformed"};
-    archive::ArchiveResult<void> insert(std::span<const archive::Finished>) override { return std::unexpected(error); }
-    archive::ArchiveResult<ledger::FinishNumber> last() override { return std::unexpected(error); }
     archive::ArchiveResult<archive::Finished> find(TaskId) override { return std::unexpected(error); }
     archive::ArchiveResult<std::vector<archive::Finished>> query(const archive::Query&) override {
       return std::unexpected(error);
     }
-    archive::ArchiveResult<bool> link_retry(TaskId, TaskId) override { return std::unexpected(error); }
-    archive::ArchiveResult<std::uint64_t> retain(const archive::Retention&, WallMs, std::uint64_t) override {
-      return std::unexpected(error);
-    }
-    archive::ArchiveResult<std::uint64_t> count() override { return std::unexpected(error); }
   } broken;
   stop();
   archive_ = &broken;
@@ -322,6 +316,34 @@ TEST_F(TaskOperations, says_that_the_archive_cannot_be_read) {
   EXPECT_EQ(call<ListAnswer>([&](auto reply) { ops_->task_list({}, std::move(reply)); }).code(), "archive_unavailable");
   EXPECT_EQ(status(submitted()).code(), "ok") << "open tasks need no archive";
   stop();
+}
+
+TEST_F(TaskOperations, a_key_whose_result_is_kept_no_more_says_so) {
+  start_archiver();
+  SubmitRequest request;
+  request.type = "echo";
+  request.key = "order-1";
+  const auto task = submit(request).value().id;
+  world_.complete(task, "1");
+  archive_all();
+  EXPECT_FALSE(submit(request).value().is_gone) << "it is in the archive";
+  ASSERT_EQ(store_.retain({std::chrono::hours(0), 0}, 0, 10).value(), 0U);
+  store_.become({});
+  const auto again = submit(request).value();
+  EXPECT_TRUE(again.existing);
+  EXPECT_TRUE(again.is_gone);
+  EXPECT_EQ(again.id, task);
+}
+
+TEST_F(TaskOperations, a_damaged_record_is_not_answered_and_named) {
+  start_archiver();
+  const auto task = submitted();
+  world_.complete(task, "1");
+  archive_all();
+  ASSERT_TRUE(store_.damage(1));
+  const auto found = status(task);
+  EXPECT_EQ(found.code(), "archive_unavailable");
+  EXPECT_THAT(found.error().describe(), HasSubstr("finish number 1"));
 }
 
 TEST_F(TaskOperations, answers_everyone_when_it_stops) {

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "skein/archive/archiver.hpp"
 #include "skein/dispatch/passed_over.hpp"
 #include "skein/journal/journal.hpp"
 #include "skein/ledger/ledger.hpp"
@@ -44,6 +45,7 @@ struct SubmitAnswer {
   TaskId id;
   State state = State::queued;
   bool existing = false;  // the key had this task already
+  bool is_gone = false;   // and its result is kept no more: lost, or removed by retention
 };
 
 // What the process named in SubmitRequest::notify is sent when the task has ended, once, as long as this node runs: who
@@ -188,6 +190,10 @@ struct NodeStatus {
   std::uint64_t events_missed = 0;  // by all subscribers together
   std::size_t subscribers = 0;
   std::optional<std::uint64_t> archived;  // tasks in the archive; nothing when it cannot be read
+  std::optional<archive::ArchiverStatus> archiver;
+  std::optional<archive::Marks> archive_marks;
+  std::vector<archive::Loss> losses;  // results that were accepted as lost, the last ones
+  std::string archive_error;          // why it cannot be read
 };
 
 }  // namespace skein::inline v0::operations

@@ -58,6 +58,7 @@ class OperationsTest : public testing::Test {
   // With an archiver, finished tasks leave the ledger after its linger.
   void start_archiver() {
     archive::ArchiverLimits limits;
+    limits.seal_after = std::chrono::milliseconds(0);
     limits.retention.age = std::chrono::hours(0);  // the tasks of tests finish in 1970
     archiver_ = std::make_unique<archive::Archiver>(world_.journal(), world_.ledger(), store_, jobs_, limits);
     archiver_->start();

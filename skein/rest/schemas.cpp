@@ -40,7 +40,8 @@ constexpr const char* k_task_schemas = R"({
   "required":["tasks"],"additionalProperties":false},
 "Submitted":{"type":"object","properties":{
   "id":{"$ref":"#/components/schemas/TaskId"},"state":{"$ref":"#/components/schemas/StateName"},
-  "existing":{"const":true,"description":"The key had this task already; the status is 200 then"}},
+  "existing":{"const":true,"description":"The key had this task already; the status is 200 then"},
+  "gone":{"const":true,"description":"That task's result is kept no more: lost, or removed by retention"}},
   "required":["id","state"],"additionalProperties":false},
 "Waited":{"type":"object","properties":{
   "finished":{"type":"boolean"},"task":{"$ref":"#/components/schemas/Task"}},
@@ -144,6 +145,13 @@ constexpr const char* k_other_schemas = R"({
   "failed":{"type":"integer"},"cancelled":{"type":"integer"},"waiters":{"type":"integer"},
   "handed_on":{"type":"integer","description":"To a fallback swarm"},
   "events":{"type":"integer"},"subscribers":{"type":"integer"},"archived":{"type":"integer"},
+  "archive":{"type":"object","description":"How the archive is; failing says why it fails","properties":{
+    "tasks":{"type":"integer"},"last_finished":{"type":"integer"},"removed":{"type":"integer"},
+    "lost":{"type":"integer","description":"Results that were accepted as lost"},
+    "losses":{"type":"array","items":{"type":"object"}},"failing":{"type":"string"},
+    "archived_up_to":{"type":"integer"},"failures":{"type":"integer"},"removed_since_start":{"type":"integer"},
+    "clock_agreed":{"type":"boolean"},"upgrading":{"type":"boolean"},"checked":{"type":"integer"},
+    "damaged":{"type":"integer"},"verified":{"type":"integer"},"verified_at":{"type":"integer"}}},
   "errors":{"type":"object","additionalProperties":{"type":"integer"}},
   "submits":{"$ref":"#/components/schemas/Gate"},"controls":{"$ref":"#/components/schemas/Gate"},
   "journal":{"type":"object","properties":{"applied":{"type":"integer"},"snapshot":{"type":"integer"},
