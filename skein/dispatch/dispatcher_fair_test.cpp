@@ -69,6 +69,30 @@ TEST(DispatcherFair, what_has_aged_is_still_preempted_by_a_critical_task) {
   EXPECT_EQ(world.agents[1].stops[0].why, StopReason::yield);
 }
 
+// Two critical tasks came to one agent, one behind the other, beside an agent whose run could yield.
+TEST(DispatcherFair, a_critical_task_is_not_put_behind_another_one) {
+  CoreWorld world;
+  world.begin();
+  for (std::uint32_t n = 1; n <= 2; ++n) world.join(n, able({"work"}, 2));
+  for (std::uint64_t n = 1; n <= 2; ++n) world.submit(n, "work", ledger::k_low);
+  world.settle();
+  for (std::uint32_t n = 1; n <= 2; ++n) start_all(world, n);
+  world.submit(11, "work", ledger::k_critical);
+  world.settle();
+  world.submit(12, "work", ledger::k_critical);
+  world.settle();
+  EXPECT_NE(world.where(11), "");
+  EXPECT_NE(world.where(12), "");
+  EXPECT_NE(world.where(11), world.where(12));
+  for (std::uint32_t n = 1; n <= 2; ++n) {
+    ASSERT_EQ(world.agents[n].stops.size(), 1U);
+    EXPECT_EQ(world.agents[n].stops[0].why, StopReason::yield);
+  }
+  world.submit(13, "work", ledger::k_critical);
+  world.pass(5s);
+  EXPECT_EQ(world.state(13), State::queued) << "it would only wait there";
+}
+
 TEST(DispatcherFair, tasks_of_a_slow_type_age_by_what_is_usual_for_it) {
   CoreWorld world;
   world.begin();
@@ -279,7 +303,7 @@ TEST(DispatcherFair, tells_who_is_passed_over_why_and_until_when) {
   world.join(1);
   for (std::uint64_t n = 1; n <= 5; ++n) {
     auto op = world.a_task(n);
-    op.spec.attempts = 1;
+    op.spec.attempts_max = 1;
     ASSERT_EQ(world.run(op).verdict, ledger::Verdict::ok);
     world.settle();
     world.fail(1, world.ref(n), ledger::ErrorClass::transient);

@@ -162,8 +162,8 @@ TEST_F(BlackHoleTest, is_stopped_after_three_tasks_when_others_complete_the_type
     router_.finished(std::move(*probe), k_never, now_);
   }
   EXPECT_EQ(view(hole).breaker, BreakerState::open) << "one probe is enough";
-  EXPECT_EQ(view(hole).broken_until, now_ + seconds(60)) << "each costs a task: twice as long";
-  now_ += seconds(60);
+  EXPECT_EQ(view(hole).broken_until, now_ + seconds(120)) << "each costs a task: four times as long";
+  now_ += seconds(120);
   finish(hole, k_ok);
   finish(hole, k_ok);
   EXPECT_EQ(view(hole).breaker, BreakerState::closed);

@@ -46,7 +46,7 @@ std::span<const FixedLimit> fixed_limits() {
       {"capabilities a task may require", "dispatch::k_required_max", "33", "it is not routed"},
       {"agents suspected over one type's permanent errors", "dispatch::k_suspects_max", "8",
        "the one that failed longest ago is no longer watched"},
-      {"doublings of the time a suspected agent gets nothing", "dispatch::k_doublings_max", "6",
+      {"times that a suspected agent waits four times as long", "dispatch::k_suspicions_max", "3",
        "the time stays as it is"},
       {"weight of a swarm", "dispatch::k_weight_max", "1,000", "a greater one counts as that"},
       {"agents a route may avoid", "dispatch::k_avoid_max", "16", "those that were named first are not avoided"},
