@@ -102,6 +102,7 @@ class Router {
   static constexpr std::size_t k_avoid_max = 16;
   static constexpr std::uint32_t k_capacity_max = Tier::k_loads - 1;
   static constexpr std::size_t k_changes_kept = 1'024;
+  static constexpr double k_rare_failures = 0.34;      // of others; below it a failed try says much
   static constexpr std::uint8_t k_suspicions_max = 3;  // 64 times 30 s: half an hour
 
   struct Request {

@@ -149,7 +149,7 @@ class BlackHoleTest : public FairRouterTest {
 TEST_F(BlackHoleTest, is_stopped_after_three_tasks_when_others_complete_the_type) {
   const AgentHandle good = join("good");
   const AgentHandle hole = join("hole");
-  for (int i = 0; i < 3; ++i) finish(good, k_ok);
+  for (int i = 0; i < 10; ++i) finish(good, k_ok);
   for (int i = 0; i < 3; ++i) finish(hole, k_never);
   EXPECT_EQ(view(hole).breaker, BreakerState::open);
   EXPECT_TRUE(view(hole).is_suspected);
