@@ -60,6 +60,18 @@ LabPlan prefetch_behind_long() {
   return plan;
 }
 
+// One agent takes ten times as long as the others and is ill for it, and still the only one that is free at times.
+LabPlan ill_and_idle() {
+  LabPlan plan;
+  plan.agent("quick1");
+  plan.agent("quick2");
+  plan.agent("slow").conduct.pace = 10;
+  auto& all = plan.load(1'500, {{1s, 0.85}, {50s, 0.15}});
+  all.every = 5s;
+  all.is_random = true;
+  return plan;
+}
+
 LabPlan critical_in_a_long_queue() {
   LabPlan plan;
   plan.agent("ada");
@@ -169,6 +181,8 @@ std::vector<FairnessScenario> length_scenarios() {
       {"mixed_lengths", "2 ms, 2 s and 20 min, a fifth of them long, and a burst of short ones", mixed_lengths,
        nobody_beside_idle},
       {"prefetch_behind_long", "short tasks given out behind runs of 20 min, three places ahead", prefetch_behind_long,
+       nobody_beside_idle},
+      {"ill_and_idle", "1 s and 50 s; one agent takes ten times as long and is ill for it", ill_and_idle,
        nobody_beside_idle},
       {"critical_in_a_long_queue", "a critical task after low ones that have waited for minutes and hours",
        critical_in_a_long_queue, judge_critical},

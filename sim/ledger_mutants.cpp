@@ -115,7 +115,7 @@ const bool k_registered = [] {
       in_the_stack(dispatch::Bug::assign_without_waiting, "a task is handed out before its assign is applied"));
   all.push_back(in_the_stack(dispatch::Bug::requeue_twice, "a failed attempt is requeued once more"));
   all.push_back(in_the_stack(dispatch::Bug::lost_when_handed_on, "the dispatcher forgets a task that is handed on"));
-  all.push_back(in_the_laboratory(dispatch::Bug::busy_before_idle, "learning",
+  all.push_back(in_the_laboratory(dispatch::Bug::busy_before_idle, "ill_and_idle",
                                   "a busy agent is preferred to an idle one that can do the task"));
   all.push_back(in_the_laboratory(dispatch::Bug::ages_above_critical, "critical_in_a_long_queue",
                                   "tasks that wait become as urgent as critical ones"));

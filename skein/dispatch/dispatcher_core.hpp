@@ -307,6 +307,7 @@ class DispatcherCore {
   [[nodiscard]] Router::Request request_for(const TaskRecord& task, const ReadyQueue::Need& need) const;
   bool assign_to_somebody(SlotNumber slot, const ReadyQueue::Need& need, const Moment& moment);
   void give_out_requeued(const Moment& moment);
+  [[nodiscard]] bool makes_way(const AgentRecord& agent, const TaskRecord& task) const;
   void preempt_for(SlotNumber slot, const ReadyQueue::Need& need, const Moment& moment);
   void make_way(SlotNumber run);
   [[nodiscard]] bool may_be_asked_to_yield(const Run& run) const;

@@ -1,5 +1,6 @@
 // Fair to tasks that take minutes or hours: ageing, crashes of one type, half-open types, shared executors, and who is
 // passed over.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "skein/dispatch/core_world.hpp"
@@ -69,6 +70,37 @@ TEST(DispatcherFair, what_has_aged_is_still_preempted_by_a_critical_task) {
   EXPECT_EQ(world.agents[1].stops[0].why, StopReason::yield);
 }
 
+// Two critical tasks came to one agent, one behind the other, beside an agent whose run could yield.
+TEST(DispatcherFair, a_critical_task_is_not_put_behind_another_one) {
+  CoreWorld world;
+  world.begin();
+  for (std::uint32_t n = 1; n <= 2; ++n) world.join(n, able({"work"}, 2));
+  for (std::uint64_t n = 1; n <= 2; ++n) world.submit(n, "work", ledger::k_low);
+  world.settle();
+  for (std::uint32_t n = 1; n <= 2; ++n) start_all(world, n);
+  world.submit(11, "work", ledger::k_critical);
+  world.settle();
+  world.submit(12, "work", ledger::k_critical);
+  world.settle();
+  EXPECT_NE(world.where(11), "");
+  EXPECT_NE(world.where(12), "");
+  EXPECT_NE(world.where(11), world.where(12));
+  for (std::uint32_t n = 1; n <= 2; ++n) {
+    ASSERT_EQ(world.agents[n].stops.size(), 1U);
+    EXPECT_EQ(world.agents[n].stops[0].why, StopReason::yield);
+  }
+  world.submit(13, "work", ledger::k_critical);
+  world.settle();
+  // What made way leaves a place behind a critical task: it is not for another critical one.
+  const std::uint64_t low = world.where(1) == world.where(11) ? 1 : 2;
+  const std::uint32_t agent = world.where(11) == "agent1" ? 1 : 2;
+  world.hand_back(agent, world.ref(low));
+  EXPECT_EQ(world.state(13), State::queued) << "it would only wait there";
+  world.start(agent, world.ref(11));
+  world.complete(agent, world.ref(11));
+  EXPECT_EQ(world.where(13), fmt::format("agent{}", agent));
+}
+
 TEST(DispatcherFair, tasks_of_a_slow_type_age_by_what_is_usual_for_it) {
   CoreWorld world;
   world.begin();
@@ -117,7 +149,8 @@ TEST(DispatcherFair, crashes_that_others_of_the_type_outlive_stop_nothing) {
     start_all(world, n);
   }
   world.pass(5min);
-  for (std::uint32_t n = 11; n <= 15; ++n) {
+  // Each task is tried twice at once, so these fall over five distinct ones.
+  for (std::uint32_t n = 11; n <= 20; ++n) {
     world.join(n, able({"work"}));
     start_all(world, n);
     world.pass(1s);

@@ -32,10 +32,10 @@ struct FoundRun : testing::Test {
 TEST_F(FoundRun, has_the_timeout_of_its_executor) {
   AgentReady ready;
   ready.reports_starts = true;
-  ready.attempt_timeout = 2h;
+  ready.attempt_timeout = 4h;
   restart_with(ready);
-  world.pass(11min);
-  EXPECT_EQ(world.count(Event::attempt_timed_out), 0U) << "its executor has two hours";
+  world.pass(2h + 1min);
+  EXPECT_EQ(world.count(Event::attempt_timed_out), 0U) << "its executor has four hours";
   world.complete(1, ref);
   EXPECT_EQ(world.state(1), State::completed);
 }

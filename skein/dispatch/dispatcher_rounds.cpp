@@ -213,9 +213,10 @@ bool DispatcherCore::assign_to_somebody(SlotNumber slot, const ReadyQueue::Need&
     choice = router_.decide(request, random_, moment.now);
   }
   if (!choice) return false;
-  auto ticket = router_.assigned(choice->agent, moment.now, type_of(task));
   const auto at = agent_pids_.find(choice->pid);
-  if (!ticket || at == agent_pids_.end()) return false;
+  if (at == agent_pids_.end() || !makes_way(agents_[at->second], task)) return false;
+  auto ticket = router_.assigned(choice->agent, moment.now, type_of(task));
+  if (!ticket) return false;
   const SlotNumber index = add_run(slot, at->second);
   Run& run = runs_[index];
   run.ticket = std::move(*ticket);
@@ -234,6 +235,19 @@ bool DispatcherCore::assign_to_somebody(SlotNumber slot, const ReadyQueue::Need&
     deliver(index, moment);
   }
   return true;
+}
+
+// Whether the task could begin there soon. A critical one is not put behind another, or behind what has made way often
+// enough: it stays in the queue, and a run elsewhere is asked to yield. A key stays with its agent all the same.
+bool DispatcherCore::makes_way(const AgentRecord& agent, const TaskRecord& task) const {
+  if (task.priority < ledger::k_critical || !agent.reports_starts) return true;
+  if (swarms_[task.swarm].strategy == Balance::consistent_hash) return true;
+  return std::ranges::none_of(agent.runs, [this](SlotNumber index) {
+    const Run& run = runs_[index];
+    if (run.task == k_no_slot || run.is_reported || run.is_asked_to_yield) return false;
+    const TaskRecord& its_task = tasks_[run.task];
+    return its_task.effective_priority >= ledger::k_critical || its_task.times_preempted >= options_.preemptions_max;
+  });
 }
 
 // Asks whoever runs the least important task, and could do this one, to give it back.

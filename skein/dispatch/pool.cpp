@@ -41,7 +41,8 @@ void Pool::remove(std::uint32_t slot) {
 Pool::TierIndex Pool::tier_of(const Standing& standing) {
   if (standing.readiness == Readiness::not_now) return k_no_tier;
   const bool is_healthy = standing.readiness == Readiness::ready;
-  if (standing.load == 0 || planted(Bug::busy_before_idle)) return is_healthy ? k_idle : k_idle_poorly;
+  if (!is_healthy && planted(Bug::busy_before_idle)) return k_busy_poorly;
+  if (standing.load == 0) return is_healthy ? k_idle : k_idle_poorly;
   return is_healthy ? k_busy : k_busy_poorly;
 }
 

@@ -265,9 +265,10 @@ void Router::judge_permanent(const Assignment& assignment, Instant now) {
   }
   if (!agent.breaker) agent.breaker = std::make_unique<CircuitBreaker>(options_.breaker);
   agent.is_suspected = true;
-  // Each try costs a task, so the next one is twice as far away.
-  agent.breaker->force_open(now, options_.breaker.reset_timeout * (1 << agent.suspicions));
-  if (agent.suspicions < k_doublings_max) ++agent.suspicions;
+  // Each try costs a task, so the next one is four times as far away; unless it may have been the task's own fault.
+  const bool is_rare = type->failing_beside(assignment.agent) < k_rare_failures;
+  agent.breaker->force_open(now, options_.breaker.reset_timeout * (1 << (2 * agent.suspicions)));
+  if (is_rare && agent.suspicions < k_suspicions_max) ++agent.suspicions;
   look_at_breaker(index, now);
   agent.broken_until = agent.breaker->open_until();
 }

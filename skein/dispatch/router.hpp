@@ -17,7 +17,7 @@
 //    given. A breaker counts outcomes; how long a task takes is no failure, however long a probe lasts.
 // 4. A permanent error is the task's fault. From permanent_failures in a row on, it is the agent's if others complete
 //    the same type: its breaker opens for reset_timeout, one probe at a time follows, and the first such error of a
-//    probe opens it again for twice as long, up to 2^k_doublings_max times.
+//    probe opens it again for four times as long, k_suspicions_max times.
 // 5. Time never goes back: an earlier `now` counts as the latest one seen.
 // 6. Handles of agents that left are refused or ignored, never taken for another's.
 // An Assignment must be handed back in every case (finished or withdrawn), or the agent must leave: a probe that is
@@ -102,7 +102,8 @@ class Router {
   static constexpr std::size_t k_avoid_max = 16;
   static constexpr std::uint32_t k_capacity_max = Tier::k_loads - 1;
   static constexpr std::size_t k_changes_kept = 1'024;
-  static constexpr std::uint8_t k_doublings_max = 6;  // of 30 s: half an hour
+  static constexpr double k_rare_failures = 0.34;      // of others; below it a failed try says much
+  static constexpr std::uint8_t k_suspicions_max = 3;  // 64 times 30 s: half an hour
 
   struct Request {
     std::span<const std::string_view> capabilities = {};  // all are required; none: everybody will do

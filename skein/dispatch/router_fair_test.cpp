@@ -1,4 +1,5 @@
-// How the router judges agents: by what is usual for a type of task, the idle first, and permanent errors.
+// How the router judges agents: by what is usual for a type of task, the idle first, and permanent
+// errors; and that nobody who has left costs those who come.
 #include "skein/dispatch/router.hpp"
 
 #include <gtest/gtest.h>
@@ -149,7 +150,7 @@ class BlackHoleTest : public FairRouterTest {
 TEST_F(BlackHoleTest, is_stopped_after_three_tasks_when_others_complete_the_type) {
   const AgentHandle good = join("good");
   const AgentHandle hole = join("hole");
-  for (int i = 0; i < 3; ++i) finish(good, k_ok);
+  for (int i = 0; i < 10; ++i) finish(good, k_ok);
   for (int i = 0; i < 3; ++i) finish(hole, k_never);
   EXPECT_EQ(view(hole).breaker, BreakerState::open);
   EXPECT_TRUE(view(hole).is_suspected);
@@ -162,8 +163,8 @@ TEST_F(BlackHoleTest, is_stopped_after_three_tasks_when_others_complete_the_type
     router_.finished(std::move(*probe), k_never, now_);
   }
   EXPECT_EQ(view(hole).breaker, BreakerState::open) << "one probe is enough";
-  EXPECT_EQ(view(hole).broken_until, now_ + seconds(60)) << "each costs a task: twice as long";
-  now_ += seconds(60);
+  EXPECT_EQ(view(hole).broken_until, now_ + seconds(120)) << "each costs a task: four times as long";
+  now_ += seconds(120);
   finish(hole, k_ok);
   finish(hole, k_ok);
   EXPECT_EQ(view(hole).breaker, BreakerState::closed);
@@ -224,6 +225,29 @@ TEST_F(FairRouterTest, tells_whom_it_goes_around_and_when_no_longer) {
   EXPECT_EQ(changes[2].kind, Kind::breaker_closed);
   EXPECT_EQ(changes[2].agent, a);
   EXPECT_TRUE(router_.take_changes().empty());
+}
+
+// Two thousand agents with 32 names of their own each, one after the other, used up the table for good.
+TEST(Router, forgets_capabilities_that_nobody_has) {
+  RouterOptions options;
+  options.capabilities_max = 8;
+  Router router(options);
+  Random random(1);
+  const Instant now{};
+  ASSERT_TRUE(router.join({.id = "stays", .capabilities = {"work", "rest"}}, now));
+  for (int i = 0; i < 100; ++i) {
+    const std::string name = "only-" + std::to_string(i);
+    const auto joined = router.join({.id = "goes", .capabilities = {"work", name, name + "b", name + "c"}}, now);
+    ASSERT_TRUE(joined) << i << ": " << route_error_text(joined.error());
+    const std::string_view needed[] = {"work", name};
+    EXPECT_EQ(router.decide({.capabilities = needed}, random, now)->agent, *joined);
+    ASSERT_TRUE(router.leave(*joined));
+    if (i < 2) {
+      EXPECT_FALSE(router.decide({.capabilities = needed}, random, now));
+    }
+  }
+  const std::string_view rest[] = {"rest", "work"};
+  EXPECT_TRUE(router.decide({.capabilities = rest}, random, now));
 }
 
 }  // namespace

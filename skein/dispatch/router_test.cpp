@@ -470,29 +470,6 @@ TEST(Router, holds_no_more_than_its_limits) {
   }
 }
 
-// Two thousand agents with 32 names of their own each, one after the other, used up the table for good.
-TEST(Router, forgets_capabilities_that_nobody_has) {
-  RouterOptions options;
-  options.capabilities_max = 8;
-  Router router(options);
-  Random random(1);
-  const Instant now{};
-  ASSERT_TRUE(router.join({.id = "stays", .capabilities = {"work", "rest"}}, now));
-  for (int i = 0; i < 100; ++i) {
-    const std::string name = "only-" + std::to_string(i);
-    const auto joined = router.join({.id = "goes", .capabilities = {"work", name, name + "b", name + "c"}}, now);
-    ASSERT_TRUE(joined) << i << ": " << route_error_text(joined.error());
-    const std::string_view needed[] = {"work", name};
-    EXPECT_EQ(router.decide({.capabilities = needed}, random, now)->agent, *joined);
-    ASSERT_TRUE(router.leave(*joined));
-    if (i < 2) {
-      EXPECT_FALSE(router.decide({.capabilities = needed}, random, now));
-    }
-  }
-  const std::string_view rest[] = {"rest", "work"};
-  EXPECT_TRUE(router.decide({.capabilities = rest}, random, now));
-}
-
 TEST(Router, refuses_options_that_make_no_sense) {
   RouterOptions options;
   options.health_floor = std::nan("");

@@ -99,14 +99,18 @@ std::uint32_t TypeFigures::in_row(AgentHandle agent) const {
   return known == suspects_.end() ? 0 : known->in_row;
 }
 
-bool TypeFigures::suspects(AgentHandle agent, std::uint32_t in_row) const {
+// Laplace's estimate.
+double TypeFigures::failing_beside(AgentHandle agent) const {
   const auto known = std::ranges::find(suspects_, agent, &Suspect::agent);
-  if (known == suspects_.end() || known->in_row < in_row) return false;
-  const std::uint32_t of_others = permanent_ - std::min(permanent_, known->counted);
-  if (completed_ + of_others == 0) return true;
-  // Laplace's estimate of how often a task of this type fails for good at the others.
-  const double rate = (of_others + 1.0) / (of_others + completed_ + 2.0);
-  return std::pow(rate, known->in_row) < k_coincidence;
+  const std::uint32_t own = known == suspects_.end() ? 0 : known->counted;
+  const std::uint32_t of_others = permanent_ - std::min(permanent_, own);
+  if (completed_ + of_others == 0) return 0;
+  return (of_others + 1.0) / (of_others + completed_ + 2.0);
+}
+
+bool TypeFigures::suspects(AgentHandle agent, std::uint32_t in_row) const {
+  const std::uint32_t its = this->in_row(agent);
+  return its >= in_row && std::pow(failing_beside(agent), its) < k_coincidence;
 }
 
 TypeRef TypeTable::find_or_add(std::string_view name) {

@@ -69,7 +69,7 @@ class TypeFigures {
   static constexpr Duration k_scaled_from = std::chrono::milliseconds(200);
   static constexpr Duration k_scaled_median = std::chrono::milliseconds(100);
   static constexpr std::size_t k_suspects_max = 8;
-  static constexpr double k_coincidence = 0.02;
+  static constexpr double k_coincidence = 0.002;
 
   [[nodiscard]] std::optional<Duration> median() const { return times_.median(); }
   [[nodiscard]] std::optional<Duration> scaled(std::optional<Duration> took) const;
@@ -88,6 +88,8 @@ class TypeFigures {
   // How many tasks of this type the agent failed for good since it last completed one.
   [[nodiscard]] std::uint32_t in_row(AgentHandle agent) const;
   [[nodiscard]] bool suspects(AgentHandle agent, std::uint32_t in_row) const;
+  // How often a task of this type fails for good at the others; zero while nothing is known of them.
+  [[nodiscard]] double failing_beside(AgentHandle agent) const;
 
  private:
   struct Suspect {

@@ -113,10 +113,10 @@ struct NodeInfo {
   std::uint64_t cpu_ms = 0;                // processor time since the program began
   std::uint64_t disk_low_water_bytes = 0;  // with less room than this only completions are taken
   SupervisionFigures supervision{};
-  std::vector<std::string> exposed{};      // what agents can reach of the node, in plain words, an executor each
-  std::string launcher_problem{};  // why no OS process can be started, and what to do; empty: all is well
-  std::uint64_t time_lost_ms = 0;  // in which the whole program stood still; no time limit counts it
-  std::uint32_t mcp_clients = 0;   // on the Unix socket
+  std::vector<std::string> exposed{};  // what agents can reach of the node, in plain words, an executor each
+  std::string launcher_problem{};      // why no OS process can be started, and what to do; empty: all is well
+  std::uint64_t time_lost_ms = 0;      // in which the whole program stood still; no time limit counts it
+  std::uint32_t mcp_clients = 0;       // on the Unix socket
   DescriptorInfo descriptors{};
 };
 
