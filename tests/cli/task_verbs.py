@@ -33,7 +33,7 @@ def test_submit_with_a_key_finds_the_first_task(home):
 
 def test_submit_for_an_agent(home):
     agent = home.ok("agents", "--json").json["agents"][0]
-    spawned = home.ok("agent", "spawn", "function", "--id", "ada").out.strip()
+    spawned = home.ok("agent", "spawn", "--executor", "function", "--name", "ada").out.strip()
     done = home.ok("submit", "echo", "--agent", "ada", "--route-key", "r", "--params", "1", "--wait", "--json").json
     assert spawned == "ada" and agent["id"] != "ada" and done["agent"] == "ada" and done["route_key"] == "r", done
     home.expect(3, "submit", "echo", "--agent", "adda", err="there is no agent 'adda' (did you mean 'ada'?)")
