@@ -210,6 +210,8 @@ void show_event(const json::value& event) {
   if (text_of(event, "event") == "task_assigned") add("to " + name);
   if (text_of(event, "event") == "task_handed_on") {
     add(fmt::format("from '{}' to '{}'", text_of(event, "message"), name));
+  } else if (text_of(event, "event") == "task_unpinned") {
+    add(fmt::format("from agent '{}': any agent may have it", text_of(event, "message")));
   } else {
     add(text_of(event, "message"));
   }

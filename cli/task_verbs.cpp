@@ -24,6 +24,10 @@ struct SubmitArguments {
   std::string priority = "normal";
   std::string key;
   std::string trace;
+  std::string agent;
+  std::string agent_fallback;
+  std::string route_key;
+  std::uint64_t agent_wait_ms = 0;
   std::vector<std::string> capabilities;
   std::vector<std::string> after;
   std::uint64_t attempts = 4;
@@ -57,6 +61,10 @@ json::object submit_params(const SubmitArguments& args) {
   if (args.task_timeout_ms != 0) out["timeout_ms"] = args.task_timeout_ms;
   if (args.delay_ms != 0) out["delay_ms"] = args.delay_ms;
   if (args.deadline_ms != 0) out["deadline_ms"] = args.deadline_ms;
+  if (!args.agent.empty()) out["agent"] = args.agent;
+  if (!args.agent_fallback.empty()) out["agent_fallback"] = args.agent_fallback;
+  if (args.agent_wait_ms != 0) out["agent_wait_ms"] = args.agent_wait_ms;
+  if (!args.route_key.empty()) out["route_key"] = args.route_key;
   return out;
 }
 
@@ -235,6 +243,10 @@ void add_submit_verb(Verb& root) {
   verb.option("--delay-ms", args->delay_ms, "Not before this has passed");
   verb.option("--deadline-ms", args->deadline_ms, "All attempts together");
   verb.option("--trace", args->trace, "A W3C traceparent");
+  verb.option("--agent", args->agent, "The only agent that may do it; the task waits for this one");
+  verb.option("--agent-fallback", args->agent_fallback, "any: other agents may, after --agent-wait-ms; or none");
+  verb.option("--agent-wait-ms", args->agent_wait_ms, "How long it waits for its agent before other agents may");
+  verb.option("--route-key", args->route_key, "With consistent_hash the same key goes to the same agent");
   verb.option("--count", args->count, "Submit so many of the same, for load");
   verb.flag("--wait", args->wait, "Wait for the result");
   args->session.add_to(verb);
@@ -338,6 +350,11 @@ void show_task(const json::value& task) {
   }
   line("priority", text_of(task, "priority"));
   line("agent", text_of(task, "agent"));
+  line("for agent", text_of(task, "for_agent"));
+  line("waits", text_of(task, "waits"));
+  if (count_of(task, "unpinned_at") != 0)
+    line("fell back", "any agent may have it, since " + how_long_ago(count_of(task, "unpinned_at")) + " ago");
+  line("route key", text_of(task, "route_key"));
   line("submitted", how_long_ago(count_of(task, "submitted_at")) + " ago");
   if (count_of(task, "finished_at") != 0) line("finished", how_long_ago(count_of(task, "finished_at")) + " ago");
   line("attempts", fmt::format("{} of {}", count_of(task, "attempts"), count_of(task, "attempts_max")));

@@ -1,4 +1,5 @@
-// Learned tables: what is taken is saved as a text that is taken again and the same; what is refused changes nothing.
+// Learned tables and the file they are kept in: what is taken is saved as a text that is taken again and the same; what
+// is refused changes nothing.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -6,6 +7,7 @@
 #include <string_view>
 
 #include "skein/dispatch/adaptive_retry.hpp"
+#include "skein/dispatch/learned_text.hpp"
 #include "skein/dispatch/q_learning.hpp"
 
 namespace {
@@ -27,5 +29,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   check<skein::QLearning>(text);
   check<skein::AdaptiveRetry>(text);
+  // A file has one form: what is taken is what would be written.
+  if (const auto opened = skein::dispatch::opened_learned(text)) {
+    if (skein::dispatch::sealed_learned(*opened) != text) std::abort();
+  }
   return 0;
 }

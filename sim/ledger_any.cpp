@@ -67,7 +67,7 @@ class AnyOps {
   Op of_task() {
     const TaskId id = any_id(random_);
     const Fence fence = fence_of(id);
-    switch (random_.below(14)) {
+    switch (random_.below(15)) {
       case 0:
       case 1:
         return submit(id);
@@ -91,6 +91,8 @@ class AnyOps {
         return random_.chance(0.5) ? Op(Cancel{id, now_, words()}) : Op(Expire{epoch(), id, now_});
       case 12:
         return Retry{id, any_id(random_), now_};
+      case 13:
+        return Unpin{epoch(), id, now_};
       default:
         return Age{epoch(), {{id, k_high}, {any_id(random_), k_critical}}};
     }
@@ -140,10 +142,21 @@ class AnyOps {
     op.spec.attempts_max = static_cast<std::uint32_t>(random_.below(4));
     if (random_.chance(0.4)) op.spec.extras.key = fmt::format("k{}", random_.below(5));
     if (random_.chance(0.2)) op.spec.extras.trace = "trace";
+    if (random_.chance(0.3)) op.spec.extras.placement = placement();
     while (random_.chance(0.3)) op.spec.extras.dependencies.push_back(any_id(random_));
     if (random_.chance(0.2)) op.spec.deadline_at = now_ + random_.below(20);
     if (random_.chance(0.2)) op.spec.not_before = now_ + random_.below(20);
     return op;
+  }
+
+  // Now and then one that makes no sense.
+  std::shared_ptr<const Placement> placement() {
+    Placement where;
+    if (random_.chance(0.7)) where.agent = random_.chance(0.5) ? "ada" : "bob";
+    if (random_.chance(0.5)) where.route_key = random_.chance(0.1) ? std::string(300, 'r') : "customer";
+    if (random_.chance(0.5)) where.fallback = static_cast<AgentFallback>(random_.below(3));
+    if (random_.chance(0.3)) where.wait_ms = random_.below(1'000);
+    return std::make_shared<const Placement>(std::move(where));
   }
 
   Op requeue(TaskId id, Fence fence) {

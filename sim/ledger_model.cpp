@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <utility>
 
 #include "skein/base/random.hpp"
@@ -41,7 +42,12 @@ struct Known {
   bool is_in_front = false;       // if it is queued
   std::string swarm;              // that has it now
   std::vector<std::string> hops;  // those that handed it on
+  std::string agent;              // that it was submitted for; empty: any
+  AgentFallback fallback = AgentFallback::by_config;
+  std::string route_key;
+  bool is_unpinned = false;
 
+  [[nodiscard]] bool is_pinned() const { return !agent.empty() && !is_unpinned; }
   [[nodiscard]] const std::string& first_swarm() const { return hops.empty() ? swarm : hops.front(); }
 };
 
@@ -56,6 +62,7 @@ class Model {
  public:
   OpResult on(const Submit& op) {
     const auto& extras = op.spec.extras;
+    if (extras.placement && version_ < 4) return {Verdict::old_version, {}, version_, {}};
     for (const auto& key : keys_) {
       if (!extras.key.empty() && key.key == extras.key && key.swarm == op.spec.swarm) {
         return {Verdict::existing, key.ended ? *key.ended : tasks_.at(key.task).state, 0, key.task};
@@ -67,6 +74,11 @@ class Model {
     task.swarm = op.spec.swarm;
     task.attempts_max = op.spec.attempts_max;
     task.deadline = op.spec.deadline_at;
+    if (extras.placement) {
+      task.agent = extras.placement->agent;
+      task.fallback = extras.placement->fallback;
+      task.route_key = extras.placement->route_key;
+    }
     bool doomed = false;
     for (const auto& id : extras.dependencies) {
       const auto at = tasks_.find(id);
@@ -92,6 +104,7 @@ class Model {
     if (task.state != State::queued) return {Verdict::wrong_state, task.state, 0, {}};
     if (swarms_[task.swarm] == SwarmState::paused || swarms_[task.swarm] == SwarmState::stopped)
       return {Verdict::swarm_closed, task.state, 0, {}};
+    if (task.is_pinned() && task.agent != op.agent) return {Verdict::pinned, task.state, 0, {}};
     task.state = State::assigned;
     task.fence = ++last_fence_;
     ++task.deliveries;
@@ -145,6 +158,7 @@ class Model {
                           open_count(op.to) < k_model_open_max && task.hops.size() < k_hops;
     if (permanent || task.attempts + 1 < task.attempts_max || !has_room) return failed(op.task, permanent, false);
     task.hops.push_back(std::exchange(task.swarm, op.to));
+    task.is_unpinned = !task.agent.empty();
     task.attempts = 0;
     task.state = State::queued;
     task.is_in_front = false;
@@ -155,6 +169,17 @@ class Model {
     if (op.version < version_) return {Verdict::old_version, {}, version_, {}};
     version_ = op.version;
     return {Verdict::ok, {}, version_, {}};
+  }
+
+  OpResult on(const Unpin& op) {
+    if (version_ < 4) return {Verdict::old_version, {}, version_, {}};
+    if (auto stale = stale_epoch(op.epoch)) return *stale;
+    if (auto ended = not_open(op.task)) return *ended;
+    Known& task = tasks_[op.task];
+    if (task.state != State::queued) return {Verdict::wrong_state, task.state, 0, {}};
+    if (!task.is_pinned() || task.fallback == AgentFallback::none) return {Verdict::not_due, task.state, 0, {}};
+    task.is_unpinned = true;
+    return {Verdict::ok, State::queued, 0, {}};
   }
 
   OpResult on(const Cancel& op) {
@@ -185,6 +210,9 @@ class Model {
     Known task;
     task.swarm = swarm;
     task.attempts_max = old->second.attempts_max;
+    task.agent = old->second.agent;
+    task.fallback = old->second.fallback;
+    task.route_key = old->second.route_key;
     old->second.retried_as = op.new_task;
     tasks_[op.new_task] = task;
     if (keys_.size() == k_keys_max) keys_.erase(keys_.begin());
@@ -258,6 +286,12 @@ class Model {
       if (task.shape->swarm != known.swarm || hops != known.hops) {
         return fmt::format("task {}: in swarm {} after {} hops, must be in {} after {}", n, task.shape->swarm,
                            hops.size(), known.swarm, known.hops.size());
+      }
+      const Placement& where = task.more().where();
+      if (where.agent != known.agent || where.fallback != known.fallback || where.route_key != known.route_key ||
+          (where.unpinned_at != 0) != known.is_unpinned) {
+        return fmt::format("task {}: for agent '{}' by '{}', must be for '{}' by '{}'", n, task.pinned_to(),
+                           where.route_key, known.is_unpinned ? "" : known.agent, known.route_key);
       }
     }
     return std::nullopt;
@@ -369,14 +403,14 @@ class World {
     const Epoch epoch = s.more % 16 == 15 ? model_.epoch() - 1 : model_.epoch();
     const Fence last = model_.fence_of(id);
     const Fence fence = s.how % 8 == 7 && last > 0 ? last - 1 : last;
-    switch (s.what % 18) {
+    switch (s.what % 19) {
       case 0:
       case 1:
       case 2:
         return submit(s, id);
       case 3:
       case 4:
-        return check(Assign{epoch, id, "agent", now_});
+        return check(Assign{epoch, id, s.how % 4 == 0 ? "other" : "agent", now_});
       case 5:
         return check(Start{id, fence, now_});
       case 6:
@@ -399,6 +433,8 @@ class World {
       case 15:
       case 16:
         return hand_on(s, {epoch, id, fence, now_, {}, {}, now_ + 5, "failed", ""});
+      case 17:
+        return check(Unpin{epoch, id, s.how % 4 == 0 ? 0 : now_});
       default:
         return garbage(s, id);
     }
@@ -455,6 +491,13 @@ class World {
     if (s.more % 3 == 0) op.spec.extras.dependencies.push_back(id_of(s.more / 3U));
     if (s.more % 9 == 0 && id_of(s.how) != id_of(s.more / 3U)) op.spec.extras.dependencies.push_back(id_of(s.how));
     if (s.more % 5 == 0) op.spec.deadline_at = now_ + 3;
+    if (s.how % 3 == 1) {
+      Placement where;
+      if (s.more % 2 == 0) where.agent = s.more % 4 == 0 ? "other" : "agent";
+      if (where.agent.empty() || s.more % 8 == 2) where.route_key = "customer";
+      if (!where.agent.empty()) where.fallback = static_cast<AgentFallback>(s.how / 16 % 3);
+      op.spec.extras.placement = std::make_shared<const Placement>(std::move(where));
+    }
     return numbered(id, op);
   }
 
@@ -487,7 +530,8 @@ class World {
         return check(SwarmSetState{s.more % 2 == 0 ? k_first : k_second, SwarmState::active});
       case 4:
       case 5:
-        return check(LedgerVersion{1 + s.more % k_ledger_version});
+        // Mostly the last one, or little of what it brought would be seen.
+        return check(LedgerVersion{s.more % 3 == 0 ? 1 + s.more % k_ledger_version : k_ledger_version});
       case 6:
         return check(Archived{s.more});
       default:

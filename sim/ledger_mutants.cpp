@@ -103,7 +103,11 @@ const bool k_registered = [] {
       {queue_limit_off_by_one, "a swarm takes one task more than its limit"},
       {hop_forgotten, "a task that is handed on forgets the swarm it came from"},
       {handed_on_past_limit, "a task is handed on into a swarm that is full"},
+      {placement_left_out_of_snapshot, "where a task should run is left out of snapshots"},
   };
+  // The dispatcher gives no pinned task to another agent, so the stack's stories cannot show the first.
+  all.push_back(in_the_model(pin_not_checked, "a pinned task is assigned to another agent"));
+  all.push_back(in_the_model(retry_forgets_agent, "a retried task forgets the agent it was for"));
   for (const auto& [bug, what] : k_ledger) {
     all.push_back(in_the_stack(bug, what));
     all.push_back(in_the_model(bug, what));
@@ -132,6 +136,8 @@ const bool k_registered = [] {
                              "after a pause leases are over before what agents said is read"));
   all.push_back(in_the_stack(dispatch::Bug::timeout_counts_pauses, "a pause counts for the timeouts of attempts"));
   all.push_back(in_the_stack(dispatch::Bug::deadline_sleeps_in_pauses, "a deadline passes a pause later"));
+  all.push_back(in_the_stack(dispatch::Bug::pinned_to_anybody, "the dispatcher gives a pinned task to any agent"));
+  all.push_back(in_the_stack(dispatch::Bug::pinned_for_good, "a task that may fall back waits for its agent for ever"));
   all.push_back(
       in_the_stack(archive::Bug::archived_before_insert, "a task leaves the ledger although its insert failed"));
   all.push_back(in_the_stack(archive::Bug::archived_before_seal, "a task leaves the ledger before it is sealed"));

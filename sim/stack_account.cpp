@@ -18,6 +18,7 @@ constexpr std::uint64_t k_bytes_per_dependency = 64;
 std::uint64_t bytes_of(const TaskSpec& spec, std::size_t dependencies) {
   std::uint64_t bytes = k_fixed_bytes + view_of(spec.params).size() + spec.type.size();
   for (const auto& each : spec.capabilities) bytes += each.size();
+  if (const auto& where = spec.extras.placement) bytes += where->agent.size() + where->route_key.size();
   return bytes + spec.extras.key.size() + spec.extras.trace.size() + dependencies * k_bytes_per_dependency;
 }
 
@@ -134,6 +135,9 @@ void StackAccount::on(const Submit& op, const OpResult& answer) {
   const auto is_missing = [&](TaskId id) { return find(id) == nullptr || find(id)->is_archived; };
   const bool lacks_some = std::any_of(needed.begin(), needed.end(), is_missing);
   const std::uint64_t bytes = bytes_of(spec, needed.size());
+  const bool is_too_new = spec.extras.placement && version_ < k_sound_version;
+  expect((answer.verdict == Verdict::old_version) == is_too_new, "the ledger's version is judged wrongly");
+  if (is_too_new) return;
   if (answer.verdict == Verdict::no_such_swarm) return expect(swarm == swarms_.end(), "there is such a swarm");
   expect(swarm != swarms_.end(), "there is no such swarm");
   if (swarm == swarms_.end()) return;
@@ -171,6 +175,11 @@ void StackAccount::on(const Submit& op, const OpResult& answer) {
   task.bytes = bytes;
   task.dependency_bytes = needed.size() * k_bytes_per_dependency;
   task.waits_for = needed;
+  if (const auto& where = spec.extras.placement) {
+    task.for_agent = where->agent;
+    task.fallback = where->fallback;
+    task.route_key = where->route_key;
+  }
   if (!task.key.empty()) {
     if (keys_.size() >= limits_.keys) keys_.erase(keys_.begin());
     keys_.push_back({task.swarm, task.key, task.id, op.at});
@@ -283,6 +292,7 @@ void StackAccount::on(const Retry& op, const OpResult& answer) {
   if (!judge_room(old.first_swarm, task.bytes, answer)) return;
   task.swarm = old.first_swarm;
   task.hops = 0;
+  task.is_unpinned = false;
   task.id = op.new_task;
   task.retry_of = op.old_task;
   task.retried_as = {};
@@ -310,6 +320,7 @@ void StackAccount::on(const Assign& op, const OpResult& answer) {
   const bool gives =
       (swarm.state == SwarmState::active || swarm.state == SwarmState::draining) && swarm.breaker != Breaker::open;
   if (answer.verdict == Verdict::swarm_closed) return expect(!gives, "the swarm gives out tasks");
+  expect(!task->is_pinned() || task->for_agent == op.agent, "a dispatcher gives out a task that is for another agent");
   expect(is_ok(answer), "no answer to this operation");
   expect(task->state == State::queued, "the task is not queued");
   expect(gives, "the swarm gives out no tasks");
@@ -360,6 +371,19 @@ void StackAccount::on(const Expire& op, const OpResult& answer) {
   task->is_expired = true;
   ++counts_["deadlines passed"];
   end(*task, State::failed);
+}
+
+void StackAccount::on(const Unpin& op, const OpResult& answer) {
+  if (!right_epoch(op.epoch, answer)) return;
+  BookedTask* task = open_task(op.task, answer);
+  if (task == nullptr) return;
+  if (answer.verdict == Verdict::already_finished) return expect(!task->is_open(), "the task is open");
+  if (answer.verdict == Verdict::wrong_state) return expect(task->state != State::queued, "the task is queued");
+  const bool may_be = task->is_pinned() && task->fallback != AgentFallback::none;
+  expect(may_be == is_ok(answer), "whether any agent may have the task is judged wrongly");
+  if (!is_ok(answer)) return;
+  task->is_unpinned = true;
+  ++counts_["tasks unpinned"];
 }
 
 void StackAccount::on(const Age& op, const OpResult& answer) {
@@ -484,6 +508,12 @@ std::optional<std::string> StackAccount::difference(const Ledger& real) const {
     if (there.shape->swarm != task.swarm || there.more().hops.size() != task.hops) {
       return fmt::format("task {}: in swarm {} after {} hops, must be in {} after {}", task.number, there.shape->swarm,
                          there.more().hops.size(), task.swarm, task.hops);
+    }
+    const Placement& where = there.more().where();
+    if (there.pinned_to() != (task.is_pinned() ? task.for_agent : "") || where.agent != task.for_agent ||
+        where.route_key != task.route_key) {
+      return fmt::format("task {}: for agent '{}', must be for '{}'", task.number, there.pinned_to(),
+                         task.is_pinned() ? task.for_agent : "");
     }
     if (found->finished &&
         (view_of(found->finished->result) != task.result || found->finished->finish_number != task.finish_number)) {

@@ -40,6 +40,10 @@ struct BookedTask {
   std::uint32_t attempts_max = 0;
   std::uint32_t deliveries = 0;
   std::uint32_t hops = 0;
+  std::string for_agent;  // as submitted; empty: any
+  std::string route_key;
+  ledger::AgentFallback fallback = ledger::AgentFallback::by_config;
+  bool is_unpinned = false;
   std::uint64_t timeout_ms = 0;
   ledger::WallMs not_before = 0;
   ledger::WallMs deadline = 0;
@@ -55,6 +59,7 @@ struct BookedTask {
   bool is_archived = false;
 
   [[nodiscard]] bool is_open() const { return !ledger::is_finished(state); }
+  [[nodiscard]] bool is_pinned() const { return !for_agent.empty() && !is_unpinned; }
 };
 
 class StackAccount {
@@ -123,6 +128,7 @@ class StackAccount {
   void on(const ledger::SetLimits& op, const ledger::OpResult& answer);
   void on(const ledger::LedgerVersion& op, const ledger::OpResult& answer);
   void on(const ledger::HandOn& op, const ledger::OpResult& answer);
+  void on(const ledger::Unpin& op, const ledger::OpResult& answer);
   void expect(bool holds, std::string_view what);
   [[nodiscard]] bool is_ok(const ledger::OpResult& answer) const { return answer.verdict == ledger::Verdict::ok; }
   // Judges the refusals all operations on a task share. Null when it was one of them, or the task is not open.

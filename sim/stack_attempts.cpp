@@ -83,6 +83,7 @@ void StackAccount::last_attempt_failed(BookedTask& task, const HandOn& op, const
   ++counts_["tasks handed on"];
   task.swarm = op.to;
   ++task.hops;
+  task.is_unpinned = !task.for_agent.empty();
   task.attempts = 0;
   task.state = State::queued;
   task.not_before = 0;

@@ -78,8 +78,23 @@ void StackClient::wish_for_something() {
     const std::uint64_t count = 1 + random_.below(3);
     for (std::uint64_t i = 0; i < count; ++i) request.dependencies.push_back(known_[random_.below(known_.size())]);
   }
+  wish_for_agent(request);
   wishes_.push_back(std::move(wish));
   send(wishes_.size() - 1);
+}
+
+// Who may wait for ever is for an agent that can do it and comes back.
+void StackClient::wish_for_agent(operations::SubmitRequest& request) {
+  if (random_.chance(0.2)) request.route_key = fmt::format("r{}", random_.below(4));
+  if (!random_.chance(0.35)) return;
+  if (random_.chance(0.3)) {
+    request.agent = world_.agent_name(0);
+    if (random_.chance(0.5)) request.agent_fallback = "none";
+    return;
+  }
+  request.agent = random_.chance(0.2) ? "nobody" : world_.agent_name(random_.next());
+  request.agent_fallback = "any";
+  if (random_.chance(0.7)) request.agent_wait = std::chrono::milliseconds(1 + random_.below(6'000));
 }
 
 void StackClient::send(std::size_t index) {

@@ -39,6 +39,7 @@ class StackClient {
     ledger::TaskId id;
   };
   void wish_for_something();
+  void wish_for_agent(operations::SubmitRequest& request);
   void send(std::size_t wish);
   void told(std::size_t wish, const std::string& params, const operations::Result<operations::SubmitAnswer>& answer);
   void look_at_something();

@@ -274,8 +274,9 @@ std::string StackWorld::what_is_left() const {
   std::string left;
   for (const auto& [id, task] : oracle_.account().tasks()) {
     if (task.is_archived) continue;
-    left += fmt::format("task {} of swarm {} is {} (fence {} at {}, {} of {} attempts); ", task.number, task.swarm,
-                        ledger::name_of(task.state), task.fence, task.agent, task.attempts, task.attempts_max);
+    left += fmt::format("task {} of swarm {} is {} (fence {} at {}, {} of {} attempts{}); ", task.number, task.swarm,
+                        ledger::name_of(task.state), task.fence, task.agent, task.attempts, task.attempts_max,
+                        task.is_pinned() ? ", for agent " + task.for_agent : "");
   }
   for (const auto& client : clients_) {
     if (!client->is_content()) left += client->describe() + "; ";

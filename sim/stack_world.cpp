@@ -172,6 +172,7 @@ dispatch::DispatcherOptions StackWorld::make_options() {
   options.inbox_changes = pick({5, 1'000'000, 1'000'000});
   options.strategy = static_cast<Balance>(random_.below(k_balances));
   options.adaptive_retry = random_.chance(0.3);
+  options.agent_wait = std::chrono::milliseconds(pick({500, 4'000}));
   return options;
 }
 

@@ -50,6 +50,8 @@ class StackWorld {
   // How often an attempt fails by itself while times are bad.
   [[nodiscard]] double failing() const { return failing_; }
   [[nodiscard]] std::uint64_t life() const { return life_; }
+  // One of its agents, the first of which can do everything.
+  [[nodiscard]] const std::string& agent_name(std::uint64_t any) const { return agents_[any % agents_.size()].id; }
   // The power is gone or the disk has failed; the node is taken down at the next step.
   [[nodiscard]] bool is_dying() const { return !node_ || node_->journal->is_dead() || is_cut_; }
   [[nodiscard]] ledger::WallMs wall() const;

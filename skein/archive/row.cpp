@@ -1,5 +1,6 @@
 #include "skein/archive/row.hpp"
 
+#include <algorithm>
 #include <boost/json.hpp>
 #include <utility>
 
@@ -15,6 +16,16 @@ using ledger::TaskId;
 // Boost's own string, from bytes of ours.
 json::string text_of(std::string_view bytes) { return json::string(bytes.data(), bytes.size()); }
 std::string string_of(const json::string& text) { return {text.data(), text.size()}; }
+
+json::object placement_of(const ledger::Placement& where) {
+  json::object out;
+  if (!where.agent.empty()) out["agent"] = text_of(where.agent);
+  if (where.fallback != ledger::AgentFallback::by_config) out["fallback"] = static_cast<std::uint64_t>(where.fallback);
+  if (where.wait_ms != 0) out["wait_ms"] = where.wait_ms;
+  if (!where.route_key.empty()) out["route_key"] = text_of(where.route_key);
+  if (where.unpinned_at != 0) out["unpinned_at"] = where.unpinned_at;
+  return out;
+}
 
 // What few tasks have, and what is never searched for, in one readable column.
 std::string details_of(const ledger::Task& task) {
@@ -32,6 +43,7 @@ std::string details_of(const ledger::Task& task) {
   }
   if (!extras.key.empty()) details["key"] = text_of(extras.key);
   if (!extras.trace.empty()) details["trace"] = text_of(extras.trace);
+  if (extras.placement) details["placement"] = placement_of(*extras.placement);
   if (!extras.retry_of.none()) details["retry_of"] = text_of(extras.retry_of.text());
   if (!extras.hops.empty()) {
     json::array hops;
@@ -73,6 +85,20 @@ std::uint64_t number_in(const json::object& object, const char* name) {
   return value->is_uint64() ? value->get_uint64() : 0;
 }
 
+std::shared_ptr<const ledger::Placement> placement_in(const json::object& details) {
+  const auto* value = details.if_contains("placement");
+  if (value == nullptr || !value->is_object()) return nullptr;
+  const auto& from = value->get_object();
+  ledger::Placement where;
+  where.agent = string_in(from, "agent");
+  where.fallback = static_cast<ledger::AgentFallback>(std::min<std::uint64_t>(number_in(from, "fallback"), 2));
+  where.wait_ms = number_in(from, "wait_ms");
+  where.route_key = string_in(from, "route_key");
+  where.unpinned_at = number_in(from, "unpinned_at");
+  if (where.empty() || !where.makes_sense()) return nullptr;
+  return std::make_shared<const ledger::Placement>(std::move(where));
+}
+
 template <class Each>
 void for_each_in(const json::object& object, const char* name, Each each) {
   const auto* list = object.if_contains(name);
@@ -98,6 +124,7 @@ bool read_details(std::string_view text, ledger::Task& task, ledger::Shape& shap
   });
   extras.key = string_in(details, "key");
   extras.trace = string_in(details, "trace");
+  extras.placement = placement_in(details);
   extras.retry_of = TaskId::parse(string_in(details, "retry_of")).value_or(TaskId{});
   for_each_in(details, "hops", [&](const json::value& each) {
     if (!each.is_object() || extras.hops.size() == ledger::k_hops_max) return;

@@ -64,6 +64,7 @@ void AdaptiveRetry::learn(const Chosen& chosen, bool ok) {
   double& value = values_[number][chosen.action];
   value += options_.learning_rate * ((ok ? k_success_reward : k_failed_again_reward) - waited - value);
   explore_[number] = std::max(options_.explore_last, explore_[number] * options_.explore_decay);
+  ++outcomes_;
 }
 
 std::string AdaptiveRetry::save() const {
@@ -93,7 +94,8 @@ std::expected<void, std::string> AdaptiveRetry::restore(std::string_view text) {
   if (std::ranges::any_of(read.explore_, [](double each) { return each < 0 || each > 1; })) {
     return std::unexpected("learned table: line 'explore' is not from 0 to 1; delete the file to start afresh");
   }
-  *this = read;
+  values_ = read.values_;
+  explore_ = read.explore_;
   return {};
 }
 

@@ -67,6 +67,7 @@ class AdaptiveRetry {
   [[nodiscard]] double value(ErrorClass error, std::size_t action) const {
     return values_[static_cast<std::size_t>(error)][action];
   }
+  [[nodiscard]] std::uint64_t outcomes() const { return outcomes_; }  // learned from, since made
   // The lines about retries of QLearning's text, which may also stand alone.
   [[nodiscard]] std::string save() const;
   [[nodiscard]] std::expected<void, std::string> restore(std::string_view text);
@@ -75,6 +76,7 @@ class AdaptiveRetry {
   AdaptiveRetryOptions options_;
   std::array<std::array<double, k_actions>, k_error_classes> values_{};
   std::array<double, k_error_classes> explore_{};
+  std::uint64_t outcomes_ = 0;
 };
 
 }  // namespace skein::inline v0

@@ -42,11 +42,18 @@ Dispatcher::Dispatcher(Self self, std::unique_ptr<DispatcherSetup> setup)
       take_again_(setup_->options.append_again),
       is_sink_added_(std::make_shared<bool>(false)) {
   lost_ = time_lost(*setup_->runtime);
+  // Damage shows when it is read from the disk; whoever hands over another text begins afresh.
+  if (!setup_->learned.empty() && !core_.router().learned().restore(setup_->learned) && setup_->on_event) {
+    setup_->on_event({DispatchEvent::Kind::learned_refused, setup_->options.node, 0,
+                      "what was learned cannot be read; learning begins afresh"});
+  }
+  learned_told_ = core_.router().learned().changes();
   self.continue_with<Dispatcher>(Begin{});
 }
 
 Dispatcher::~Dispatcher() {
   inbox_->close();
+  hand_over_learned();
   // Only on the journal's thread may the ledger forget the sink. When that is no longer to be had, it stays.
   setup_->journal->read(
       0, [inbox = inbox_, added = is_sink_added_, ledger = setup_->ledger](const journal::ReadAnswer& answer) {
@@ -217,6 +224,10 @@ void Dispatcher::flush(Self self) {
     self.stop(ExitReason::shutdown("another dispatcher has taken over"));
     return;
   }
+  if (const Instant now = self.now(); now >= learned_due_) {
+    learned_due_ = later(now, setup_->options.learned_every);
+    hand_over_learned();
+  }
   if (out.wants_state) ask_for_state();
   set_wake(self, out.wake_at);
 }
@@ -225,6 +236,13 @@ void Dispatcher::note_pauses(Self self) {
   const Duration lost = time_lost(*setup_->runtime);
   if (lost == lost_) return;
   core_.on_time_lost(lost - std::exchange(lost_, lost), moment(self));
+}
+
+void Dispatcher::hand_over_learned() {
+  const QLearning& learned = core_.router().learned();
+  if (!setup_->on_learned || learned.changes() == learned_told_) return;
+  learned_told_ = learned.changes();
+  setup_->on_learned(learned.save());
 }
 
 void Dispatcher::set_wake(Self self, Instant at) {

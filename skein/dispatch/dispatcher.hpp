@@ -38,6 +38,11 @@ struct DispatcherSetup {
   // Numbers no dispatcher has had before, also not the one of before a restart: they begin the ids of its commands.
   std::function<std::uint64_t()> entropy;
   std::function<void(const DispatchEvent&)> on_event;  // in the dispatcher's process; may be empty
+  // What a dispatcher before this one had learned, as on_learned was told; empty: it begins afresh.
+  std::string learned{};
+  // Told what was learned, every options.learned_every if there is news and when the dispatcher ends, however that
+  // is. In the dispatcher's process: it must not block. May be empty.
+  std::function<void(std::string)> on_learned{};
 };
 
 struct DispatcherStatus {
@@ -116,6 +121,7 @@ class Dispatcher {
   void flush(Self self);
   void set_wake(Self self, Instant at);
   void note_pauses(Self self);
+  void hand_over_learned();
   // True when the message was an agent's.
   bool from_agent(Self self, Message message);
 
@@ -132,6 +138,8 @@ class Dispatcher {
   bool is_flushing_ = false;
   bool is_over_ = false;
   bool has_told_refusal_ = false;
+  Instant learned_due_ = Instant::min();
+  std::uint64_t learned_told_ = 0;  // changes of the table when it was handed over last
   Instant wake_at_ = Instant::max();
   TimerRef wake_timer_;
   std::uint64_t wakes_ = 0;

@@ -175,6 +175,8 @@ std::optional<SwarmLoad> DispatcherCore::swarm_load(std::string_view name) const
   if (record.own_agents.empty()) return load;
   for (const ReadyQueue::Lane& lane : queue_.lanes()) {
     if (!lane.in_use || lane.swarm != at->second || lane.ready == 0 || load.needs.size() == k_needs_told) continue;
+    // Another agent would be of no use to them.
+    if (!queue_.need(lane.need).pinned_to.empty()) continue;
     const auto& capabilities = queue_.need(lane.need).capabilities;
     const auto known = std::ranges::find(load.needs, capabilities, &SwarmLoad::Need::capabilities);
     if (known != load.needs.end()) {
@@ -234,6 +236,10 @@ void DispatcherCore::on(const ledger::TaskQueued& change, const Moment& moment) 
       event(DispatchEvent::Kind::handed_on, hop.swarm, change.task.number,
             fmt::format("to swarm '{}' after {} failed attempts", change.task.shape->swarm, hop.attempts));
       if (planted(Bug::lost_when_handed_on)) return forget(slot);
+    } else if (change.why == ledger::TaskQueued::Why::unpinned) {
+      ++counters_.unpinned;
+      event(DispatchEvent::Kind::unpinned, change.task.more().where().agent, change.task.number,
+            "did not take its task in time; any agent may have it");
     }
   } else if (!change.task.more().key.empty()) {
     ++keys_;
@@ -299,7 +305,7 @@ void DispatcherCore::on(const ledger::TaskFinished& change, const Moment& moment
     ++counters_.completed;
     if (!breakers_.empty()) count_completion(task, moment);
   }
-  if (task.past && task.past->retry) adaptive_.learn(*task.past->retry, is_completed);
+  if (task.past && task.past->retry) router_.retried(*task.past->retry, is_completed);
   if (const SlotNumber run = task.run; run != k_no_slot) {
     if (runs_[run].is_reported) {
       settled(run, moment);

@@ -68,6 +68,8 @@ std::string_view name_of(DispatchEvent::Kind kind) {
       return "taken_back";
     case handed_on:
       return "handed_on";
+    case unpinned:
+      return "unpinned";
     case breaker_warning:
       return "breaker_warning";
     case breaker_opened:
@@ -80,6 +82,8 @@ std::string_view name_of(DispatchEvent::Kind kind) {
       return "deposed";
     case dispatch_refused:
       return "dispatch_refused";
+    case learned_refused:
+      return "learned_refused";
   }
   return "unknown";
 }
@@ -96,9 +100,10 @@ DispatcherCore::DispatcherCore(DispatcherOptions options, std::uint64_t seed)
       random_(seed),
       router_(options_.router),
       retry_(without_end(options_.retry)),
-      queue_([this](const ReadyEntry& entry) {
+      queue_([this](const ReadyEntry& entry, SlotNumber lane) {
         const TaskRecord& task = tasks_[entry.slot];
-        return task.phase == Phase::ready && task.order == entry.order && task.effective_priority == entry.priority;
+        return task.phase == Phase::ready && task.lane == lane && task.order == entry.order &&
+               task.effective_priority == entry.priority;
       }),
       outgoing_(options_) {
   if (options_.lease <= Duration::zero() || options_.tick <= Duration::zero() ||
@@ -113,6 +118,9 @@ DispatcherCore::DispatcherCore(DispatcherOptions options, std::uint64_t seed)
   }
   if (options_.silent_after <= Duration::zero() || judge_->problem()) {
     throw std::invalid_argument("dispatcher: silent_after and phi_threshold must be above zero");
+  }
+  if (!ledger::agent_fallback_named(options_.agent_fallback)) {
+    throw std::invalid_argument("dispatcher: agent_fallback must be none or any");
   }
   for (const auto& [type, each] : options_.types) {
     if (each.retry) type_retry_.emplace(type, RetryPolicy(without_end(*each.retry)));
@@ -161,9 +169,11 @@ void DispatcherCore::fill(SlotNumber slot, const ledger::Task& task, const Momen
       }
     }
     hold_lane(record, task.shape);
-  } else if (record.shape().swarm != task.shape->swarm) {
-    move_to_its_swarm(record, task);
+  } else if (record.shape().swarm != task.shape->swarm || record.pinned_to() != task.pinned_to()) {
+    move_to_its_lane(record, task);
   }
+  // It waits for its agent anew after each attempt.
+  if (record.past && record.attempts != task.attempts) record.past->unpin_at = Instant::max();
   if (task.mark) record.its_past().mark = task.mark;
   record.fence = task.fence;
   record.order = task.order;
@@ -175,18 +185,20 @@ void DispatcherCore::fill(SlotNumber slot, const ledger::Task& task, const Momen
 void DispatcherCore::hold_lane(TaskRecord& record, const std::shared_ptr<const ledger::Shape>& shape) {
   record.swarm = swarm_slot(shape->swarm);
   const SwarmRecord& swarm = swarms_[record.swarm];
-  const auto place = queue_.hold(shape, record.swarm, swarm.own_agents, swarm.share_group);
+  const auto place = queue_.hold(shape, record.swarm, swarm.own_agents, swarm.share_group, record.pinned_to());
   record.lane = place.lane;
   record.shared_shape = place.shape;
 }
 
-// It was handed on. Whoever failed it is of the swarm it left.
-void DispatcherCore::move_to_its_swarm(TaskRecord& record, const ledger::Task& task) {
+// It was handed on, or unpinned.
+void DispatcherCore::move_to_its_lane(TaskRecord& record, const ledger::Task& task) {
   const SlotNumber before = record.lane;
+  const bool is_handed_on = record.shape().swarm != task.shape->swarm;
+  record.extras = task.extras;
   hold_lane(record, task.shape);
   queue_.let_go(before);
-  record.extras = task.extras;
-  if (!record.past) return;
+  if (!record.past || !is_handed_on) return;
+  // Whoever failed it is of the swarm it left.
   record.past->failed_by = 0;
   record.past->retry.reset();
 }
@@ -212,6 +224,7 @@ void DispatcherCore::make_ready(SlotNumber slot, const Moment& moment) {
   record.phase = Phase::ready;
   record.wait_until = Instant::max();
   record.asks_again_at = Instant{};
+  if (!record.pinned_to().empty()) wait_for_agent(record, moment);
   queue_.push(record.lane, {record.order, slot, record.effective_priority});
   if (record.effective_priority < ledger::k_high || planted(Bug::ages_above_critical)) wait_to_age(slot, moment.now);
   if (ageing_.size() > 2 * queue_.ready() + k_ageing_slack) {
@@ -271,8 +284,11 @@ void DispatcherCore::set_due(SlotNumber slot) {
       at = std::min(record.wait_until, record.deadline_due);
       break;
     case Phase::blocked:
+      at = record.deadline_due;
+      break;
     case Phase::ready:
       at = record.deadline_due;
+      if (record.past && !record.pinned_to().empty()) at = std::min(at, record.past->unpin_at);
       break;
     case Phase::running: {
       const Run& run = runs_[record.run];
@@ -353,12 +369,14 @@ DispatchOutput DispatcherCore::step(const Moment& moment) {
 
 std::string DispatcherCore::inconsistency() const {
   std::size_t counted = 0;
+  std::vector<std::size_t> ready(queue_.lanes().size());
   for (SlotNumber slot = 0; slot < tasks_.slots(); ++slot) {
     const TaskRecord& task = tasks_[slot];
     if (task.number == 0) continue;
     ++counted;
     if (by_number_.find(task.number) != slot) return fmt::format("task {} is not to be found", task.number);
     if (task.phase == Phase::none) return fmt::format("task {} is nowhere", task.number);
+    if (task.phase == Phase::ready) ++ready[task.lane];
     const bool should_run = task.phase == Phase::assigning || task.phase == Phase::running;
     if (should_run && task.run == k_no_slot) return fmt::format("task {} has no run", task.number);
     if (task.run != k_no_slot && runs_[task.run].task != slot) return fmt::format("task {}: wrong run", task.number);
@@ -368,6 +386,9 @@ std::string DispatcherCore::inconsistency() const {
     }
   }
   if (counted != by_number_.size()) return "records and numbers differ";
+  for (std::size_t i = 0; i < ready.size(); ++i) {
+    if (queue_.lanes()[i].ready != ready[i]) return fmt::format("lane {} has lost count of its tasks", i);
+  }
   std::size_t at_agents = 0;
   for (SlotNumber slot = 0; slot < agents_.slots(); ++slot) {
     const AgentRecord& agent = agents_[slot];

@@ -21,6 +21,8 @@
 // 8. Crashes of agents stop the type of task they were at, in its swarm, and nothing else (crash_breaker.hpp). That is
 //    known to this dispatcher alone: a new one begins with all of them closed.
 // 9. Once another dispatcher has taken over, nothing more is appended.
+// 10. A pinned task is given to its agent only. Where it may fall back, the ledger unpins it when it has waited for the
+//     agent for so long, whether the agent is away, busy or paused.
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>
@@ -38,7 +40,6 @@
 
 #include "skein/base/interner.hpp"
 #include "skein/base/random.hpp"
-#include "skein/dispatch/adaptive_retry.hpp"
 #include "skein/dispatch/agent_protocol.hpp"
 #include "skein/dispatch/dispatcher_options.hpp"
 #include "skein/dispatch/dispatcher_records.hpp"
@@ -47,6 +48,7 @@
 #include "skein/dispatch/number_index.hpp"
 #include "skein/dispatch/outgoing.hpp"
 #include "skein/dispatch/passed_over.hpp"
+#include "skein/dispatch/placement_policy.hpp"
 #include "skein/dispatch/ready_queue.hpp"
 #include "skein/dispatch/router.hpp"
 #include "skein/dispatch/swarm_load.hpp"
@@ -77,12 +79,14 @@ struct DispatchEvent {
     preempted,
     taken_back,  // not begun: for an idle agent, or since its swarm gives nothing out
     handed_on,   // by the subject, a swarm; the detail says to which
+    unpinned,    // the subject, an agent, did not take its task in time; any agent may have it
     breaker_warning,
     breaker_opened,
     breaker_half_opened,
     breaker_closed,
     deposed,           // another dispatcher has taken over
     dispatch_refused,  // by the ledger; nothing is given out meanwhile
+    learned_refused,   // the table of a dispatcher before this one
   };
   Kind kind = Kind::agent_joined;
   std::string subject;  // an agent, a swarm, or capabilities
@@ -101,6 +105,7 @@ struct DispatchCounters {
   std::uint64_t requeued = 0;
   std::uint64_t taken_back = 0;  // not begun by their agents
   std::uint64_t handed_on = 0;   // to a fallback swarm
+  std::uint64_t unpinned = 0;    // from an agent that did not take them in time
   std::uint64_t stale_reports = 0;
   std::uint64_t refused_ops = 0;
   std::uint64_t resyncs = 0;
@@ -175,6 +180,7 @@ class DispatcherCore {
   [[nodiscard]] std::vector<PassedOver> passed_over_agents(std::string_view agent, const Moment& moment);
   [[nodiscard]] std::vector<PassedOver> passed_over_types(const Moment& moment) const;
   [[nodiscard]] Router& router() { return router_; }
+  [[nodiscard]] const Router& router() const { return router_; }
   [[nodiscard]] const DispatcherOptions& options() const { return options_; }
   // Empty when all its tables agree with each other; for tests.
   [[nodiscard]] std::string inconsistency() const;
@@ -194,7 +200,7 @@ class DispatcherCore {
   SlotNumber record_for(const ledger::Task& task);
   void fill(SlotNumber slot, const ledger::Task& task, const Moment& moment);
   void hold_lane(TaskRecord& record, const std::shared_ptr<const ledger::Shape>& shape);
-  void move_to_its_swarm(TaskRecord& record, const ledger::Task& task);
+  void move_to_its_lane(TaskRecord& record, const ledger::Task& task);
   void forget(SlotNumber slot);
   void make_ready(SlotNumber slot, const Moment& moment);
   // What the task must wait for to rise by a class.
@@ -259,7 +265,8 @@ class DispatcherCore {
   void fail_timed_out(SlotNumber run, const Moment& moment);
   void requeue(SlotNumber run, ledger::RequeueReason reason, const Moment& moment);
   void append_crash(SlotNumber task, const Run& run, const ledger::Requeue& op, const std::string& to);
-  [[nodiscard]] Duration retry_delay(TaskRecord& task, ledger::ErrorClass error, std::optional<Duration> retry_after);
+  [[nodiscard]] Duration retry_delay(TaskRecord& task, SlotNumber agent, ledger::ErrorClass error,
+                                     std::optional<Duration> retry_after, const Moment& moment);
   // The swarm that takes the task over should the attempt at hand have been the last one here; empty: none.
   [[nodiscard]] const std::string& fallback_of(const TaskRecord& task) const;
   void settled(SlotNumber run, const Moment& moment);
@@ -293,6 +300,14 @@ class DispatcherCore {
   // dispatcher_pause.cpp
   void late_step(const Moment& moment);
 
+  // dispatcher_pins.cpp
+  [[nodiscard]] PlacementPolicy policy_of(const TaskRecord& task) const;
+  void wait_for_agent(TaskRecord& task, const Moment& moment);
+  void unpin(SlotNumber slot, const Moment& moment);
+  [[nodiscard]] std::optional<Router::Choice> pinned_agent(const ReadyQueue::Need& need) const;
+  [[nodiscard]] std::optional<Router::Choice> same_agent(const TaskRecord& task, const Moment& moment);
+  [[nodiscard]] static std::string_view route_key_of(const TaskRecord& task);
+
   // dispatcher_rounds.cpp
   void run_due(const Moment& moment);
   void task_due(SlotNumber slot, const Moment& moment);
@@ -306,6 +321,8 @@ class DispatcherCore {
   bool give_out(const ReadyQueue::Next& next, const Moment& moment);
   [[nodiscard]] Router::Request request_for(const TaskRecord& task, const ReadyQueue::Need& need) const;
   bool assign_to_somebody(SlotNumber slot, const ReadyQueue::Need& need, const Moment& moment);
+  [[nodiscard]] std::optional<Router::Choice> agent_for(const TaskRecord& task, const ReadyQueue::Need& need,
+                                                        const Moment& moment);
   void give_out_requeued(const Moment& moment);
   [[nodiscard]] bool makes_way(const AgentRecord& agent, const TaskRecord& task) const;
   void preempt_for(SlotNumber slot, const ReadyQueue::Need& need, const Moment& moment);
@@ -350,7 +367,6 @@ class DispatcherCore {
   std::shared_ptr<const PhiOptions> judge_;  // of heartbeats
   Random random_;
   Router router_;
-  AdaptiveRetry adaptive_;
   RetryPolicy retry_;
   std::unordered_map<std::string, RetryPolicy, TextHash, std::equal_to<>> type_retry_;
   std::unordered_map<std::string, AdaptiveTimeout, TextHash, std::equal_to<>> type_timeout_;

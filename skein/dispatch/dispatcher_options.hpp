@@ -24,6 +24,8 @@ struct TypeOptions {
   // Instead of `timeout`: one that follows what attempts of this type take.
   std::optional<AdaptiveTimeoutOptions> adaptive_timeout;
   std::optional<RetryOptions> retry;
+  std::optional<ledger::AgentFallback> agent_fallback;  // of tasks that are for one agent; see placement_policy.hpp
+  std::optional<Duration> agent_wait;
 };
 
 struct DispatcherOptions {
@@ -53,8 +55,14 @@ struct DispatcherOptions {
   bool adaptive_retry = false;
   std::map<std::string, TypeOptions, std::less<>> types;
 
+  // Of tasks that are for one agent and do not say themselves: "none" lets them wait for it, "any" gives them to any
+  // agent after `agent_wait`.
+  std::string agent_fallback = "none";
+  Duration agent_wait = std::chrono::minutes(1);
+
   Balance strategy = Balance::round_robin;
   RouterOptions router;
+  Duration learned_every = std::chrono::seconds(10);             // what was learned is handed over to be kept
   std::vector<std::pair<std::string, std::uint32_t>> executors;  // shared ones, and their calls at once
 
   // Waiting for age_step, or for age_runs times what tasks of its type usually take if that is longer, raises a task to

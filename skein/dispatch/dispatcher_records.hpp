@@ -69,12 +69,13 @@ enum class Phase : std::uint8_t {
   ending,     // an operation that ends the run, or the task, is appended
 };
 
-// What few tasks have: an earlier attempt.
+// What few tasks have: an earlier attempt, or an agent they wait for.
 struct TaskPast {
   ledger::Body mark;
   std::uint32_t failed_by = 0;  // agents
   std::array<AgentHandle, 2> failed_agents{};
   std::optional<AdaptiveRetry::Chosen> retry;  // what was chosen before this attempt
+  Instant unpin_at = Instant::max();           // pinned: when any agent may have it
 };
 
 struct TaskRecord {
@@ -84,6 +85,11 @@ struct TaskRecord {
     return *past;
   }
   [[nodiscard]] const ledger::Shape& shape() const { return **shared_shape; }
+  // The agent that alone may have it; empty: any may.
+  [[nodiscard]] std::string_view pinned_to() const {
+    const bool is_pinned = extras && extras->placement && extras->placement->is_pinned();
+    return is_pinned ? std::string_view(extras->placement->agent) : std::string_view();
+  }
 
   ledger::TaskId id;
   ledger::TaskNumber number = 0;

@@ -51,6 +51,10 @@ void DispatcherCore::task_due(SlotNumber slot, const Moment& moment) {
     make_ready(slot, moment);
     return;
   }
+  if (task.phase == Phase::ready && !task.pinned_to().empty() && task.past && task.past->unpin_at <= moment.now) {
+    unpin(slot, moment);
+    return;
+  }
   if (task.phase == Phase::running) {
     Run& run = runs_[task.run];
     if (run.timeout_at <= moment.now) {
@@ -126,6 +130,11 @@ void DispatcherCore::watch_needs(const Moment& moment) {
     if (!need.in_use || need.ready == 0 || need.was_told || !need.unmet_since) continue;
     if (moment.now - *need.unmet_since < options_.routing_timeout) continue;
     need.was_told = true;
+    if (!need.pinned_to.empty()) {
+      event(DispatchEvent::Kind::routing_timeout, need.pinned_to, 0,
+            fmt::format("{} tasks wait for this agent, which is not here, not free, or cannot do them", need.ready));
+      continue;
+    }
     event(DispatchEvent::Kind::routing_timeout, joined(need.capabilities), 0,
           fmt::format("{} tasks wait and no agent with these capabilities is free", need.ready));
   }
@@ -195,23 +204,31 @@ bool DispatcherCore::give_out(const ReadyQueue::Next& next, const Moment& moment
 Router::Request DispatcherCore::request_for(const TaskRecord& task, const ReadyQueue::Need& need) const {
   const Balance strategy = task.goes_to_idle ? Balance::round_robin : swarms_[task.swarm].strategy;
   Router::Request request{need.views, strategy, {}, {}};
-  if (strategy == Balance::consistent_hash) request.key = task.shape().type;
-  // The first retry may go to anybody, later ones go around those who failed it.
+  if (strategy == Balance::consistent_hash) request.key = route_key_of(task);
+  // The first retry may go to anybody, later ones go around those who failed it; unless it was learned what is best.
   if (const TaskPast* past = task.past.get()) {
-    const bool is_choosy = past->failed_by > 1 || (past->retry && past->retry->other_agent);
+    const bool is_choosy = past->retry ? past->retry->other_agent : past->failed_by > 1;
     if (is_choosy) request.avoid = std::span(past->failed_agents).first(std::min<std::size_t>(past->failed_by, 2));
   }
   return request;
 }
 
-bool DispatcherCore::assign_to_somebody(SlotNumber slot, const ReadyQueue::Need& need, const Moment& moment) {
-  TaskRecord& task = tasks_[slot];
+std::optional<Router::Choice> DispatcherCore::agent_for(const TaskRecord& task, const ReadyQueue::Need& need,
+                                                        const Moment& moment) {
+  if (!need.pinned_to.empty() && !planted(Bug::pinned_to_anybody)) return pinned_agent(need);
+  if (auto same = same_agent(task, moment)) return same;
   Router::Request request = request_for(task, need);
   auto choice = router_.decide(request, random_, moment.now);
   if (!choice && choice.error() == RouteError::only_avoided) {
     request.avoid = {};
     choice = router_.decide(request, random_, moment.now);
   }
+  return choice ? std::optional(*choice) : std::nullopt;
+}
+
+bool DispatcherCore::assign_to_somebody(SlotNumber slot, const ReadyQueue::Need& need, const Moment& moment) {
+  TaskRecord& task = tasks_[slot];
+  const auto choice = agent_for(task, need, moment);
   if (!choice) return false;
   const auto at = agent_pids_.find(choice->pid);
   if (at == agent_pids_.end() || !makes_way(agents_[at->second], task)) return false;
@@ -259,7 +276,7 @@ void DispatcherCore::preempt_for(SlotNumber slot, const ReadyQueue::Need& need, 
   for (SlotNumber i = 0; i < agents_.slots(); ++i) {
     const AgentRecord& agent = agents_[i];
     if (!agent.pid || agent.is_paused || agent.has_paused || agent.is_silent || agent.runs.empty()) continue;
-    if (!agent.has_all(need.capabilities)) continue;
+    if (!agent.has_all(need.capabilities) || (!need.pinned_to.empty() && agent.id != need.pinned_to)) continue;
     for (const SlotNumber index : agent.runs) {
       const Run& run = runs_[index];
       if (!may_be_asked_to_yield(run)) continue;

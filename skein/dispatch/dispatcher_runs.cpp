@@ -292,7 +292,7 @@ void DispatcherCore::fail_attempt(SlotNumber index, ledger::ErrorClass error, st
     ++past.failed_by;
   }
   if (message.size() > k_message_bytes_max) message = shown_text(message, k_message_bytes_max);
-  const Duration delay = retry_delay(task, error, retry_after);
+  const Duration delay = retry_delay(task, run.agent, error, retry_after, moment);
   // The next attempt begins with it.
   if (run.next_mark) append_mark(index, *std::exchange(run.next_mark, std::nullopt), moment);
   task.phase = Phase::ending;
@@ -311,20 +311,27 @@ void DispatcherCore::fail_attempt(SlotNumber index, ledger::ErrorClass error, st
 
 const std::string& DispatcherCore::fallback_of(const TaskRecord& task) const {
   static const std::string k_none;
+  // What one agent alone may do no other swarm can.
+  if (!task.pinned_to().empty() && !policy_of(task).may_fall_back) return k_none;
   const bool is_last = task.attempts + 1 >= task.attempts_max;
   return is_last && ledger_version_ >= ledger::k_hand_on_version ? swarms_[task.swarm].fallback : k_none;
 }
 
-Duration DispatcherCore::retry_delay(TaskRecord& task, ledger::ErrorClass error, std::optional<Duration> retry_after) {
+Duration DispatcherCore::retry_delay(TaskRecord& task, SlotNumber agent, ledger::ErrorClass error,
+                                     std::optional<Duration> retry_after, const Moment& moment) {
   const ErrorClass kind = class_of(error);
-  if (task.past && task.past->retry) adaptive_.learn(*std::exchange(task.past->retry, std::nullopt), false);
+  if (task.past && task.past->retry) router_.retried(*std::exchange(task.past->retry, std::nullopt), false);
   if (kind == ErrorClass::permanent) return Duration::zero();
   const auto type = type_retry_.find(task.shape().type);
   const RetryPolicy& policy = type == type_retry_.end() ? retry_ : type->second;
   const std::uint32_t attempt = std::min(task.attempts + 1, k_attempt_max);
   const Duration usual = policy.next(attempt, kind, random_, retry_after).value_or(Duration::zero());
   if (!options_.adaptive_retry) return usual;
-  const auto chosen = adaptive_.choose(kind, usual, retry_after, random_);
+  const ReadyQueue::Need& need = queue_.need(queue_.lane(task.lane).need);
+  // One that is gone has no handle, and nothing is to be expected of it.
+  const AgentHandle failed = agents_[agent].handle.value_or(AgentHandle{});
+  const auto chosen =
+      router_.choose_retry(request_for(task, need), failed, kind, usual, retry_after, random_, moment.now);
   task.its_past().retry = chosen;
   return chosen.delay;
 }
@@ -352,7 +359,7 @@ void DispatcherCore::requeue(SlotNumber index, ledger::RequeueReason reason, con
   ledger::Requeue op{epoch_, task.id, run.ref.fence, moment.wall, reason, 0, true};
   if (is_costly && task.attempts > 0) {
     op.front = false;
-    op.not_before = after(moment, retry_delay(task, ledger::ErrorClass::crash, std::nullopt));
+    op.not_before = after(moment, retry_delay(task, run.agent, ledger::ErrorClass::crash, std::nullopt, moment));
   }
   ++counters_.requeued;
   task.phase = Phase::ending;

@@ -44,6 +44,11 @@ std::size_t DispatcherCore::idle_for(const Run& run, const Moment& moment) {
   const AgentRecord& agent = agents_[run.agent];
   // A key stays with its agent; a type that is being tried out is given out one by one.
   if (swarm.strategy == Balance::consistent_hash || is_held_back(task)) return 0;
+  if (!task.pinned_to().empty()) {
+    // When it is back it falls back.
+    const PlacementPolicy policy = policy_of(task);
+    if (!policy.may_fall_back || !task.past || moment.now < task.past->unpin_at) return 0;
+  }
   if (moment.now - run.since < options_.take_back_after || task.times_asked_back >= options_.take_backs_max) return 0;
   if (!agent.handle) return 0;
   return router_.idle_beside(*agent.handle, request_for(task, queue_.need(queue_.lane(task.lane).need)), moment.now);

@@ -22,7 +22,7 @@ struct Append {
   journal::Urgency urgency = journal::Urgency::ordinary;
 };
 
-enum class OpKind : std::uint8_t { assign, complete, fail, hand_on, requeue, expire, progress, other };
+enum class OpKind : std::uint8_t { assign, complete, fail, hand_on, requeue, expire, unpin, progress, other };
 
 // An operation, and the task whose change shows that it was done.
 struct OpRef {

@@ -21,6 +21,8 @@ enum class Bug {
   short_grace_when_late,
   timeout_counts_pauses,
   deadline_sleeps_in_pauses,
+  pinned_to_anybody,
+  pinned_for_good,
 };
 
 #if defined(SKEIN_PLANTED_BUGS)

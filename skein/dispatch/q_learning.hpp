@@ -66,6 +66,8 @@ class QLearning {
   }
   [[nodiscard]] double explore() const { return explore_; }
   [[nodiscard]] std::uint64_t outcomes() const { return outcomes_; }  // learned from, since made
+  // Of the table since it was made, those of retries included: whoever keeps it need not when there was none.
+  [[nodiscard]] std::uint64_t changes() const { return outcomes_ + retry_.outcomes(); }
   [[nodiscard]] const QOptions& options() const { return options_; }
 
   [[nodiscard]] AdaptiveRetry& retry() { return retry_; }

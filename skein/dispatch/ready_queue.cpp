@@ -12,22 +12,34 @@ constexpr std::size_t k_sweep_minimum = 64;
 
 bool entry_after(const ReadyEntry& one, const ReadyEntry& other) { return other.before(one); }
 
-std::string text_of(const std::vector<std::string>& capabilities) {
+std::string text_of(const std::vector<std::string>& capabilities, std::string_view pinned_to) {
   std::string text;
   for (const auto& each : capabilities) text.append(each).push_back('\0');
+  // No capability is empty, so this is none.
+  if (!pinned_to.empty()) text.append(1, '\0').append(pinned_to);
   return text;
 }
 
 }  // namespace
 
+ReadyQueue::ByShape& ReadyQueue::shapes_for(std::string_view pinned_to) {
+  if (pinned_to.empty()) return by_shape_;
+  const auto known = pinned_shapes_.find(pinned_to);
+  return known != pinned_shapes_.end() ? known->second : pinned_shapes_[std::string(pinned_to)];
+}
+
 ReadyQueue::Place ReadyQueue::hold(const SharedShape& shape, std::uint32_t swarm, std::string_view besides,
-                                   std::uint32_t group) {
-  auto known = by_shape_.find(shape.get());
-  if (known == by_shape_.end()) {
-    if (idle_ > k_idle_lanes_max || by_shape_.size() > lanes_.size() + k_idle_lanes_max) forget_idle();
-    const std::uint32_t lane = make_lane(*shape, swarm, besides, group);
+                                   std::uint32_t group, std::string_view pinned_to) {
+  ByShape* shapes = &shapes_for(pinned_to);
+  auto known = shapes->find(shape.get());
+  if (known == shapes->end()) {
+    if (idle_ > k_idle_lanes_max || by_shape_.size() > lanes_.size() + k_idle_lanes_max) {
+      forget_idle();
+      shapes = &shapes_for(pinned_to);
+    }
+    const std::uint32_t lane = make_lane(*shape, swarm, besides, group, pinned_to);
     auto own = std::make_shared<const ledger::Shape>(*shape);
-    known = by_shape_.emplace(shape.get(), ShapeEntry{shape, std::move(own), lane}).first;
+    known = shapes->emplace(shape.get(), ShapeEntry{shape, std::move(own), lane}).first;
   }
   const ShapeEntry& entry = known->second;
   if (lanes_[entry.lane].tasks++ == 0) --idle_;
@@ -47,12 +59,13 @@ std::size_t ReadyQueue::tasks_of(std::uint32_t swarm) const {
 }
 
 std::uint32_t ReadyQueue::make_lane(const ledger::Shape& shape, std::uint32_t swarm, std::string_view besides,
-                                    std::uint32_t group) {
+                                    std::uint32_t group, std::string_view pinned_to) {
   auto capabilities = shape.required();
   if (!besides.empty()) capabilities.emplace_back(besides);
   std::sort(capabilities.begin(), capabilities.end());
   capabilities.erase(std::unique(capabilities.begin(), capabilities.end()), capabilities.end());
-  std::string text = std::to_string(shape.type.size()) + ' ' + shape.type + shape.swarm + '\n' + text_of(capabilities);
+  std::string text = std::to_string(shape.type.size()) + ' ' + shape.type + shape.swarm + '\n';
+  text += text_of(capabilities, pinned_to);
   if (const auto known = by_text_.find(text); known != by_text_.end()) return known->second;
   std::uint32_t index = 0;
   if (free_lanes_.empty()) {
@@ -67,15 +80,15 @@ std::uint32_t ReadyQueue::make_lane(const ledger::Shape& shape, std::uint32_t sw
   lane.in_use = true;
   lane.swarm = swarm;
   lane.group = group;
-  lane.need = need_for(std::move(capabilities));
+  lane.need = need_for(std::move(capabilities), pinned_to);
   ++needs_[lane.need].lanes;
   by_text_.emplace(std::move(text), index);
   ++idle_;
   return index;
 }
 
-std::uint32_t ReadyQueue::need_for(std::vector<std::string> capabilities) {
-  std::string text = text_of(capabilities);
+std::uint32_t ReadyQueue::need_for(std::vector<std::string> capabilities, std::string_view pinned_to) {
+  std::string text = text_of(capabilities, pinned_to);
   if (const auto known = need_by_text_.find(text); known != need_by_text_.end()) return known->second;
   std::uint32_t index = 0;
   if (free_needs_.empty()) {
@@ -90,6 +103,7 @@ std::uint32_t ReadyQueue::need_for(std::vector<std::string> capabilities) {
   need.in_use = true;
   need.capabilities = std::move(capabilities);
   need.views.assign(need.capabilities.begin(), need.capabilities.end());
+  need.pinned_to = pinned_to;
   need_by_text_.emplace(std::move(text), index);
   return index;
 }
@@ -99,14 +113,17 @@ void ReadyQueue::let_go(std::uint32_t lane) {
 }
 
 void ReadyQueue::forget_idle() {
-  std::erase_if(by_shape_, [&](const auto& each) { return lanes_[each.second.lane].tasks == 0; });
+  const auto is_idle = [&](const auto& each) { return lanes_[each.second.lane].tasks == 0; };
+  std::erase_if(by_shape_, is_idle);
+  for (auto& [agent, shapes] : pinned_shapes_) std::erase_if(shapes, is_idle);
+  std::erase_if(pinned_shapes_, [](const auto& each) { return each.second.empty(); });
   std::erase_if(by_text_, [&](const auto& each) {
     Lane& lane = lanes_[each.second];
     if (lane.tasks > 0) return false;
     Need& need = needs_[lane.need];
     if (--need.lanes == 0) {
       if (need.is_unmet) --unmet_;
-      need_by_text_.erase(text_of(need.capabilities));
+      need_by_text_.erase(text_of(need.capabilities, need.pinned_to));
       free_needs_.push_back(lane.need);
       need = Need{};
     }
@@ -139,7 +156,7 @@ void ReadyQueue::dropped(std::uint32_t index) {
 }
 
 void ReadyQueue::sweep(Lane& lane) {
-  std::erase_if(lane.heap, [&](const ReadyEntry& entry) { return !live_(entry); });
+  std::erase_if(lane.heap, [&](const ReadyEntry& entry) { return !is_live(lane, entry); });
   std::make_heap(lane.heap.begin(), lane.heap.end(), entry_after);
 }
 
@@ -149,7 +166,7 @@ void ReadyQueue::pop_top(Lane& lane) {
 }
 
 bool ReadyQueue::clean_top(Lane& lane) {
-  while (!lane.heap.empty() && !live_(lane.heap.front())) pop_top(lane);
+  while (!lane.heap.empty() && !is_live(lane, lane.heap.front())) pop_top(lane);
   return !lane.heap.empty();
 }
 
@@ -296,6 +313,7 @@ void ReadyQueue::clear() {
   free_needs_.clear();
   free_lanes_.clear();
   by_shape_.clear();
+  pinned_shapes_.clear();
   by_text_.clear();
   need_by_text_.clear();
   round_.clear();

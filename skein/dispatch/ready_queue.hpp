@@ -1,8 +1,9 @@
 // The tasks that may be given out, in the order in which they should be.
 //
-// A lane holds the tasks of one swarm and type that need the same capabilities; a need is such a set of capabilities,
-// and what the lanes of several swarms share. A task nobody can run stays in its lane and holds up no other. A round
-// takes the first task of all lanes that are open and whose need is not known to be unmet:
+// A lane holds the tasks of one swarm and type that need the same capabilities and are for the same agent, if for one;
+// a need is such a set of capabilities and that agent, and what the lanes of several swarms share. A task nobody can
+// run stays in its lane and holds up no other. A round takes the first task of all lanes that are open and whose need
+// is not known to be unmet:
 //
 //   queue.begin_round();
 //   while (auto task = queue.next()) { ... queue.taken() or queue.unmet(); }
@@ -19,6 +20,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -47,12 +49,14 @@ struct ReadyEntry {
 
 class ReadyQueue {
  public:
-  using Live = std::function<bool(const ReadyEntry&)>;
+  // Whether an entry of this lane still counts. A task that goes to another lane may keep its order.
+  using Live = std::function<bool(const ReadyEntry& entry, std::uint32_t lane)>;
   static constexpr std::size_t k_idle_lanes_max = 4'096;  // without a task; beyond it they are forgotten
 
   struct Need {
     std::vector<std::string> capabilities;  // sorted
     std::vector<std::string_view> views;    // of them
+    std::string pinned_to;                  // the agent that alone may have its tasks; empty: any
     std::size_t ready = 0;                  // tasks in its lanes
     bool is_unmet = false;                  // nobody was free; asked again when that may have changed
     std::optional<Instant> unmet_since;
@@ -81,9 +85,10 @@ class ReadyQueue {
     const SharedShape* shape = nullptr;
   };
   // `swarm` is the caller's number of the shape's swarm, `besides` a capability needed on top of the shape's own, or
-  // empty, `group` the number of what the swarm shares with others, or 0. A task holds on to its lane until
-  // it lets go.
-  Place hold(const SharedShape& shape, std::uint32_t swarm, std::string_view besides = {}, std::uint32_t group = 0);
+  // empty, `group` the number of what the swarm shares with others, or 0, `pinned_to` the agent that the task is for,
+  // or empty. A task holds on to its lane until it lets go.
+  Place hold(const SharedShape& shape, std::uint32_t swarm, std::string_view besides = {}, std::uint32_t group = 0,
+             std::string_view pinned_to = {});
   void let_go(std::uint32_t lane);
 
   void push(std::uint32_t lane, ReadyEntry entry);
@@ -147,6 +152,7 @@ class ReadyQueue {
     SharedShape own;
     std::uint32_t lane = 0;
   };
+  using ByShape = std::unordered_map<const ledger::Shape*, ShapeEntry>;
 
   // The lanes of one swarm that wait to be sent into the round at hand, in a heap by their first task.
   struct Turn {
@@ -170,21 +176,26 @@ class ReadyQueue {
   std::uint32_t pop_round();
   // The lane has left the round: the next one of its group comes in.
   void send_next(std::uint32_t lane);
+  [[nodiscard]] bool is_live(const Lane& lane, const ReadyEntry& entry) const {
+    return live_(entry, static_cast<std::uint32_t>(&lane - lanes_.data()));
+  }
   bool clean_top(Lane& lane);
   void pop_top(Lane& lane);
   void sweep(Lane& lane);
   void arrange_round();
   [[nodiscard]] bool lane_after(std::uint32_t one, std::uint32_t other) const;
-  std::uint32_t need_for(std::vector<std::string> capabilities);
+  [[nodiscard]] ByShape& shapes_for(std::string_view pinned_to);
+  std::uint32_t need_for(std::vector<std::string> capabilities, std::string_view pinned_to);
   std::uint32_t make_lane(const ledger::Shape& shape, std::uint32_t swarm, std::string_view besides,
-                          std::uint32_t group);
+                          std::uint32_t group, std::string_view pinned_to);
 
   Live live_;
   std::vector<Need> needs_;
   std::vector<Lane> lanes_;
   std::vector<std::uint32_t> free_needs_;
   std::vector<std::uint32_t> free_lanes_;
-  std::unordered_map<const ledger::Shape*, ShapeEntry> by_shape_;
+  ByShape by_shape_;                                             // of tasks that any agent may have
+  std::map<std::string, ByShape, std::less<>> pinned_shapes_;    // of the others, by agent
   std::unordered_map<std::string, std::uint32_t> by_text_;       // swarm, type and capabilities → lane
   std::unordered_map<std::string, std::uint32_t> need_by_text_;  // capabilities → need
   std::vector<std::uint32_t> round_;                             // a heap of lanes by their first task

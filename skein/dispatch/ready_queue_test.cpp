@@ -18,7 +18,7 @@ constexpr auto k_all_open = [](std::uint32_t) { return true; };
 
 class Tasks {
  public:
-  ReadyQueue queue{[this](const ReadyEntry& entry) {
+  ReadyQueue queue{[this](const ReadyEntry& entry, std::uint32_t) {
     const auto at = live.find(entry.slot);
     return at != live.end() && at->second.order == entry.order && at->second.priority == entry.priority;
   }};

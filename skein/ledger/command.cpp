@@ -14,12 +14,19 @@ constexpr std::uint8_t k_has_state = 0x20;
 constexpr std::uint8_t k_has_number = 0x40;
 constexpr std::uint8_t k_has_task = 0x80;
 
+// The lowest version of a command that knows the operation.
+std::uint8_t version_of(Opcode opcode) {
+  if (opcode == Opcode::unpin || opcode == Opcode::submit_placed) return k_command_version;
+  return opcode == Opcode::hand_on ? k_hand_on_command_version : k_first_command_version;
+}
+
 bool is_known(std::uint8_t opcode, std::uint8_t version) {
   const auto between = [opcode](Opcode first, Opcode last) {
     return opcode >= static_cast<std::uint8_t>(first) && opcode <= static_cast<std::uint8_t>(last);
   };
-  const Opcode last = version == k_first_command_version ? Opcode::age : Opcode::hand_on;
-  return between(Opcode::submit, last) || between(Opcode::take_dispatch, Opcode::ledger_version);
+  return (between(Opcode::submit, Opcode::age) || between(Opcode::take_dispatch, Opcode::ledger_version) ||
+          between(Opcode::hand_on, Opcode::hand_on) || between(Opcode::unpin, Opcode::submit_placed)) &&
+         version_of(static_cast<Opcode>(opcode)) <= version;
 }
 
 void write_result(Writer& w, const OpResult& result) {
@@ -36,7 +43,7 @@ void write_result(Writer& w, const OpResult& result) {
 void read_result(Reader& r, OpResult& result) {
   const auto head = r.byte();
   const auto verdict = static_cast<Verdict>(head & k_verdict_bits);
-  if (verdict < Verdict::ok || verdict > Verdict::old_version) return r.fail();
+  if (verdict < Verdict::ok || verdict > Verdict::pinned) return r.fail();
   result.verdict = verdict;
   if ((head & k_has_state) != 0) {
     State state{};
@@ -59,7 +66,10 @@ void begin_command(std::string& out, std::size_t count, std::uint8_t version) {
 }
 
 std::uint8_t version_of(const Op& op) {
-  return std::holds_alternative<HandOn>(op) ? k_command_version : k_first_command_version;
+  if (std::holds_alternative<HandOn>(op)) return k_hand_on_command_version;
+  const auto* submit = std::get_if<Submit>(&op);
+  const bool is_placed = submit != nullptr && submit->spec.extras.placement;
+  return is_placed || std::holds_alternative<Unpin>(op) ? k_command_version : k_first_command_version;
 }
 
 std::string CommandBuilder::take() {
@@ -96,7 +106,7 @@ CommandFrames::CommandFrames(std::string_view bytes) {
   rest_ = bytes.substr(bytes.size() - r.left());
   std::uint8_t unknown = 0;
   std::uint64_t goes_on_with = 0;
-  bool is_lowest = version == k_first_command_version;
+  std::uint8_t lowest = k_first_command_version;
   for (std::size_t i = 0; i < count_; ++i) {
     const auto opcode = r.byte();
     const auto body = r.view();
@@ -105,13 +115,13 @@ CommandFrames::CommandFrames(std::string_view bytes) {
       const auto op = decode_op({Opcode::ledger_version, body});
       if (op) goes_on_with = std::max(goes_on_with, std::get<LedgerVersion>(*op).version);
     }
-    is_lowest |= opcode == static_cast<std::uint8_t>(Opcode::hand_on);
+    lowest = std::max(lowest, version_of(static_cast<Opcode>(opcode)));
     if (!is_known(opcode, version) && unknown == 0) unknown = opcode == 0 ? 0xFF : opcode;
   }
   if (!r.done()) return;
   // Only a frame that is whole can be from a newer program; a broken one is refused by every version alike.
   if (unknown != 0) throw UnknownEntry(fmt::format("unknown operation {}: run a newer skein", unknown));
-  ok_ = is_lowest;
+  ok_ = version == lowest;
   if (ok_ && goes_on_with > k_ledger_version) {
     throw UnknownEntry(fmt::format("the ledger goes on with version {}; this program knows up to {}: run a newer skein",
                                    goes_on_with, k_ledger_version));
@@ -217,17 +227,29 @@ std::string_view name_of(Breaker breaker) {
 }
 
 std::string_view name_of(Verdict verdict) {
-  static constexpr std::string_view k_names[] = {"unknown",          "ok",
-                                                 "accepted_before",  "existing",
-                                                 "malformed",        "too_large",
-                                                 "no_such_task",     "no_such_swarm",
-                                                 "no_such_agent",    "no_such_dependency",
-                                                 "duplicate_id",     "queue_full",
-                                                 "ledger_full",      "archive_behind",
-                                                 "swarm_closed",     "swarm_busy",
-                                                 "already_finished", "wrong_state",
-                                                 "stale_fence",      "stale_epoch",
-                                                 "not_due",          "old_version"};
+  static constexpr std::string_view k_names[] = {"unknown",
+                                                 "ok",
+                                                 "accepted_before",
+                                                 "existing",
+                                                 "malformed",
+                                                 "too_large",
+                                                 "no_such_task",
+                                                 "no_such_swarm",
+                                                 "no_such_agent",
+                                                 "no_such_dependency",
+                                                 "duplicate_id",
+                                                 "queue_full",
+                                                 "ledger_full",
+                                                 "archive_behind",
+                                                 "swarm_closed",
+                                                 "swarm_busy",
+                                                 "already_finished",
+                                                 "wrong_state",
+                                                 "stale_fence",
+                                                 "stale_epoch",
+                                                 "not_due",
+                                                 "old_version",
+                                                 "pinned"};
   const auto n = static_cast<std::size_t>(verdict);
   return n < std::size(k_names) ? k_names[n] : k_names[0];
 }

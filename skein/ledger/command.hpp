@@ -31,9 +31,11 @@
 
 namespace skein::inline v0::ledger {
 
-// Of the bytes of commands: the first, and the one that brought hand_on. Answers have kept their first form.
+// Of the bytes of commands: the first, the one that brought hand_on, and the one that brought submit_placed and unpin.
+// Answers have kept their first form.
 inline constexpr std::uint8_t k_first_command_version = 1;
-inline constexpr std::uint8_t k_command_version = 2;
+inline constexpr std::uint8_t k_hand_on_command_version = 2;
+inline constexpr std::uint8_t k_command_version = 3;
 inline constexpr std::uint8_t k_answer_version = 1;
 // Of the behaviour of apply and the bytes of snapshots. Every ledger begins with the first; a LedgerVersion operation
 // raises it, appended by whoever knows that all members understand it.
@@ -45,12 +47,13 @@ inline constexpr std::uint64_t k_ledger_version = 4;
 
 using Fields = std::map<std::string, std::string, std::less<>>;
 
+// One with a placement is known from k_sound_version on.
 struct Submit {
   TaskId id;
   WallMs at = 0;
   TaskSpec spec;
 };
-// Answered with the fence.
+// Answered with the fence. A pinned task is given to its agent only.
 struct Assign {
   Epoch epoch = 0;
   TaskId task;
@@ -129,7 +132,15 @@ struct Cancel {
   WallMs at = 0;
   std::string reason;
 };
-// Makes a new task with the spec of a failed or cancelled one; retry_key() is its key, no dependencies, no deadline.
+// A queued task did not get to its agent in time: any agent may have it from now on; it keeps its place in the queue.
+// Refused (not_due) when it is not pinned, or was submitted for that agent alone. Known from k_sound_version on.
+struct Unpin {
+  Epoch epoch = 0;
+  TaskId task;
+  WallMs at = 0;
+};
+// Makes a new task with the spec of a failed or cancelled one; retry_key() is its key, no dependencies, no deadline. It
+// is pinned as the old one was when that was submitted.
 struct Retry {
   TaskId old_task;
   TaskId new_task;
@@ -221,9 +232,10 @@ struct LedgerVersion {
   std::uint64_t version = k_ledger_version;
 };
 
-using Op = std::variant<Submit, Assign, Start, Progress, Complete, Fail, Requeue, Cancel, Retry, Expire, Age,
-                        TakeDispatch, SwarmPut, SwarmOverride, SwarmDropOverrides, SwarmSetState, SwarmSetBreaker,
-                        SwarmRemove, AgentPut, AgentRemove, EvictKeys, Archived, SetLimits, LedgerVersion, HandOn>;
+using Op =
+    std::variant<Submit, Assign, Start, Progress, Complete, Fail, Requeue, Cancel, Retry, Expire, Age, TakeDispatch,
+                 SwarmPut, SwarmOverride, SwarmDropOverrides, SwarmSetState, SwarmSetBreaker, SwarmRemove, AgentPut,
+                 AgentRemove, EvictKeys, Archived, SetLimits, LedgerVersion, HandOn, Unpin>;
 
 // The numbers are on disk. Kept free: 13 for approve.
 enum class Opcode : std::uint8_t {
@@ -238,7 +250,9 @@ enum class Opcode : std::uint8_t {
   retry = 9,
   expire = 10,
   age = 11,
-  hand_on = 12,  // from command version 2 on
+  hand_on = 12,        // from command version 2 on
+  unpin = 14,          // from command version 3 on
+  submit_placed = 15,  // likewise: a submit with a placement
   take_dispatch = 16,
   swarm_put = 17,
   swarm_override = 18,
@@ -277,6 +291,7 @@ enum class Verdict : std::uint8_t {
   stale_epoch = 19,  // `number`: the present epoch
   not_due = 20,
   old_version = 21,  // the ledger's version does not go down, or does not know the operation yet; `number`: it
+  pinned = 22,       // the task is for another agent
 };
 [[nodiscard]] std::string_view name_of(Verdict verdict);
 [[nodiscard]] constexpr bool is_refusal(Verdict v) { return v >= Verdict::malformed; }

@@ -54,7 +54,15 @@ std::vector<Op> all_ops() {
           Archived{7},
           SetLimits{limits},
           LedgerVersion{1},
-          HandOn{1, task_id(1), 3, 4, HandOnCause::node_crash, ErrorClass::resource, 5, "message", "s"}};
+          HandOn{1, task_id(1), 3, 4, HandOnCause::node_crash, ErrorClass::resource, 5, "message", "s"},
+          Unpin{1, task_id(1), 4}};
+}
+
+Submit placed_submit() {
+  auto op = full_submit();
+  op.spec.extras.placement =
+      std::make_shared<const Placement>(Placement{"ada", AgentFallback::any, 1ULL << 40U, "customer", 0});
+  return op;
 }
 
 TEST(Command, every_operation_reads_as_it_was_written) {
@@ -87,18 +95,45 @@ TEST(Command, every_operation_reads_as_it_was_written) {
 
 TEST(Command, has_the_lowest_version_that_knows_its_operations) {
   for (const auto& op : all_ops()) {
-    const bool is_new = std::holds_alternative<HandOn>(op);
-    EXPECT_EQ(encode_command(op)[0], is_new ? 2 : 1) << op.index();
+    const int version = std::holds_alternative<Unpin>(op) ? 3 : std::holds_alternative<HandOn>(op) ? 2 : 1;
+    EXPECT_EQ(encode_command(op)[0], version) << op.index();
   }
-  EXPECT_EQ(encode_command(all_ops())[0], 2);
+  EXPECT_EQ(encode_command(all_ops())[0], 3);
+  EXPECT_EQ(encode_command(placed_submit())[0], 3) << "an older program must not read it as a submit for anybody";
+  EXPECT_EQ(encode_command(full_submit())[0], 1) << "a submit for anybody is what it was";
   auto needless = encode_command(submit(1));
   needless[0] = 2;
   EXPECT_EQ(decode_command(needless), std::nullopt) << "a command has one form";
   CommandBuilder builder;
   builder.add(all_ops().back());
-  EXPECT_EQ(builder.take()[0], 2);
+  EXPECT_EQ(builder.take()[0], 3);
   builder.add(Archived{1});
   EXPECT_EQ(builder.take()[0], 1) << "what was taken is forgotten";
+}
+
+TEST(Command, a_submit_with_a_placement_reads_as_it_was_written) {
+  const auto bytes = encode_command(placed_submit());
+  const auto read = decode_command(bytes);
+  ASSERT_TRUE(read && read->size() == 1 && (*read)[0]);
+  const auto& extras = std::get<Submit>(*(*read)[0]).spec.extras;
+  EXPECT_EQ(extras, placed_submit().spec.extras);
+  EXPECT_EQ(extras.where(), (Placement{"ada", AgentFallback::any, 1ULL << 40U, "customer", 0}));
+  CommandFrames whole(bytes);
+  const auto frame = whole.next();
+  for (std::size_t n = 0; n < frame.body.size(); ++n) {
+    EXPECT_FALSE(decode_op({frame.opcode, frame.body.substr(0, n)})) << n;
+  }
+}
+
+TEST(Command, a_placement_that_says_nothing_or_nonsense_is_malformed) {
+  for (const Placement& bad : {Placement{}, Placement{"", AgentFallback::any, 0, "key", 0},
+                               Placement{"", AgentFallback::by_config, 5, "key", 0}}) {
+    auto op = submit(1);
+    op.spec.extras.placement = std::make_shared<const Placement>(bad);
+    const auto read = decode_command(encode_command(op));
+    ASSERT_TRUE(read && read->size() == 1);
+    EXPECT_FALSE((*read)[0]);
+  }
 }
 
 TEST(Command, cut_anywhere_it_is_malformed_and_does_nothing) {
@@ -156,8 +191,11 @@ TEST(Command, what_a_newer_program_wrote_stops_this_one_before_anything_is_appli
   EXPECT_THROW(ledger.apply(1, newer), UnknownEntry);
   auto before_its_time = encode_command(all_ops().back());
   before_its_time[0] = static_cast<char>(k_first_command_version);
-  EXPECT_THROW(ledger.apply(1, before_its_time), UnknownEntry) << "version 1 has no hand_on";
-  for (const unsigned opcode : {0U, 13U, 14U, 15U, 29U, 255U}) {
+  EXPECT_THROW(ledger.apply(1, before_its_time), UnknownEntry) << "version 1 has no unpin";
+  auto placed = encode_command(placed_submit());
+  placed[0] = 2;
+  EXPECT_THROW(ledger.apply(1, placed), UnknownEntry) << "version 2 knows no placements";
+  for (const unsigned opcode : {0U, 13U, 29U, 255U}) {
     std::string bytes;
     Writer w(bytes);
     w.byte(k_command_version);
@@ -233,7 +271,7 @@ RC_GTEST_PROP(Results, round_trip, (std::vector<std::tuple<unsigned, unsigned, s
   std::vector<OpResult> results;
   for (const auto& [verdict, state, number, id] : raw) {
     OpResult each;
-    each.verdict = static_cast<Verdict>(verdict % 21 + 1);
+    each.verdict = static_cast<Verdict>(verdict % 22 + 1);
     if (state % 9 != 0) each.state = static_cast<State>(state % 9);
     each.number = number;
     each.task = {id, id};

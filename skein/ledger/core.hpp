@@ -75,6 +75,9 @@ void write_snapshot(const FrozenState& state, journal::SnapshotSink& sink);
 
 class Reader;
 
+// The extras of a pinned task when any agent may have it.
+[[nodiscard]] std::shared_ptr<const Extras> unpinned(const Extras& extras, WallMs at);
+
 // When an attempt began, and what is said of one that ended without a word.
 [[nodiscard]] WallMs began_at(const Task& task);
 struct CrashWords {
@@ -138,6 +141,7 @@ class Core {
   OpResult on(const Cancel& op);
   OpResult on(const Retry& op);
   OpResult on(const Expire& op);
+  OpResult on(const Unpin& op);
   OpResult on(const Age& op);
   // core_hand_on.cpp
   OpResult on(const HandOn& op);
@@ -159,6 +163,7 @@ class Core {
   // Refusals; nothing when all is well.
   [[nodiscard]] std::optional<OpResult> check_name(std::string_view name) const;
   [[nodiscard]] std::optional<OpResult> check_spec(const TaskSpec& spec) const;
+  [[nodiscard]] std::optional<OpResult> check_placement(const Placement& where) const;
   [[nodiscard]] std::optional<OpResult> check_fields(const Fields& fields) const;
   [[nodiscard]] std::optional<OpResult> check_room(const SwarmSlot& swarm, std::uint64_t bytes) const;
   [[nodiscard]] std::optional<OpResult> check_queue(const SwarmSlot& swarm, std::uint64_t bytes) const;

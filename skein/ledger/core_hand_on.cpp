@@ -88,7 +88,9 @@ OpResult Core::hand_on(Slot slot, const HandOn& op, const std::string& failure) 
   Extras extras = task.more();
   if (!planted(Bug::hop_forgotten)) extras.hops.push_back({task.shape->swarm, task.attempts, op.at});
   const std::uint64_t hops = extras.hops.size();
-  task.extras = std::make_shared<const Extras>(std::move(extras));
+  // The agent it was for is of the swarm it leaves.
+  task.extras =
+      extras.where().is_pinned() ? unpinned(extras, op.at) : std::make_shared<const Extras>(std::move(extras));
   task.shape = shape_of(op.to, task.shape->type, task.shape->capabilities);
   task.attempts = 0;
   queue(slot, 0, false, TaskQueued::Why::handed_on);

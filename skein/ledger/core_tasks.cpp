@@ -10,6 +10,15 @@ namespace {
 
 OpResult done(State state, std::uint64_t number = 0) { return {Verdict::ok, state, number, {}}; }
 
+// As it was submitted.
+std::shared_ptr<const Placement> pinned_anew(const std::shared_ptr<const Placement>& old) {
+  if (planted(Bug::retry_forgets_agent)) return nullptr;
+  if (!old || old->unpinned_at == 0) return old;
+  Placement where = *old;
+  where.unpinned_at = 0;
+  return std::make_shared<const Placement>(std::move(where));
+}
+
 // A number that is not part of the state: what a planted bug reads, as a careless apply would read the clock.
 std::uint64_t outside_state() {
   static std::uint64_t calls = 0;
@@ -17,6 +26,14 @@ std::uint64_t outside_state() {
 }
 
 }  // namespace
+
+std::shared_ptr<const Extras> unpinned(const Extras& extras, WallMs at) {
+  Extras changed = extras;
+  Placement where = extras.where();
+  where.unpinned_at = std::max<WallMs>(at, 1);
+  changed.placement = std::make_shared<const Placement>(std::move(where));
+  return std::make_shared<const Extras>(std::move(changed));
+}
 
 WallMs began_at(const Task& task) { return task.started_at != 0 ? task.started_at : task.assigned_at; }
 
@@ -76,6 +93,9 @@ std::optional<OpResult> Core::check_spec(const TaskSpec& spec) const {
     if (auto bad = check_name(capability)) return bad;
   }
   if (spec.attempts_max == 0) return refuse(Verdict::malformed);
+  if (spec.extras.placement) {
+    if (auto bad = check_placement(*spec.extras.placement)) return bad;
+  }
   const std::pair<std::uint64_t, std::uint64_t> sizes[] = {
       {view_of(spec.params).size(), limits.params_bytes},     {spec.capabilities.size(), limits.capabilities},
       {spec.extras.dependencies.size(), limits.dependencies}, {spec.extras.key.size(), limits.key_bytes},
@@ -84,6 +104,15 @@ std::optional<OpResult> Core::check_spec(const TaskSpec& spec) const {
   for (const auto& [size, limit] : sizes) {
     if (size > limit) return refuse(Verdict::too_large, limit);
   }
+  return std::nullopt;
+}
+
+std::optional<OpResult> Core::check_placement(const Placement& where) const {
+  if (head_.version < k_sound_version) return refuse(Verdict::old_version, head_.version);
+  if (where.empty() || !where.makes_sense() || where.unpinned_at != 0) return refuse(Verdict::malformed);
+  const Limits& limits = head_.limits;
+  if (where.agent.size() > limits.name_bytes) return refuse(Verdict::too_large, limits.name_bytes);
+  if (where.route_key.size() > limits.key_bytes) return refuse(Verdict::too_large, limits.key_bytes);
   return std::nullopt;
 }
 
@@ -211,6 +240,8 @@ OpResult Core::on(const Assign& op) {
   const Task& known = tasks_[found.slot];
   if (known.state != State::queued) return {Verdict::wrong_state, known.state, 0, {}};
   if (!swarms_[known.swarm_slot].info->gives_out_tasks()) return {Verdict::swarm_closed, known.state, 0, {}};
+  const std::string_view pin = known.pinned_to();
+  if (!pin.empty() && pin != op.agent && !planted(Bug::pin_not_checked)) return {Verdict::pinned, known.state, 0, {}};
   Task& task = tasks_.writable(found.slot);
   ++head_.last_fence;
   if (planted(Bug::apply_counts_outside_state)) head_.last_fence += outside_state() % 2;
@@ -368,6 +399,7 @@ OpResult Core::on(const Retry& op) {
   extras.key = key;
   extras.trace = old->task.more().trace;
   extras.retry_of = op.old_task;
+  extras.placement = pinned_anew(old->task.more().placement);
   task.extras = std::make_shared<const Extras>(std::move(extras));
   task.timeout_ms = old->task.timeout_ms;
   task.attempts_max = old->task.attempts_max;
@@ -380,6 +412,21 @@ OpResult Core::on(const Retry& op) {
   finished_.writable(number) = std::move(linked);
   if (listening_) tell(TaskRetried{op.old_task, op.new_task});
   return answer;
+}
+
+OpResult Core::on(const Unpin& op) {
+  if (head_.version < k_sound_version) return refuse(Verdict::old_version, head_.version);
+  if (auto stale = check_epoch(op.epoch)) return *stale;
+  const Found found = open(op.task);
+  if (found.refusal) return *found.refusal;
+  const Task& known = tasks_[found.slot];
+  if (known.state != State::queued) return {Verdict::wrong_state, known.state, 0, {}};
+  const Placement& where = known.more().where();
+  if (!where.is_pinned() || where.fallback == AgentFallback::none) return {Verdict::not_due, known.state, 0, {}};
+  Task& task = tasks_.writable(found.slot);
+  task.extras = unpinned(task.more(), op.at);
+  if (listening_) tell(TaskQueued{TaskQueued::Why::unpinned, task});
+  return done(State::queued);
 }
 
 OpResult Core::on(const Expire& op) {

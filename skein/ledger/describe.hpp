@@ -23,6 +23,18 @@ void describe_extras(C& c, auto& extras) {
   if (retries) c.some_id(extras.retry_of);
 }
 
+// As it is submitted.
+template <class C>
+void describe_placement(C& c, auto& where) {
+  c.text(where.agent);
+  c.choice(where.fallback, AgentFallback::by_config, AgentFallback::any);
+  c.number(where.wait_ms);
+  c.text(where.route_key);
+  if constexpr (C::k_reads) {
+    if (where.empty() || !where.makes_sense()) c.fail();
+  }
+}
+
 template <class C>
 void describe_limits(C& c, auto& limits) {
   c.number(limits.open_tasks);

@@ -31,6 +31,11 @@ std::optional<std::string> broken_task(const Task& task, const Counters& counter
     if (hop.attempts > task.attempts_max) return name + " had more attempts in swarm " + hop.swarm + " than it may";
   }
   if (is_running(task.state) && task.fence == 0) return name + " runs without a fence";
+  const Placement& where = task.more().where();
+  if (!where.makes_sense() || (task.more().placement && where.empty())) return name + " is placed nowhere";
+  if (is_running(task.state) && where.is_pinned() && view_of(task.agent) != where.agent) {
+    return name + " is at another agent than the one it is for";
+  }
   if (is_finished(task.state)) return std::nullopt;
   if (task.attempts == task.attempts_max) return name + " is open with no attempt left";
   std::uint32_t waits_for = 0;

@@ -38,6 +38,11 @@ TEST(LedgerMemory, an_open_task_with_a_key_takes_less_than_a_kibibyte_beside_its
   EXPECT_LT((after - before) / k_tasks, 100U + 1024U);
 }
 
+TEST(LedgerMemory, where_a_task_should_run_costs_the_others_a_pointer) {
+  EXPECT_LE(sizeof(Extras), 136U + 16U) << "what it had before, and a shared pointer";
+  EXPECT_LE(sizeof(Task), 232U) << "nothing is in the task itself";
+}
+
 TEST(LedgerMemory, freezing_copies_no_task) {
   Ledger ledger;
   fill(ledger);

@@ -89,12 +89,34 @@ std::vector<std::string> eventful_log_3() {
   return log;
 }
 
+// And version 4: tasks with a placement; one at its agent, one that any may have by now, one that was retried, one that
+// was handed on, and one refused before its time.
+std::vector<std::string> eventful_log_4() {
+  auto log = eventful_log_3();
+  const auto add = [&log](const std::vector<Op>& ops) { log.push_back(encode_command(ops)); };
+  const auto placed = [](std::uint64_t n, Placement where) {
+    auto op = submit(n);
+    op.spec.attempts_max = 1;
+    op.spec.extras.placement = std::make_shared<const Placement>(std::move(where));
+    return op;
+  };
+  add({placed(50, {"ada", AgentFallback::none, 0, "", 0}), LedgerVersion{4}});
+  add({placed(51, {"ada", AgentFallback::none, 0, "customer-7", 0}),
+       placed(52, {"ada", AgentFallback::any, 60'000, "", 0}), placed(53, {"", AgentFallback::by_config, 0, "k", 0}),
+       placed(54, {"bob", AgentFallback::by_config, 0, "", 0}), placed(55, {"bob", AgentFallback::any, 5, "k", 0})});
+  add({Assign{1, task_id(51), "bob", 70}, Assign{1, task_id(51), "ada", 70}, Unpin{1, task_id(51), 70},
+       Unpin{1, task_id(52), 71}, Assign{1, task_id(54), "bob", 72}, Assign{1, task_id(55), "bob", 72}});
+  add({Fail{task_id(54), 16, 73, ErrorClass::transient, 0, "broken"}, Retry{task_id(54), task_id(56), 74},
+       HandOn{1, task_id(55), 17, 75, HandOnCause::reported, ErrorClass::transient, 0, "broken", "s"}});
+  return log;
+}
+
 journal::EntryView entry(journal::Position position, const std::string& bytes) {
   return {position, 1, journal::EntryKind::command, {1, position}, bytes};
 }
 
 TEST(LedgerSnapshot, replay_from_any_of_them_gives_the_same_digest_and_running_hash) {
-  const auto log = eventful_log_2();
+  const auto log = eventful_log_4();
   Ledger whole;
   journal::Replica replica(whole, {});
   std::vector<journal::FrozenState> frozen;
@@ -248,6 +270,19 @@ TEST(LedgerFixture, version_2_is_what_is_written_and_read_byte_for_byte) {
 
 TEST(LedgerFixture, version_3_is_what_is_written_and_read_byte_for_byte) {
   expect_fixture("ledger-v3", eventful_log_3());
+}
+
+TEST(LedgerFixture, version_4_is_what_is_written_and_read_byte_for_byte) {
+  expect_fixture("ledger-v4", eventful_log_4());
+}
+
+TEST(LedgerFixture, what_version_3_left_goes_on_as_version_4) {
+  Ledger ledger;
+  ASSERT_TRUE(ledger.restore(contents(test_fixture("ledger-v3") / "snapshot")));
+  EXPECT_EQ(ledger.version(), 3U);
+  const auto log = eventful_log_4();
+  for (std::size_t i = eventful_log_3().size(); i < log.size(); ++i) (void)ledger.apply(i + 1, log[i]);
+  EXPECT_EQ(snapshot_of(ledger), contents(test_fixture("ledger-v4") / "snapshot"));
 }
 
 TEST(LedgerFixture, what_version_1_left_goes_on_as_version_2) {

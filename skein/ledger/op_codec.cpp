@@ -33,6 +33,16 @@ struct Layout<Submit> {
 };
 
 template <>
+struct Layout<Unpin> {
+  static constexpr Opcode k_opcode = Opcode::unpin;
+  static void fields(auto& c, auto& op) {
+    c.number(op.epoch);
+    c.some_id(op.task);
+    c.number(op.at);
+  }
+};
+
+template <>
 struct Layout<Assign> {
   static constexpr Opcode k_opcode = Opcode::assign;
   static void fields(auto& c, auto& op) {
@@ -270,11 +280,24 @@ std::optional<Op> read_body(std::string_view body) {
   return op;
 }
 
+// A submit and where its task should run.
+std::optional<Op> read_placed(std::string_view body) {
+  Submit op;
+  Placement where;
+  Reader r(body);
+  Layout<Submit>::fields(r, op);
+  describe_placement(r, where);
+  if (!r.done()) return std::nullopt;
+  op.spec.extras.placement = std::make_shared<const Placement>(std::move(where));
+  return op;
+}
+
 // By opcode, the reader of its body; null where there is none.
 template <class... T>
 constexpr auto readers_of(std::type_identity<std::variant<T...>>) {
   std::array<std::optional<Op> (*)(std::string_view), 32> readers{};
   ((readers[static_cast<std::size_t>(Layout<T>::k_opcode)] = &read_body<T>), ...);
+  readers[static_cast<std::size_t>(Opcode::submit_placed)] = &read_placed;
   return readers;
 }
 constexpr auto k_readers = readers_of(std::type_identity<Op>{});
@@ -285,11 +308,18 @@ void append_op(std::string& out, const Op& op) {
   std::visit(
       [&out]<class T>(const T& each) {
         Writer w(out);
-        w.byte(static_cast<std::uint8_t>(Layout<T>::k_opcode));
+        Opcode opcode = Layout<T>::k_opcode;
+        const Placement* where = nullptr;
+        if constexpr (std::is_same_v<T, Submit>) {
+          where = each.spec.extras.placement.get();
+          if (where != nullptr) opcode = Opcode::submit_placed;
+        }
+        w.byte(static_cast<std::uint8_t>(opcode));
         // The length comes first and is mostly one byte: a place is kept for that, and widened where it is more.
         const std::size_t at = out.size();
         w.byte(0);
         Layout<T>::fields(w, each);
+        if (where != nullptr) describe_placement(w, *where);
         const std::size_t length = out.size() - at - 1;
         if (length < 0x80U) {
           out[at] = static_cast<char>(length);

@@ -14,6 +14,9 @@ enum class Bug {
   queue_limit_off_by_one,
   hop_forgotten,
   handed_on_past_limit,
+  pin_not_checked,
+  placement_left_out_of_snapshot,
+  retry_forgets_agent,
 };
 
 #if defined(SKEIN_PLANTED_BUGS)

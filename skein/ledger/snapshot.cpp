@@ -61,6 +61,26 @@ void describe_hop(C& c, auto& hop) {
   c.number(hop.at);
 }
 
+// Whether there is one comes first: few tasks have it.
+void write_placement(Writer& w, const Extras& extras) {
+  const bool is_placed = extras.placement != nullptr && !planted(Bug::placement_left_out_of_snapshot);
+  w.flag(is_placed);
+  if (!is_placed) return;
+  describe_placement(w, *extras.placement);
+  w.number(extras.placement->unpinned_at);
+}
+
+void read_placement(Reader& r, Extras& extras) {
+  bool is_placed = false;
+  r.flag(is_placed);
+  if (!is_placed) return;
+  Placement where;
+  describe_placement(r, where);
+  r.number(where.unpinned_at);
+  if (!where.makes_sense()) r.fail();
+  if (r.ok()) extras.placement = std::make_shared<const Placement>(std::move(where));
+}
+
 template <class C>
 void describe_task(C& c, std::uint64_t version, auto& task, auto& shape, auto& extras, auto& history) {
   c.some_id(task.id);
@@ -89,6 +109,12 @@ void describe_task(C& c, std::uint64_t version, auto& task, auto& shape, auto& e
   c.choice(task.state, State::queued, State::awaiting_approval);
   if (version < k_hand_on_version) return;
   c.list(extras.hops, k_hops_max, [](C& each, auto& hop) { describe_hop(each, hop); });
+  if (version < k_sound_version) return;
+  if constexpr (C::k_reads) {
+    read_placement(c, extras);
+  } else {
+    write_placement(c, extras);
+  }
 }
 
 template <class C>
@@ -271,6 +297,8 @@ bool Core::read_task(Reader& r, Task& task) {
   if (task.order < head_.front_order || task.order > head_.last_order) return false;
   const auto is_bad = [&task](const Hop& hop) { return hop.swarm.empty() || hop.attempts > task.attempts_max; };
   if (std::any_of(extras.hops.begin(), extras.hops.end(), is_bad)) return false;
+  const Placement& where = extras.where();
+  if (is_running(task.state) && where.is_pinned() && view_of(task.agent) != where.agent) return false;
   task.shape = shape_of(shape.swarm, shape.type, shape.capabilities);
   if (!extras.empty()) task.extras = std::make_shared<const Extras>(std::move(extras));
   if (!history.empty()) task.history = std::make_shared<const std::vector<Attempt>>(std::move(history));

@@ -15,7 +15,9 @@ std::optional<unsigned> hex_digit(char c) {
 bool is_dash_place(std::size_t i) { return i == 8 || i == 13 || i == 18 || i == 23; }
 
 std::uint64_t charge_of_extras(const Extras& extras) {
-  return extras.key.size() + extras.trace.size() + extras.dependencies.size() * k_dependency_bytes;
+  const Placement& where = extras.where();
+  return extras.key.size() + extras.trace.size() + where.agent.size() + where.route_key.size() +
+         extras.dependencies.size() * k_dependency_bytes;
 }
 
 }  // namespace
@@ -98,6 +100,35 @@ std::string_view name_of(Ending ending) {
       return "cancelled";
   }
   return "unknown";
+}
+
+std::string_view name_of(AgentFallback fallback) {
+  switch (fallback) {
+    case AgentFallback::by_config:
+      return "by_config";
+    case AgentFallback::none:
+      return "none";
+    case AgentFallback::any:
+      return "any";
+  }
+  return "unknown";
+}
+
+std::optional<AgentFallback> agent_fallback_named(std::string_view name) {
+  for (const AgentFallback each : {AgentFallback::none, AgentFallback::any}) {
+    if (name == name_of(each)) return each;
+  }
+  return std::nullopt;
+}
+
+const Placement& Extras::where() const {
+  static const Placement k_anywhere;
+  return placement ? *placement : k_anywhere;
+}
+
+std::string_view Task::pinned_to() const {
+  const Placement& where = more().where();
+  return where.is_pinned() ? std::string_view(where.agent) : std::string_view();
 }
 
 const Extras& Task::more() const {

@@ -127,18 +127,50 @@ struct Hop {
   friend bool operator==(const Hop&, const Hop&) = default;
 };
 
+// What happens to a task that its agent did not take in time.
+enum class AgentFallback : std::uint8_t {
+  by_config = 0,  // what its type says, else the config
+  none = 1,       // it waits on
+  any = 2,        // any agent that can do it may have it
+};
+[[nodiscard]] std::string_view name_of(AgentFallback fallback);
+// Nothing for a name that is neither "none" nor "any".
+[[nodiscard]] std::optional<AgentFallback> agent_fallback_named(std::string_view name);
+
+// Where a task should run. Immutable and shared.
+struct Placement {
+  std::string agent;  // the only one that may have it, while it is pinned; empty: any
+  AgentFallback fallback = AgentFallback::by_config;
+  std::uint64_t wait_ms = 0;  // for the agent, before the fallback; 0: what its type says, else the config
+  std::string route_key;      // of consistent_hash; empty: the idempotency key, else the id
+  WallMs unpinned_at = 0;     // since when any agent may have it; never in a submit
+
+  [[nodiscard]] bool is_pinned() const { return !agent.empty() && unpinned_at == 0; }
+  [[nodiscard]] bool empty() const { return agent.empty() && route_key.empty(); }
+  // Only a task for an agent has something to say about that agent.
+  [[nodiscard]] bool makes_sense() const {
+    return !agent.empty() || (fallback == AgentFallback::by_config && wait_ms == 0 && unpinned_at == 0);
+  }
+  friend bool operator==(const Placement&, const Placement&) = default;
+};
+
 // What few tasks have. Immutable; null when there is nothing in it.
 struct Extras {
-  std::vector<TaskId> dependencies;  // as submitted, each once
-  std::string key;                   // the idempotency key
-  std::string trace;                 // a W3C traceparent
-  TaskId retry_of;                   // the finished task this one stands in for
-  std::vector<Hop> hops;             // the swarms that handed it on, in order; never in a submit
+  std::vector<TaskId> dependencies;            // as submitted, each once
+  std::string key;                             // the idempotency key
+  std::string trace;                           // a W3C traceparent
+  TaskId retry_of;                             // the finished task this one stands in for
+  std::vector<Hop> hops;                       // the swarms that handed it on, in order; never in a submit
+  std::shared_ptr<const Placement> placement;  // null: anywhere
 
   [[nodiscard]] bool empty() const {
-    return dependencies.empty() && key.empty() && trace.empty() && retry_of.none() && hops.empty();
+    return dependencies.empty() && key.empty() && trace.empty() && retry_of.none() && hops.empty() && !placement;
   }
-  friend bool operator==(const Extras&, const Extras&) = default;
+  [[nodiscard]] const Placement& where() const;  // placement, or an empty one
+  friend bool operator==(const Extras& one, const Extras& other) {
+    return one.dependencies == other.dependencies && one.key == other.key && one.trace == other.trace &&
+           one.retry_of == other.retry_of && one.hops == other.hops && one.where() == other.where();
+  }
 };
 
 // What a submit asks for.
@@ -185,6 +217,8 @@ struct Task {
   [[nodiscard]] const Extras& more() const;  // extras, or empty ones
   // Where it was submitted to; its key is known there, and a retry of it goes there.
   [[nodiscard]] const std::string& first_swarm() const;
+  // The agent that alone may have it; empty: any may.
+  [[nodiscard]] std::string_view pinned_to() const;
 };
 
 // A task in its terminal state, of which it has exactly one. Immutable and shared.

@@ -93,6 +93,12 @@ TEST_F(NodeCatalogTest, gives_results_that_fit_their_schemas) {
 TEST_F(NodeCatalogTest, asks_the_node_in_its_own_words) {
   called("task_submit", {{"type", "echo"}, {"params", {{"a", 1}}}}, {R"({"id":"t","state":"queued"})"});
   EXPECT_EQ(outlet_.asked.back().params.at("params"), R"({"a":1})") << "the node takes a text";
+  called("task_submit",
+         {{"type", "echo"}, {"agent", "ada"}, {"agent_fallback", "any"}, {"agent_wait_ms", 5}, {"route_key", "r"}},
+         {R"({"id":"t","state":"queued"})"});
+  for (const char* each : {"agent", "agent_fallback", "agent_wait_ms", "route_key"}) {
+    EXPECT_TRUE(outlet_.asked.back().params.contains(each)) << each;
+  }
   called("task_wait", {{"id", "t"}}, {std::string(R"({"finished":false,"task":)") + k_task + "}"});
   EXPECT_EQ(outlet_.asked.back().params.at("timeout_ms"), 50'000);
   EXPECT_THAT(text_of(outlet_.sent.back().message.at("result").as_object()), HasSubstr("call task_wait again"));

@@ -20,7 +20,7 @@ constexpr const char* k_task_line = R"({"type":"object","properties":{
   "state":{"enum":["queued","assigned","executing","completed","failed","cancelled","blocked","awaiting_approval"]},
   "type":{"type":"string"},"swarm":{"type":"string"},"priority":{"type":"integer"},
   "attempts":{"type":"integer"},"attempts_max":{"type":"integer"},
-  "handed_on_from":{"type":"string"}},
+  "handed_on_from":{"type":"string"},"for_agent":{"type":"string"},"waits":{"type":"string"}},
   "required":["id","state","type","swarm"]})";
 
 json::value with_task(std::string_view before, std::string_view after) {
@@ -104,7 +104,11 @@ void add_task_tools(Catalog& catalog) {
         "attempts":{"type":"integer","minimum":1,"maximum":100,"description":"At most so many, default 4"},
         "timeout_ms":{"type":"integer","minimum":0,"description":"Of each attempt"},
         "delay_ms":{"type":"integer","minimum":0,"description":"Not before this has passed"},
-        "deadline_ms":{"type":"integer","minimum":0,"description":"From now, all attempts together"}},
+        "deadline_ms":{"type":"integer","minimum":0,"description":"From now, all attempts together"},
+        "agent":{"type":"string","description":"The only agent that may do it; it waits for this one"},
+        "agent_fallback":{"enum":["none","any"],"description":"any: other agents may, after agent_wait_ms"},
+        "agent_wait_ms":{"type":"integer","minimum":0,"description":"How long it waits for its agent first"},
+        "route_key":{"type":"string","description":"With consistent_hash: the same key, the same agent"}},
         "required":["type"],"additionalProperties":false})"),
       schema_of(R"({"type":"object","properties":{"id":{"type":"string"},"state":{"type":"string"},
         "existing":{"type":"boolean"},"gone":{"type":"boolean"},"next":{"type":"string"}},

@@ -257,11 +257,22 @@ void Reader::dispatch(const toml::table& document) {
         const auto wrong = Assign{value, Rule{100, k_max_ms, false, {}}}(&timeout);
         if (wrong) fault(value, fmt::format("{} timeout: {}", title, *wrong));
         made.timeout = timeout;
+      } else if (key == "agent_wait") {
+        Duration wait{};
+        constexpr std::uint64_t k_wait_max_ms = 3'600'000'000;
+        const auto wrong = Assign{value, Rule{1, k_wait_max_ms, false, {}}}(&wait);
+        if (wrong) fault(value, fmt::format("{} agent_wait: {}", title, *wrong));
+        made.agent_wait = wait;
+      } else if (key == "agent_fallback") {
+        const auto word = value.value_exact<std::string>();
+        made.agent_fallback = word ? ledger::agent_fallback_named(*word) : std::nullopt;
+        if (!made.agent_fallback) fault(value, fmt::format("{} agent_fallback: must be none or any", title));
       } else if (key == "retry") {
         made.retry = options.retry;
         retry(value, title + " retry", *made.retry);
       } else {
-        fault(value, fmt::format("unknown key '{}'{}", key.str(), suggestion(key.str(), {"timeout", "retry"})));
+        fault(value, fmt::format("unknown key '{}'{}", key.str(),
+                                 suggestion(key.str(), {"timeout", "retry", "agent_fallback", "agent_wait"})));
       }
     }
     options.types.insert_or_assign(std::string(name.str()), made);

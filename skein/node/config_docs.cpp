@@ -76,8 +76,10 @@ std::string limits_page() {
       "# Limits\n\n"
       "Everything that can grow has a limit with a name and a default. Those here are keys of the config file; what a\n"
       "key is for is in [config.md](config.md). Written by `skein config limits --markdown`, checked by a test.\n\n"
-      "Bytes of tasks are those of parameters, type, capabilities, key, trace and dependencies, those of the result\n"
-      "of finished ones, and 512 for each. History, message and progress mark are not counted; they have limits of\n"
+      "Bytes of tasks are those of parameters, type, capabilities, key, trace, agent, route key and dependencies, "
+      "those of\n"
+      "the result of finished ones, and 512 for each. History, message and progress mark are not counted; they have "
+      "limits of\n"
       "their own.\n";
   std::string section;
   for (const KeyInfo& each : all_keys(Config{})) {

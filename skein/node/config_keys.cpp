@@ -22,6 +22,7 @@ constexpr std::array<std::string_view, 2> k_outputs{"json", "text"};
 constexpr std::array<std::string_view, 3> k_isolations{"auto", "none", "private"};
 constexpr std::array<std::string_view, 3> k_roles{"worker", "specialist", "coordinator"};
 constexpr std::array<std::string_view, 1> k_topologies{"star"};
+constexpr std::array<std::string_view, 2> k_agent_fallbacks{"none", "any"};
 constexpr std::array<std::string_view, 6> k_strategies_known{"round_robin",     "least_connections", "weighted",
                                                              "consistent_hash", "two_choices",       "q_learning"};
 
@@ -227,7 +228,7 @@ template <>
 std::span<const Key<dispatch::DispatcherOptions>> keys_of<dispatch::DispatcherOptions>() {
   using S = dispatch::DispatcherOptions;
   static constexpr std::string_view k_attempt = "the attempt fails with a timeout and the work is stopped";
-  static constexpr std::array<Key<S>, 21> k_keys{{
+  static constexpr std::array<Key<S>, 24> k_keys{{
       {"lease", [](S& s) -> Place { return &s.lease; }, time(k_second, 24 * k_hour),
        "a task whose agent was not heard for so long goes to another"},
       {"routing_timeout", [](S& s) -> Place { return &s.routing_timeout; }, time(100, k_hour),
@@ -239,6 +240,11 @@ std::span<const Key<dispatch::DispatcherOptions>> keys_of<dispatch::DispatcherOp
       {"timeout_minimum", [](S& s) -> Place { return &s.timeout_minimum; }, time(1, k_hour),
        "a shorter timeout becomes this"},
       {"adaptive_retry", [](S& s) -> Place { return &s.adaptive_retry; }},
+      {"learned_every", [](S& s) -> Place { return &s.learned_every; }, time(k_second, 24 * k_hour),
+       "what was learned since is written to the file `learned`"},
+      {"agent_fallback", [](S& s) -> Place { return &s.agent_fallback; }, words(k_agent_fallbacks)},
+      {"agent_wait", [](S& s) -> Place { return &s.agent_wait; }, time(1, 1'000 * k_hour),
+       "a task for one agent that may fall back goes to any agent"},
       {"age_step", [](S& s) -> Place { return &s.age_step; }, time(k_second, 1'000 * k_hour),
        "the task rises by a class of priority, up to high"},
       {"age_runs", [](S& s) -> Place { return &s.age_runs; }, count(0, 1'000'000),

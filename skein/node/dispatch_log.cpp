@@ -34,6 +34,10 @@ LogLine line_of(const dispatch::DispatchEvent& event) {
       return {LogLevel::warning, "another dispatcher has taken over"};
     case dispatch_refused:
       return {LogLevel::error, fmt::format("node '{}' gives out no tasks: {}", event.subject, event.detail)};
+    case unpinned:
+      return {LogLevel::info, fmt::format("agent '{}' {}", event.subject, event.detail)};
+    case learned_refused:
+      return {LogLevel::warning, event.detail};
     default:
       return {LogLevel::debug, fmt::format("{} '{}' {}", name_of(event.kind), event.subject, event.detail)};
   }

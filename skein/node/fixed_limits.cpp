@@ -53,6 +53,8 @@ std::span<const FixedLimit> fixed_limits() {
       {"weight of a swarm", "dispatch::k_weight_max", "1,000", "a greater one counts as that"},
       {"agents a route may avoid", "dispatch::k_avoid_max", "16", "those that were named first are not avoided"},
       {"what q_learning has learned, as text", "dispatch::k_text_bytes_max", "16 KiB", "it is refused, and says so"},
+      {"the file `learned`", "dispatch::k_learned_bytes_max", "16,448 bytes",
+       "it is refused, and learning begins afresh"},
       {"correlations remembered", "dispatch::k_entries_max", "100,000", "the oldest is forgotten"},
       {"age of a correlation", "dispatch::k_age_max", "1 h", "it is forgotten"},
       {"queues without a task", "dispatch::k_idle_lanes_max", "4,096", "they are forgotten"},

@@ -104,6 +104,9 @@ std::expected<std::shared_ptr<Node>, DataLockError> Node::prepare(Runtime& runti
         std::make_shared<Executors>(*context->config(), std::move(setup.functions), context->registry, std::move(os));
     for (const std::string& each : context->lock.notes()) context->log.warning(each);
     for (const std::string& each : context->executors->exposed()) context->log.warning(each + "; see docs/security.md");
+    // The context owns it, and with it the log.
+    context->learned = std::make_shared<LearnedTable>(
+        context->config()->node.data, [log = &context->log](const std::string& line) { log->warning(line); });
     context->poller = std::make_shared<net::FdPoller>(runtime);
     context->started_at = runtime.now();
     context->accept_loss = setup.accept_loss;

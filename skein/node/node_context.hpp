@@ -18,6 +18,7 @@
 #include "skein/node/data_lock.hpp"
 #include "skein/node/engine.hpp"
 #include "skein/node/executors.hpp"
+#include "skein/node/learned_table.hpp"
 #include "skein/node/listen_place.hpp"
 #include "skein/node/log.hpp"
 #include "skein/node/shared_slot.hpp"
@@ -47,6 +48,7 @@ struct NodeContext {
   DataLock lock;
   Log log;
   std::shared_ptr<RegistryTable> registry;
+  std::shared_ptr<LearnedTable> learned;  // outlives every dispatcher
   std::shared_ptr<Executors> executors;
   std::shared_ptr<net::FdPoller> poller;
   std::shared_ptr<DescriptorBudget> descriptors;  // for connections and OS processes

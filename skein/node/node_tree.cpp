@@ -57,6 +57,8 @@ ChildStarting start_dispatcher(Self self, const ContextPtr& context) {
   setup->options.dead_fence = context->dead_fence.value_or(0);
   setup->wall_clock = [engine = std::move(engine)] { return wall_now(); };
   setup->entropy = entropy;
+  setup->learned = context->learned->text();
+  setup->on_learned = [table = context->learned](std::string text) { table->keep(std::move(text)); };
   setup->on_event = [weak = std::weak_ptr<NodeContext>(context)](const dispatch::DispatchEvent& event) {
     const auto node = weak.lock();
     if (!node) return;

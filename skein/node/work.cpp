@@ -10,6 +10,7 @@
 
 #include "skein/dispatch/swarm_load.hpp"
 #include "skein/ledger/fallback.hpp"
+#include "skein/node/agent_knowledge.hpp"
 #include "skein/node/folder.hpp"
 #include "skein/node/node_context.hpp"
 #include "skein/supervision/supervisor_api.hpp"
@@ -188,6 +189,7 @@ Task<Init> LedgerKeeper::init(Self self) {
       };
       auto made = std::make_shared<Work>(std::move(engine), *context->config(), random_seed(), context->runtime, start);
       for (const std::string& each : made->warnings()) context->log.warning(each);
+      made->operations().know_agents(agent_knowledge(context));
       for (const std::string& each : made->declare(*context->config()))
         context->log.info(each + " set from the config");
       *work = std::move(made);

@@ -78,6 +78,11 @@ Error error_of(const ledger::OpResult& result, std::string_view what) {
               "drain it, or cancel its tasks first", 0ms};
     case Verdict::already_finished:
       return {Code::already_finished, fmt::format("{} is {} already", what, state), "", 0ms};
+    case Verdict::old_version:
+      return {Code::overloaded,
+              fmt::format("{} needs ledger version {}, and the ledger still has {}", what, ledger::k_ledger_version,
+                          result.number),
+              "the dispatcher raises it when it starts; try again", k_soon};
     case Verdict::wrong_state:
       return {Code::wrong_state, fmt::format("{} is {}", what, state), "only failed or cancelled tasks can be retried",
               0ms};

@@ -25,8 +25,8 @@ std::size_t bytes_of(const Change& change) {
 }
 
 std::string_view name_of(TaskQueued::Why why) {
-  static constexpr std::string_view k_names[] = {"submitted", "unblocked", "failed_attempt",
-                                                 "requeued",  "retried",   "handed_on"};
+  static constexpr std::string_view k_names[] = {"submitted", "unblocked", "failed_attempt", "requeued",
+                                                 "retried",   "handed_on", "unpinned"};
   return k_names[static_cast<std::size_t>(why)];
 }
 
@@ -50,6 +50,12 @@ class Describe {
       e_.kind = Kind::task_handed_on;
       e_.message = hop.swarm;
       e_.at = hop.at;
+      return;
+    }
+    if (c.why == TaskQueued::Why::unpinned) {
+      e_.kind = Kind::task_unpinned;
+      e_.message = c.task.more().where().agent;
+      e_.at = c.task.more().where().unpinned_at;
       return;
     }
     // The task only knows when it was submitted; when it came back to the queue the change does not say.
@@ -138,6 +144,7 @@ std::string_view name_of(Event::Kind kind) {
                                                  "task_aged",
                                                  "task_retried",
                                                  "task_handed_on",
+                                                 "task_unpinned",
                                                  "swarm_changed",
                                                  "swarm_removed",
                                                  "swarm_problem",

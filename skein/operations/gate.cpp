@@ -14,10 +14,10 @@ using journal::Outcome;
 constexpr std::size_t k_head_bytes = 6;
 constexpr std::size_t k_kept_bytes = 4096;  // of a thread's buffer for one operation
 
-std::string command_of(std::size_t count, std::string_view ops) {
+std::string command_of(std::size_t count, std::uint8_t version, std::string_view ops) {
   std::string command;
   command.reserve(k_head_bytes + ops.size());
-  ledger::begin_command(command, count);
+  ledger::begin_command(command, count, version);
   return command.append(ops);
 }
 
@@ -33,7 +33,7 @@ void Gate::append(const ledger::Op& op, Done done) {
   encoded.clear();
   ledger::append_op(encoded, op);
   FlightPtr flight;
-  const Admission admission = admit(encoded, done, flight);
+  const Admission admission = admit(encoded, ledger::version_of(op), done, flight);
   if (encoded.capacity() > k_kept_bytes) encoded = {};
   switch (admission) {
     case Admission::taken:
@@ -46,7 +46,7 @@ void Gate::append(const ledger::Op& op, Done done) {
   if (flight) send(flight);
 }
 
-Gate::Admission Gate::admit(std::string_view op, Done& done, FlightPtr& flight) {
+Gate::Admission Gate::admit(std::string_view op, std::uint8_t version, Done& done, FlightPtr& flight) {
   const std::size_t bytes = op.size();
   const std::lock_guard lock(mutex_);
   if (stopped_) return Admission::stopped;
@@ -58,7 +58,7 @@ Gate::Admission Gate::admit(std::string_view op, Done& done, FlightPtr& flight) 
       (!filling_->items.empty() && filling_->ops.size() + bytes > limits_.command_bytes)) {
     full_.push_back(std::exchange(filling_, std::make_shared<Flight>()));
   }
-  filling_->items.push_back({std::move(done), bytes});
+  filling_->items.push_back({std::move(done), static_cast<std::uint32_t>(bytes), version});
   filling_->ops.append(op);
   ++queued_ops_;
   queued_bytes_ += bytes;
@@ -88,7 +88,9 @@ Gate::FlightPtr Gate::take_next() {
 
 void Gate::send(const FlightPtr& flight) {
   journal::Batch batch;
-  batch.push_back({flight->id, command_of(flight->items.size(), flight->ops)});
+  std::uint8_t version = ledger::k_first_command_version;
+  for (const Item& each : flight->items) version = std::max(version, each.version);
+  batch.push_back({flight->id, command_of(flight->items.size(), version, flight->ops)});
   const auto answer = [self = shared_from_this(), flight](journal::Answer answered) {
     self->answered(flight, std::move(answered));
   };

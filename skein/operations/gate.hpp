@@ -70,7 +70,8 @@ class Gate : public std::enable_shared_from_this<Gate> {
  private:
   struct Item {
     Done done;
-    std::size_t bytes = 0;  // of its operation
+    std::uint32_t bytes = 0;   // of its operation
+    std::uint8_t version = 0;  // of a command that knows it
   };
   struct Flight {
     std::vector<Item> items;
@@ -84,7 +85,7 @@ class Gate : public std::enable_shared_from_this<Gate> {
 
   enum class Admission { taken, full, stopped };
   // Takes the item, and gives the command that is now to be sent, if any.
-  Admission admit(std::string_view op, Done& done, FlightPtr& flight);
+  Admission admit(std::string_view op, std::uint8_t version, Done& done, FlightPtr& flight);
   // The next command when it may go, else null. With the mutex held.
   FlightPtr take_next();
   void send(const FlightPtr& flight);

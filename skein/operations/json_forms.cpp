@@ -44,6 +44,14 @@ json::array hops_of(const ledger::Task& task) {
   return all;
 }
 
+void add_placement(const ledger::Placement& where, json::object& out) {
+  if (!where.route_key.empty()) out["route_key"] = where.route_key;
+  if (where.agent.empty()) return;
+  if (where.fallback != ledger::AgentFallback::by_config) out["agent_fallback"] = ledger::name_of(where.fallback);
+  if (where.wait_ms != 0) out["agent_wait_ms"] = where.wait_ms;
+  if (where.unpinned_at != 0) out["unpinned_at"] = where.unpinned_at;
+}
+
 void add_details(const TaskStatus& status, json::object& out) {
   const ledger::Task& task = status.task;
   const ledger::Extras& more = task.more();
@@ -53,6 +61,7 @@ void add_details(const TaskStatus& status, json::object& out) {
   out["capabilities"] = texts(task.shape ? task.shape->required() : std::vector<std::string>{});
   if (!more.key.empty()) out["key"] = more.key;
   if (!more.trace.empty()) out["trace"] = more.trace;
+  add_placement(more.where(), out);
   if (!more.retry_of.none()) out["retry_of"] = more.retry_of.text();
   json::array dependencies;
   for (const TaskId& each : more.dependencies) dependencies.emplace_back(each.text());
@@ -90,6 +99,8 @@ json::object to_json(const TaskStatus& status, Detail detail) {
   out["attempts"] = attempts_made(task);
   out["attempts_max"] = task.attempts_max;
   if (task.agent) out["agent"] = ledger::view_of(task.agent);
+  if (const auto& wanted = task.more().where().agent; !wanted.empty()) out["for_agent"] = wanted;
+  if (!status.waits.empty()) out["waits"] = status.waits;
   out["submitted_at"] = time_or_null(task.submitted_at);
   if (task.started_at != 0) out["started_at"] = task.started_at;
   if (task.not_before != 0) out["not_before"] = task.not_before;

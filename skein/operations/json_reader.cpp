@@ -213,6 +213,10 @@ SubmitRequest read_submit(JsonReader& in) {
   request.delay = in.milliseconds("delay_ms", request.delay);
   request.deadline = in.milliseconds("deadline_ms", request.deadline);
   request.trace = in.text("trace");
+  request.agent = in.text("agent");
+  request.agent_fallback = in.text("agent_fallback");
+  request.agent_wait = in.milliseconds("agent_wait_ms", request.agent_wait);
+  request.route_key = in.text("route_key");
   return request;
 }
 

@@ -75,6 +75,9 @@ class Operations final : public ledger::ChangeSink, public std::enable_shared_fr
 
   // With `notify`, the process may be told of the end before the answer is there.
   void task_submit(SubmitRequest request, Reply<SubmitAnswer> reply);
+  // From now on tasks for agents that nobody knows are refused where no other may do them, and a status says why a task
+  // waits for its agent. Without it they are all taken. Any thread.
+  void know_agents(std::shared_ptr<const AgentKnowledge> knowledge);
   void task_wait(const WaitRequest& request, ProgressFn progress, Reply<WaitAnswer> reply);
   // Nobody waits with this ticket any more: its place is free, whenever it comes to take it. Any thread.
   void give_up(WaitTicket& ticket) { waiters_.give_up(ticket); }
@@ -141,6 +144,8 @@ class Operations final : public ledger::ChangeSink, public std::enable_shared_fr
   [[nodiscard]] SwarmView view_of(ledger::Swarm swarm) const;
   void set_swarm_state(std::string name, ledger::SwarmState state, Reply<Nothing> reply);
 
+  [[nodiscard]] std::optional<Error> unknown_agent(const SubmitRequest& request) const;
+  [[nodiscard]] TaskStatus live_status(ledger::TaskView view) const;
   void submit(SubmitRequest request, Reply<SubmitAnswer> reply);
   void submit(const std::shared_ptr<ledger::Submit>& op, Reply<SubmitAnswer> reply);
   void count_submit(const SubmitAnswer& answer) {
@@ -168,6 +173,7 @@ class Operations final : public ledger::ChangeSink, public std::enable_shared_fr
   EventStream events_;
   std::atomic<bool> is_stopped_{false};
   std::uint64_t subscription_ = 0;  // to the journal's events
+  std::atomic<std::shared_ptr<const AgentKnowledge>> agents_known_;
   mutable std::mutex problems_mutex_;
   std::map<std::string, std::vector<std::string>> problems_;  // by swarm; of those that have some
   std::vector<dispatch::PassedOver> types_held_;              // at most k_types_held

@@ -28,6 +28,21 @@ std::optional<std::uint16_t> priority_of(std::string_view name) {
   return std::nullopt;
 }
 
+std::optional<Error> check_agent(const SubmitRequest& request) {
+  if (request.agent.empty()) {
+    if (request.agent_fallback.empty() && request.agent_wait == 0ms) return std::nullopt;
+    return invalid("agent_fallback and agent_wait are about the agent of a task, and it names none",
+                   "give agent, or leave them out");
+  }
+  if (!is_plain_name(request.agent)) {
+    return invalid(fmt::format("'{}' is no name of an agent", request.agent), std::string(k_plain_name_advice));
+  }
+  if (!request.agent_fallback.empty() && !ledger::agent_fallback_named(request.agent_fallback)) {
+    return invalid(fmt::format("there is no agent_fallback '{}'", request.agent_fallback), "choose none or any");
+  }
+  return std::nullopt;
+}
+
 std::optional<Error> check(const SubmitRequest& request, const OperationsLimits& limits) {
   if (request.type.empty()) return invalid("a task needs a type", "say what kind of work it is");
   if (!priority_of(request.priority)) {
@@ -37,7 +52,8 @@ std::optional<Error> check(const SubmitRequest& request, const OperationsLimits&
   if (request.timeout != 0ms && request.timeout < k_timeout_min) {
     return invalid(fmt::format("a timeout of {} ms is too short", request.timeout.count()), "give at least 100 ms");
   }
-  if (request.delay < 0ms || request.deadline < 0ms) return invalid("a time is negative");
+  if (request.delay < 0ms || request.deadline < 0ms || request.agent_wait < 0ms) return invalid("a time is negative");
+  if (auto error = check_agent(request)) return error;
   if (!request.trace.empty() && !TraceContext::parse(request.trace)) {
     return invalid("trace is no W3C traceparent",
                    "it looks like 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01, in small letters");
@@ -61,6 +77,15 @@ WallMs after(WallMs now, std::chrono::milliseconds delay) {
   return delay == 0ms ? 0 : now + static_cast<WallMs>(delay.count());
 }
 
+ledger::Placement placement_of(SubmitRequest&& request) {
+  ledger::Placement where;
+  where.agent = std::move(request.agent);
+  where.fallback = ledger::agent_fallback_named(request.agent_fallback).value_or(ledger::AgentFallback::by_config);
+  where.wait_ms = static_cast<std::uint64_t>(request.agent_wait.count());
+  where.route_key = std::move(request.route_key);
+  return where;
+}
+
 ledger::TaskSpec spec_of(SubmitRequest&& request, WallMs now) {
   ledger::TaskSpec spec;
   spec.swarm = std::move(request.swarm);
@@ -75,13 +100,15 @@ ledger::TaskSpec spec_of(SubmitRequest&& request, WallMs now) {
   spec.extras.dependencies = std::move(request.dependencies);
   spec.extras.key = std::move(request.key);
   spec.extras.trace = handed_on_trace(std::move(request.trace));
+  if (!request.agent.empty() || !request.route_key.empty()) {
+    spec.extras.placement = std::make_shared<const ledger::Placement>(placement_of(std::move(request)));
+  }
   return spec;
 }
 
 std::string task_text(TaskId id) { return "task " + id.text(); }
 
-TaskStatus status_of(ledger::TaskView view) { return {std::move(view.task), std::move(view.finished), false}; }
-TaskStatus status_of(const archive::Finished& finished) { return {finished->task, finished, true}; }
+TaskStatus status_of(const archive::Finished& finished) { return {finished->task, finished, true, {}}; }
 
 // What the ledger said to a submit.
 Result<SubmitAnswer> answer_of(TaskId id, const OpResult& result) {
@@ -99,8 +126,35 @@ Result<SubmitAnswer> answer_of(TaskId id, const OpResult& result) {
 
 }  // namespace
 
+void Operations::know_agents(std::shared_ptr<const AgentKnowledge> knowledge) {
+  agents_known_.store(std::move(knowledge));
+}
+
+// A task that nobody else may do must not wait for a name that was mistyped.
+std::optional<Error> Operations::unknown_agent(const SubmitRequest& request) const {
+  if (request.agent.empty()) return std::nullopt;
+  const auto agents = agents_known_.load();
+  if (!agents || agents->is_known(request.agent)) return std::nullopt;
+  SubmitRequest copy;
+  copy.agent = request.agent;
+  copy.agent_fallback = request.agent_fallback;
+  if (agents->may_fall_back(request.type, placement_of(std::move(copy)))) return std::nullopt;
+  return Error{Code::agent_not_found,
+               fmt::format("there is no agent '{}'{}, and no other may do the task", request.agent,
+                           agents->suggestion(request.agent)),
+               "start it first ('skein agents' lists them), or give agent_fallback any", 0ms};
+}
+
+TaskStatus Operations::live_status(ledger::TaskView view) const {
+  TaskStatus status{std::move(view.task), std::move(view.finished), false, {}};
+  if (status.task.state != State::queued || status.task.pinned_to().empty()) return status;
+  if (const auto agents = agents_known_.load()) status.waits = agents->why_it_waits(status.task);
+  return status;
+}
+
 void Operations::task_submit(SubmitRequest request, Reply<SubmitAnswer> reply) {
   if (auto error = check(request, limits_)) return counted(std::move(reply)).fail(std::move(*error));
+  if (auto error = unknown_agent(request)) return counted(std::move(reply)).fail(std::move(*error));
   if (const Pid pid = request.notify) return submit_and_notify(pid, std::move(request), std::move(reply));
   submit(std::move(request), std::move(reply));
 }
@@ -198,7 +252,7 @@ void Operations::task_status(const StatusRequest& request, Reply<TaskStatus> rep
                             "keys are forgotten in time; list the tasks", 0ms});
       }
     }
-    if (auto view = self->parts_.ledger.find(id)) return answer(status_of(std::move(*view)));
+    if (auto view = self->parts_.ledger.find(id)) return answer(self->live_status(std::move(*view)));
     self->find_archived(id, std::move(answer),
                         [](const archive::Finished& finished, Reply<TaskStatus> last) { last(status_of(finished)); });
   });
@@ -210,7 +264,7 @@ void Operations::task_wait(const WaitRequest& request, ProgressFn progress, Repl
   on_ledger(counted(std::move(reply)), [self = shared_from_this(), id = request.id, due, ticket = request.ticket,
                                         progress = std::move(progress)](Reply<WaitAnswer> answer) mutable {
     auto view = self->parts_.ledger.find(id);
-    if (view && view->finished) return answer(WaitAnswer{status_of(std::move(*view)), true});
+    if (view && view->finished) return answer(WaitAnswer{self->live_status(std::move(*view)), true});
     if (view) {
       self->waiters_.add({id, due, std::move(progress), std::move(answer), std::move(ticket)});
       return self->arm_timer();
@@ -304,6 +358,11 @@ void Operations::retry_archived(const ledger::FinishedTask& old_task, Reply<Retr
   spec.timeout_ms = task.timeout_ms;
   spec.extras.trace = task.more().trace;
   spec.extras.retry_of = task.id;
+  if (const auto& placement = task.more().placement) {
+    ledger::Placement where = *placement;
+    where.unpinned_at = 0;
+    spec.extras.placement = std::make_shared<const ledger::Placement>(std::move(where));
+  }
   spec.extras.key = ledger::retry_key(task.id);
   const WallMs now = parts_.timers.wall_now();
   const TaskId fresh = ids_.next(now);

@@ -59,6 +59,83 @@ TEST_F(TaskOperations, submits_a_task_with_all_that_was_asked_for) {
   EXPECT_EQ(task.deadline_at, now + 60'000);
 }
 
+// Knows agents "ada", who is away, and "bob", and lets tasks of type "loose" go to any agent.
+struct FewAgents final : AgentKnowledge {
+  [[nodiscard]] bool is_known(const std::string& agent) const override { return agent == "ada" || agent == "bob"; }
+  [[nodiscard]] std::string suggestion(const std::string&) const override { return " (did you mean 'ada'?)"; }
+  [[nodiscard]] bool may_fall_back(std::string_view type, const ledger::Placement& where) const override {
+    return where.fallback == ledger::AgentFallback::any || type == "loose";
+  }
+  [[nodiscard]] std::string why_it_waits(const ledger::Task& task) const override {
+    return std::string(task.pinned_to()) + " is away";
+  }
+};
+
+SubmitRequest for_agent(std::string agent, std::string fallback = "") {
+  SubmitRequest request;
+  request.agent = std::move(agent);
+  request.agent_fallback = std::move(fallback);
+  return request;
+}
+
+TEST_F(TaskOperations, submits_a_task_for_an_agent_with_all_that_was_asked_for) {
+  world_.apply_one(ledger::LedgerVersion{});
+  auto request = for_agent("ada", "any");
+  request.agent_wait = 7s;
+  request.route_key = "customer";
+  const auto made = submit(request).value();
+  EXPECT_EQ(status(made.id).value().task.more().where(),
+            (ledger::Placement{"ada", ledger::AgentFallback::any, 7000, "customer", 0}));
+  SubmitRequest keyed;
+  keyed.route_key = "customer";
+  EXPECT_EQ(status(submit(keyed).value().id).value().task.more().where().route_key, "customer");
+}
+
+TEST_F(TaskOperations, refuses_what_makes_no_sense_about_an_agent) {
+  world_.apply_one(ledger::LedgerVersion{});
+  EXPECT_THAT(submit(for_agent("", "any")).error().describe(), HasSubstr("it names none"));
+  EXPECT_THAT(submit(for_agent("a b")).error().describe(), HasSubstr("is no name of an agent"));
+  EXPECT_THAT(submit(for_agent("ada", "all")).error().describe(), HasSubstr("choose none or any"));
+  auto backwards = for_agent("ada");
+  backwards.agent_wait = -1ms;
+  EXPECT_EQ(submit(backwards).code(), "invalid");
+  auto long_key = for_agent("ada");
+  long_key.route_key = std::string(257, 'k');
+  EXPECT_EQ(submit(long_key).code(), "too_large");
+}
+
+TEST_F(TaskOperations, a_mistyped_agent_is_refused_where_no_other_may_do_it) {
+  world_.apply_one(ledger::LedgerVersion{});
+  EXPECT_EQ(submit(for_agent("adda")).code(), "ok") << "nobody knows who there is";
+  ops_->know_agents(std::make_shared<FewAgents>());
+  EXPECT_EQ(submit(for_agent("ada")).code(), "ok");
+  const auto refused = submit(for_agent("adda"));
+  EXPECT_EQ(refused.code(), "agent_not_found");
+  EXPECT_THAT(refused.error().describe(), HasSubstr("there is no agent 'adda' (did you mean 'ada'?)"));
+  EXPECT_THAT(refused.error().describe(), HasSubstr("agent_fallback any"));
+  EXPECT_EQ(submit(for_agent("adda", "any")).code(), "ok");
+  auto loose = for_agent("adda");
+  loose.type = "loose";
+  EXPECT_EQ(submit(loose).code(), "ok");
+}
+
+TEST_F(TaskOperations, a_status_says_why_a_task_waits_for_its_agent) {
+  world_.apply_one(ledger::LedgerVersion{});
+  ops_->know_agents(std::make_shared<FewAgents>());
+  const auto waiting = submit(for_agent("ada")).value().id;
+  EXPECT_EQ(status(waiting).value().waits, "ada is away");
+  EXPECT_EQ(status(submitted()).value().waits, "");
+  EXPECT_EQ(wait(waiting, 0ms).value().status.waits, "ada is away");
+}
+
+TEST_F(TaskOperations, a_task_for_an_agent_is_taken_when_the_ledger_knows_of_it) {
+  const auto early = submit(for_agent("ada"));
+  EXPECT_EQ(early.code(), "overloaded") << "to be tried again";
+  EXPECT_THAT(early.error().describe(), HasSubstr("ledger version"));
+  world_.apply_one(ledger::LedgerVersion{});
+  EXPECT_EQ(submit(for_agent("ada")).code(), "ok");
+}
+
 TEST_F(TaskOperations, gives_tasks_ids_of_version_7_that_sort_by_time) {
   const auto first = submitted();
   jobs_.advance(2ms);

@@ -39,7 +39,11 @@ struct SubmitRequest {
   std::chrono::milliseconds delay{0};     // not before this has passed
   std::chrono::milliseconds deadline{0};  // from now, all attempts together; zero: none
   std::string trace{};                    // a W3C traceparent
-  Pid notify{};                           // a process that is told when it ends, see TaskComplete
+  std::string agent{};                    // the only one that may do it; empty: any
+  std::string agent_fallback{};  // none: it waits for the agent; any: others may after agent_wait; empty: by type
+  std::chrono::milliseconds agent_wait{0};  // zero: by type, else by config
+  std::string route_key{};  // of consistent_hash: the same key, the same agent; empty: the key, else the id
+  Pid notify{};             // a process that is told when it ends, see TaskComplete
 };
 struct SubmitAnswer {
   TaskId id;
@@ -65,6 +69,7 @@ struct TaskStatus {
   ledger::Task task;
   std::shared_ptr<const ledger::FinishedTask> finished;  // when it is
   bool archived = false;                                 // it is in the archive alone
+  std::string waits{};                                   // for its agent: why; else empty
 };
 
 // By id, or else by swarm and key.
@@ -163,6 +168,21 @@ class AgentDirectory {
   virtual ~AgentDirectory() = default;
   // Any thread; must not block.
   [[nodiscard]] virtual std::vector<LiveAgent> agents() const = 0;
+};
+// What the layer that runs agents knows of the one that a task is for. Any thread; must not block.
+class AgentKnowledge {
+ public:
+  AgentKnowledge() = default;
+  AgentKnowledge(const AgentKnowledge&) = delete;
+  AgentKnowledge& operator=(const AgentKnowledge&) = delete;
+  virtual ~AgentKnowledge() = default;
+  // Whether it runs or will: a name nobody has is a mistake, where the task may go to no other agent.
+  [[nodiscard]] virtual bool is_known(const std::string& agent) const = 0;
+  // A name like it that is known, in words to be put behind a message; or nothing.
+  [[nodiscard]] virtual std::string suggestion(const std::string& agent) const = 0;
+  [[nodiscard]] virtual bool may_fall_back(std::string_view type, const ledger::Placement& where) const = 0;
+  // Why a pinned task that is queued is not at its agent, and what will happen.
+  [[nodiscard]] virtual std::string why_it_waits(const ledger::Task& task) const = 0;
 };
 struct AgentsAnswer {
   std::vector<ledger::AgentRecord> named;  // in the config

@@ -22,7 +22,9 @@ constexpr const char* k_task_schemas = R"({
   "finished_at":{"$ref":"#/components/schemas/Time"},
   "ending":{"enum":["completed","permanent_error","attempts_spent","dependency_failed","deadline_passed","cancelled"]},
   "message":{"type":"string"},"retried_as":{"$ref":"#/components/schemas/TaskId"},"archived":{"const":true},
-  "handed_on_from":{"type":"string","description":"The swarm that had it before"}},
+  "handed_on_from":{"type":"string","description":"The swarm that had it before"},
+  "for_agent":{"type":"string","description":"The agent it was submitted for"},
+  "waits":{"type":"string","description":"Why it waits for that agent"}},
   "required":["id","state","type","swarm","priority","attempts","attempts_max","submitted_at"],
   "additionalProperties":false},
 "Attempt":{"type":"object","properties":{
@@ -60,7 +62,9 @@ constexpr const char* k_task_details = R"({
 "key":{"type":"string"},"trace":{"type":"string"},"retry_of":{"$ref":"#/components/schemas/TaskId"},
 "dependencies":{"type":"array","items":{"$ref":"#/components/schemas/TaskId"}},
 "failed_attempts":{"type":"array","items":{"$ref":"#/components/schemas/Attempt"}},
-"handed_on":{"type":"array","items":{"$ref":"#/components/schemas/Hop"}}
+"handed_on":{"type":"array","items":{"$ref":"#/components/schemas/Hop"}},
+"route_key":{"type":"string"},"agent_fallback":{"enum":["none","any"]},"agent_wait_ms":{"type":"integer"},
+"unpinned_at":{"$ref":"#/components/schemas/Time"}
 })";
 
 constexpr const char* k_other_schemas = R"({

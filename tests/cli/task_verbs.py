@@ -31,6 +31,22 @@ def test_submit_with_a_key_finds_the_first_task(home):
     assert submitted(home, "echo", "--key", "k1") == first
 
 
+def test_submit_for_an_agent(home):
+    agent = home.ok("agents", "--json").json["agents"][0]
+    spawned = home.ok("agent", "spawn", "--executor", "function", "--name", "ada").out.strip()
+    done = home.ok("submit", "echo", "--agent", "ada", "--route-key", "r", "--params", "1", "--wait", "--json").json
+    assert spawned == "ada" and agent["id"] != "ada" and done["agent"] == "ada" and done["route_key"] == "r", done
+    home.expect(3, "submit", "echo", "--agent", "adda", err="there is no agent 'adda' (did you mean 'ada'?)")
+    home.expect(2, "submit", "echo", "--agent", "ada", "--agent-fallback", "all", err="choose none or any")
+    waiting = submitted(home, "echo", "--agent", "away", "--agent-fallback", "any", "--agent-wait-ms", "1500")
+    assert "waits        agent 'away' is not here" in home.ok("task", "show", waiting).out
+    home.ok("task", "wait", waiting)
+    assert "fell back    any agent may have it" in home.ok("task", "show", waiting).out
+    assert any("task_unpinned" in line and "from agent 'away'" in line
+               for line in home.ok("events").out.splitlines())
+    home.ok("agent", "stop", "ada")
+
+
 def test_submit_count_is_load(home):
     home.ok("submit", "echo", "--count", "500", "--wait", out="500 accepted, 0 refused")
     report = home.ok("submit", "echo", "--count", "50", "--wait", "--json").json
