@@ -6,8 +6,10 @@
 // room. Any thread.
 #pragma once
 
+#include <atomic>
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <mutex>
 #include <vector>
 
@@ -31,11 +33,14 @@ class SpareDescriptors {
     refill();
     int fd = open();
     while (fd < 0 && is_want_of_descriptors(errno) && give_up_one()) fd = open();
+    if (fd < 0 && is_want_of_descriptors(errno)) failures_.fetch_add(1, std::memory_order_relaxed);
     return fd;
   }
   // Takes as many as are wanted and can be had; gives how many are held.
   std::size_t refill();
   [[nodiscard]] std::size_t held() const;
+  // How often none could be had, although all spares were given up.
+  [[nodiscard]] std::uint64_t failures() const { return failures_.load(std::memory_order_relaxed); }
 
  private:
   // False when none is left; errno then still says that none is free.
@@ -44,6 +49,7 @@ class SpareDescriptors {
   const std::size_t wanted_;
   mutable std::mutex mutex_;
   std::vector<Fd> held_;  // guarded by mutex_
+  std::atomic<std::uint64_t> failures_{0};
 };
 
 // The program's own.

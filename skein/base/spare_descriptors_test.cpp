@@ -54,6 +54,7 @@ TEST(SpareDescriptors, are_given_up_one_by_one_when_no_other_is_free) {
   const Fd none(spares.with_spare(open_null));
   EXPECT_FALSE(none);
   EXPECT_TRUE(is_want_of_descriptors(errno));
+  EXPECT_EQ(spares.failures(), 1U);
 }
 
 TEST(SpareDescriptors, are_taken_back_when_there_is_room_again) {

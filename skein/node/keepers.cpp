@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "skein/base/spare_descriptors.hpp"
 #include "skein/node/config_keys.hpp"
 #include "skein/supervision/supervisor_api.hpp"
 
@@ -152,12 +153,30 @@ Task<void> ConfigKeeper::change_agents(Self self, std::shared_ptr<const Config> 
 }
 
 Health::Health(Self self, ContextPtr context) : context_(std::move(context)) {
+  failures_ = spare_descriptors().failures();
   self.send_interval(k_health_every, self.pid(), Beat{});
 }
 
 void Health::handle_info(Self, Message message) {
   if (!message.is<Beat>()) return;
   ++beats_;
+  look_at_descriptors();
+}
+
+void Health::look_at_descriptors() {
+  SpareDescriptors& spares = spare_descriptors();
+  const std::size_t held = spares.refill();
+  const std::uint64_t failures = spares.failures();
+  if (failures != std::exchange(failures_, failures)) {
+    if (!std::exchange(is_wanting_, true)) {
+      context_->log.error(
+          "no descriptor is free, not even for the journal's files: what needs another file is refused until some are; "
+          "raise the limit on open files (ulimit -n, LimitNOFILE=)");
+    }
+  } else if (is_wanting_ && held > 0) {
+    is_wanting_ = false;
+    context_->log.info("there are descriptors again");
+  }
 }
 
 std::string Health::describe() const { return fmt::format("{} beats", beats_); }

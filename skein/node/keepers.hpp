@@ -1,4 +1,5 @@
-// The small processes of a node's tree: config, which reloads, and health, whose beats show that the tree is served.
+// The small processes of a node's tree: config, which reloads, and health, which looks after what the program is short
+// of.
 #pragma once
 
 #include <memory>
@@ -31,6 +32,8 @@ class ConfigKeeper {
 // What differs between two configs and needs a restart, by key.
 [[nodiscard]] std::vector<std::string> needs_restart(const Config& before, const Config& after);
 
+// Looks every second whether there are descriptors for the journal's files, takes spares back when there are, and says
+// in the log when there were none and when there are again.
 class Health {
  public:
   Health(Self self, ContextPtr context);
@@ -39,8 +42,12 @@ class Health {
 
  private:
   struct Beat {};
+  void look_at_descriptors();
+
   ContextPtr context_;
   std::uint64_t beats_ = 0;
+  std::uint64_t failures_ = 0;  // of opens, as far as they were told
+  bool is_wanting_ = false;
 };
 
 }  // namespace skein::inline v0::node
