@@ -23,8 +23,7 @@ std::string error_line(const operations::Error& why) {
 std::optional<std::string> refuse_agents(int fd) {
   switch (launcher::descent_of_peer(fd)) {
     case launcher::Descent::apart:
-    case launcher::Descent::unreadable:  // an ancestor of another user; what agents start is this user's, or its
-                                         // group's
+    case launcher::Descent::unreadable:  // an ancestor of another user, whom agents cannot become
       return std::nullopt;
     case launcher::Descent::below:
       return error_line(operations::invalid("this socket does not serve the node's agents, nor what they start",

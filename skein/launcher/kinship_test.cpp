@@ -117,9 +117,9 @@ class Door {
   [[nodiscard]] std::string path() const { return folder_ / "door"; }
   [[nodiscard]] Fd accept() const { return Fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC)); }
   // A program that connects and stays for a while.
-  [[nodiscard]] std::string knock(const std::string& seconds = "60") const {
+  [[nodiscard]] std::string knock(const std::string& stays_s = "60") const {
     return "exec python3 -c 'import socket, time; s = socket.socket(socket.AF_UNIX); s.connect(\"" + path() +
-           "\"); time.sleep(" + seconds + ")'";
+           "\"); time.sleep(" + stays_s + ")'";
   }
 
  private:
