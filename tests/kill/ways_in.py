@@ -90,7 +90,7 @@ class OverMcp:
             raise
         if result.get("isError"):
             text = result["content"][0]["text"]
-            code = re.search(r"\[(\w+)\]\s*$", text)
+            code = re.search(r"\[(\w+)(?:,[^\]]*)?\]\s*$", text)
             raise Refused(code[1] if code else "?", text)
         return result["structuredContent"]
 
