@@ -17,9 +17,9 @@ K_ATTEMPTS = 100
 def new_request(dice, account, way, number):
     kind = dice.random()
     request = {"type": "echo", "params": {"number": number, "way": way}, "attempts": K_ATTEMPTS}
-    if kind < 0.3:
+    if kind < 0.2:
         request |= {"type": "work", "swarm": "work", "params": {"number": number, "ms": dice.choice([0, 5, 30, 300])}}
-    elif kind < 0.4:
+    elif kind < 0.3:
         request |= {"type": "once", "swarm": "once", "params": {"number": number}}
     if dice.random() < 0.8:
         request["key"] = f"{way}-{number}"
