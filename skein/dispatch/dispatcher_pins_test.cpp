@@ -16,7 +16,7 @@ using ledger::Placement;
 using ledger::State;
 using Event = DispatchEvent::Kind;
 
-AgentReady reporting() {
+AgentReady telling_starts() {
   AgentReady ready;
   ready.slots = 2;
   ready.reports_starts = true;
@@ -134,13 +134,13 @@ TEST(DispatcherPins, an_agent_that_is_busy_is_waited_for_just_as_long) {
 
 TEST(DispatcherPins, what_waits_behind_a_run_of_its_agent_comes_back_when_it_may_fall_back) {
   PinWorld world;
-  world.join(1, reporting());
+  world.join(1, telling_starts());
   world.submit_for(1, "agent1");
   world.start(1, world.ref(1));
   world.submit_for(2, "agent1", AgentFallback::any, 10'000);
   world.submit_for(3, "agent1", AgentFallback::none);
   ASSERT_EQ(world.where(2), "agent1") << "it is held ahead";
-  world.join(2, reporting());
+  world.join(2, telling_starts());
   world.pass(9s);
   EXPECT_TRUE(world.agents[1].stops.empty()) << "an idle agent beside it is no reason";
   world.pass(3s);

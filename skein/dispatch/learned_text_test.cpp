@@ -9,7 +9,12 @@ namespace {
 std::string some_table() {
   QLearning table;
   for (int i = 0; i < 100; ++i) table.learn(static_cast<QState>(i % 20), -1.5 * i, 3);
-  table.retry().learn({std::chrono::seconds(1), true, ErrorClass::resource, 5}, false);
+  AdaptiveRetry::Chosen chosen;
+  chosen.delay = std::chrono::seconds(1);
+  chosen.other_agent = true;
+  chosen.error = ErrorClass::resource;
+  chosen.action = 5;
+  table.retry().learn(chosen, false);
   return table.save();
 }
 
