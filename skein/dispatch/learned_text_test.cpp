@@ -12,7 +12,7 @@ std::string some_table() {
   AdaptiveRetry::Chosen chosen;
   chosen.delay = std::chrono::seconds(1);
   chosen.other_agent = true;
-  chosen.error = ErrorClass::resource;
+  chosen.error = decltype(chosen.error)::resource;
   chosen.action = 5;
   table.retry().learn(chosen, false);
   return table.save();

@@ -33,7 +33,8 @@ class FairRouterTest : public testing::Test {
   }
   Router::Result<Router::Choice> decide(Balance strategy = Balance::round_robin, std::string_view key = "",
                                         std::span<const AgentHandle> avoid = {}) {
-    return router_.decide({.capabilities = k_fair_work, .strategy = strategy, .key = key, .avoid = avoid}, random_, now_);
+    return router_.decide({.capabilities = k_fair_work, .strategy = strategy, .key = key, .avoid = avoid}, random_,
+                          now_);
   }
   Assignment assign(AgentHandle agent) {
     auto assignment = router_.assigned(agent, now_);
