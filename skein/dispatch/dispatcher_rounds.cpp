@@ -1,5 +1,7 @@
 // What time brings, and the rounds in which tasks are given out.
 #include <algorithm>
+#include <array>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -221,6 +223,18 @@ std::optional<Router::Choice> DispatcherCore::agent_for(const TaskRecord& task, 
   auto choice = router_.decide(request, random_, moment.now);
   if (!choice && choice.error() == RouteError::only_avoided) {
     request.avoid = {};
+    choice = router_.decide(request, random_, moment.now);
+  }
+  if (!choice) return std::nullopt;
+  if (task.priority < ledger::k_critical) return *choice;
+  // A critical task goes around those at which it would only wait, before any run is asked to yield for it.
+  std::array<AgentHandle, Router::k_avoid_max> around{};
+  std::size_t count = 0;
+  while (choice && count < around.size()) {
+    const auto at = agent_pids_.find(choice->pid);
+    if (at == agent_pids_.end() || makes_way(agents_[at->second], task)) break;
+    around[count++] = choice->agent;
+    request.avoid = std::span<const AgentHandle>(around).first(count);
     choice = router_.decide(request, random_, moment.now);
   }
   return choice ? std::optional(*choice) : std::nullopt;
