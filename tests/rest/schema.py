@@ -9,6 +9,8 @@ TYPES = {"object": dict, "array": list, "string": str, "boolean": bool, "null": 
 
 
 def is_of(value, name):
+    if isinstance(name, list):
+        return any(is_of(value, each) for each in name)
     if isinstance(value, bool):
         return name == "boolean"
     return isinstance(value, TYPES[name])
