@@ -135,6 +135,8 @@ TEST_F(NodeTreeTest, network_transports_are_in_the_tree_and_a_listener_that_is_k
   }
   EXPECT_EQ(picture,
             "transports_sup one_for_one 5/60: permanent, infinity\n"
+            "  askers simple_one_for_one 100/10: permanent, infinity\n"
+            "  asker_desk: permanent, 5000 ms\n"
             "  connections simple_one_for_one 100/10: permanent, infinity\n"
             "  listener: permanent, 5000 ms\n"
             "  mcp_sessions simple_one_for_one 100/10: permanent, infinity\n"

@@ -192,7 +192,12 @@ void Operations::look_for_existing(const SubmitAnswer& found, Reply<SubmitAnswer
     SubmitAnswer gone = found;
     gone.is_gone = true;
     if (self->parts_.archive == nullptr) return answer(gone);
-    self->on_archive(std::move(answer), [found, gone](archive::Store& store, Reply<SubmitAnswer> last) {
+    // The submit itself has succeeded: an archive that is too busy to be asked does not change that.
+    Reply<SubmitAnswer> either([found, answer = std::move(answer)](Result<SubmitAnswer> told) mutable {
+      const bool is_busy = !told && told.error().code == Code::overloaded;
+      answer(is_busy ? Result<SubmitAnswer>(found) : std::move(told));
+    });
+    self->on_archive(std::move(either), [found, gone](archive::Store& store, Reply<SubmitAnswer> last) {
       const auto there = store.find(found.id);
       // One that is damaged is there; asking for it says so.
       last(there && !*there ? gone : found);

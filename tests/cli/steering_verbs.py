@@ -8,8 +8,8 @@ def agent(home, name):
 
 def test_agents(home):
     shown = home.ok("agents", out="AGENT").out
-    head = shown.splitlines()[0].split()
-    assert head == ["AGENT", "ROLE", "STATUS", "SWARM", "LOAD", "HEARD", "DONE", "FAILED", "CAPABILITIES"]
+    assert shown.splitlines()[0].split() == ["AGENT", "ROLE", "STATUS", "SWARM", "LOAD", "HEARD", "DONE", "FAILED",
+                                             "PASSED", "OVER", "CAPABILITIES"]
     agents = home.ok("agents", "--json").json["agents"]
     assert {each["swarm"] for each in agents} >= {"default", "counters"}
     assert all(each["heartbeat_age_ms"] < 10_000 for each in agents)
