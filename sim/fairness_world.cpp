@@ -92,7 +92,9 @@ void LabWorld::make_tasks(Random& random) {
       at += std::chrono::nanoseconds(static_cast<std::int64_t>(pause * 1e9));
     }
   }
-  std::ranges::stable_sort(planned_, {}, &Planned::at);
+  // Not std::stable_sort, which uses what C++17 deprecates: clang says so.
+  for (std::size_t i = 0; i < planned_.size(); ++i) planned_[i].order = i;
+  std::ranges::sort(planned_, {}, [](const Planned& each) { return std::pair(each.at, each.order); });
   tasks_.reserve(planned_.size());
   for (const Planned& each : planned_) tasks_.push_back(each.task);
 }

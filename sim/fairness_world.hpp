@@ -40,6 +40,7 @@ class LabWorld final : private ledger::ChangeSink {
     Duration at{};
     LabTask task;
     std::uint32_t attempts = 4;
+    std::size_t order = 0;
   };
 
   void take(const std::shared_ptr<const ledger::ChangeBatch>& batch) override;

@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "sim/stack_account.hpp"
+#include "skein/archive/memory_store.hpp"
 #include "skein/archive/store.hpp"
 #include "skein/base/random.hpp"
 #include "skein/dispatch/agent_protocol.hpp"
@@ -35,6 +36,8 @@ class StackOracle {
  public:
   StackOracle(std::uint64_t seed, archive::Store& store);
 
+  // Somebody has harmed the archive, which was this before; nullptr: it is whole again.
+  void archive_is_harmed(const archive::MemoryStore::Image* before) { whole_archive_ = before; }
   void violated(std::string what);
   [[nodiscard]] const std::optional<std::string>& violation() const { return violation_; }
   [[nodiscard]] const StackAccount& account() const { return account_; }
@@ -85,6 +88,7 @@ class StackOracle {
   // How much of this time was nobody's, for sure.
   [[nodiscard]] ledger::WallMs nobodys_time(ledger::WallMs from, ledger::WallMs until) const;
   void judge_archived(const BookedTask& task);
+  const archive::MemoryStore::Image* whole_archive_ = nullptr;
   void compare_replicas(ledger::Ledger& real);
   void restore_late_replica(ledger::Ledger& real);
 

@@ -290,6 +290,7 @@ bool StackWorld::goes_with_archive() {
   }
   note([&] { return "  does not start: " + discord->describe("data"); });
   oracle_.count("starts refused for a harmed archive");
+  oracle_.archive_is_harmed(nullptr);
   store_.exchange(std::move(*put_back_), true);
   put_back_.reset();
   return false;
@@ -302,6 +303,7 @@ void StackWorld::harm_archive() {
   // Only what the ledger dropped is missing then.
   if (account_of_archived() == 0) return;
   put_back_ = image;
+  oracle_.archive_is_harmed(&*put_back_);
   archive::MemoryStore::Image harmed;
   switch (random_.below(3)) {
     case 0:

@@ -122,7 +122,8 @@ ArchiveResult<void> SqliteStore::insert(std::span<const Finished> tasks) {
   if (auto ok = add_to_mark("rows", inserted.rows); !ok) return ok;
   if (auto ok = add_removed(inserted.removed); !ok) return ok;
   if (auto ok = transaction->commit(); !ok) return ok;
-  unsealed_.insert(unsealed_.end(), inserted.rows_written.begin(), inserted.rows_written.end());
+  // A row that was inserted twice is as it was inserted last.
+  for (const Unsealed& each : inserted.rows_written) unsealed_.insert_or_assign(each.number, each.checksum);
   return {};
 }
 
@@ -184,7 +185,7 @@ ArchiveResult<bool> SqliteStore::remove_one(ledger::FinishNumber number) {
   row.reset();
   if (auto ok = words.run(); !ok) return std::unexpected(ok.error());
   if (auto ok = writer_.remove.bind(1, number).run(); !ok) return std::unexpected(ok.error());
-  std::erase_if(unsealed_, [number](const Unsealed& each) { return each.number == number; });
+  unsealed_.erase(number);
   return true;
 }
 

@@ -12,6 +12,7 @@
 
 #include <atomic>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -111,7 +112,7 @@ class SqliteStore final : public Store {
   const std::string path_;
   std::mutex write_mutex_;
   Writer writer_;
-  std::vector<Unsealed> unsealed_;
+  std::map<ledger::FinishNumber, std::uint32_t> unsealed_;  // checksums of rows since the last seal, as in Unsealed
   std::mutex read_mutex_;
   Database reader_;
   Statement find_;

@@ -32,30 +32,23 @@ ArchiveResult<ledger::FinishNumber> SqliteStore::seal() {
 // Everything that was inserted since the last time is in the file, and is what was inserted.
 ArchiveResult<void> SqliteStore::read_back() {
   if (unsealed_.empty()) return {};
-  std::stable_sort(unsealed_.begin(), unsealed_.end(),
-                   [](const Unsealed& a, const Unsealed& b) { return a.number < b.number; });
   const std::lock_guard lock(check_mutex_);
   auto rows = checker_.prepare(
       fmt::format("SELECT {} FROM tasks WHERE finish_number BETWEEN ? AND ? ORDER BY finish_number", k_columns));
   if (!rows) return std::unexpected(rows.error());
-  rows->bind(1, unsealed_.front().number).bind(2, unsealed_.back().number);
+  rows->bind(1, unsealed_.begin()->first).bind(2, unsealed_.rbegin()->first);
   auto expected = unsealed_.begin();
   while (expected != unsealed_.end()) {
-    // A row that was inserted twice is as it was inserted last.
-    const auto next = std::next(expected);
-    if (next != unsealed_.end() && next->number == expected->number) {
-      ++expected;
-      continue;
-    }
+    const auto& [number, written] = *expected;
     const auto row = rows->step();
     if (!row) return std::unexpected(row.error());
-    if (!*row || rows->number(0) > expected->number) {
-      return std::unexpected(damaged(expected->number, "it was written and is not there"));
+    if (!*row || rows->number(0) > number) {
+      return std::unexpected(damaged(number, "it was written and is not there"));
     }
-    if (rows->number(0) < expected->number) continue;
+    if (rows->number(0) < number) continue;
     const RowChecksum checksum = checksum_of(*rows);
-    if (checksum != rows->number(k_checksum_column) || static_cast<std::uint32_t>(checksum) != expected->checksum) {
-      return std::unexpected(damaged(expected->number, "it was written and is read otherwise"));
+    if (checksum != rows->number(k_checksum_column) || static_cast<std::uint32_t>(checksum) != written) {
+      return std::unexpected(damaged(number, "it was written and is read otherwise"));
     }
     ++expected;
   }
