@@ -28,8 +28,11 @@ class Sweeper {
     std::string shell = "/bin/sh";
     std::string option = "-c";
     std::string script =
-        "trap '' INT TERM HUP; read end; kill -TERM 0; i=0; "
-        "while [ -e \"$0\" ] && [ $i -lt 100 ]; do rm -rf -- \"$0\"; i=$((i + 1)); [ -e \"$0\" ] && sleep 0.1; done";
+        "trap '' INT TERM HUP; read end; kill -TERM 0; [ -e \"$0\" ] || exit 0; i=0; quiet=0; "
+        // A program that was just starting may make the folder once more: it is gone when it stays away for a second.
+        "while [ $i -lt 100 ] && [ $quiet -lt 10 ]; do "
+        "if [ -e \"$0\" ]; then rm -rf -- \"$0\"; quiet=0; else quiet=$((quiet + 1)); fi; "
+        "i=$((i + 1)); sleep 0.1; done";
     std::string path = folder;
     std::array<char*, 5> argv{shell.data(), option.data(), script.data(), path.data(), nullptr};
     posix_spawn_file_actions_t actions{};

@@ -86,6 +86,8 @@ ArchiveResult<std::unique_ptr<SqliteStore>> SqliteStore::open(const std::string&
   if (!find) return std::unexpected(find.error());
   auto checker = Database::open(path, Database::Mode::read, busy_ms);
   if (!checker) return std::unexpected(checker.error());
+  // Its first question opens the WAL: a descriptor that is taken now is not missing later.
+  if (auto asked = checker->number("PRAGMA user_version"); !asked) return std::unexpected(asked.error());
   std::unique_ptr<SqliteStore> store(new SqliteStore(path, std::move(*writer), std::move(*reader), std::move(*find),
                                                      std::move(*checker)));  // the constructor is private
   if (auto ok = store->load_unsummed(); !ok) return std::unexpected(ok.error());

@@ -7,7 +7,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using Change = CrashBreaker::Change;
-using State = CrashBreaker::State;
+using BreakerIs = CrashBreaker::State;
 
 class CrashBreakerTest : public testing::Test {
  protected:
@@ -16,7 +16,7 @@ class CrashBreakerTest : public testing::Test {
   }
   void open() {
     for (ledger::TaskNumber n = 1; n <= 5; ++n) crash(n);
-    ASSERT_EQ(breaker_.state(), State::open);
+    ASSERT_EQ(breaker_.state(), BreakerIs::open);
   }
   void half_open() {
     open();
@@ -82,7 +82,7 @@ TEST_F(CrashBreakerTest, closes_with_a_completion_or_when_a_run_outlives_twice_t
   for (ledger::TaskNumber n = 1; n <= 5; ++n) crash(n, n * 10s);
   now_ += 60s;
   breaker_.passed(options_, {}, now_);
-  ASSERT_EQ(breaker_.state(), State::half_open);
+  ASSERT_EQ(breaker_.state(), BreakerIs::half_open);
   EXPECT_EQ(breaker_.passed(options_, 100s, now_), Change::none);
   EXPECT_EQ(breaker_.passed(options_, 101s, now_), Change::closed);
 }
