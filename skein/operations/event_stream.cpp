@@ -133,36 +133,13 @@ bool is_wanted(const Event& event, const EventFilter& filter) {
 }  // namespace
 
 std::string_view name_of(Event::Kind kind) {
-  static constexpr std::string_view k_names[] = {"task_queued",
-                                                 "task_blocked",
-                                                 "task_assigned",
-                                                 "task_started",
-                                                 "task_progress",
-                                                 "task_completed",
-                                                 "task_failed",
-                                                 "task_cancelled",
-                                                 "task_aged",
-                                                 "task_retried",
-                                                 "task_handed_on",
-                                                 "task_unpinned",
-                                                 "swarm_changed",
-                                                 "swarm_removed",
-                                                 "swarm_problem",
-                                                 "swarm_mended",
-                                                 "agent_changed",
-                                                 "agent_removed",
-                                                 "child_restarted",
-                                                 "child_start_failed",
-                                                 "child_parked",
-                                                 "intensity_warning",
-                                                 "intensity_exceeded",
-                                                 "dispatch_taken",
-                                                 "keys_evicted",
-                                                 "tasks_archived",
-                                                 "limits_changed",
-                                                 "version_changed",
-                                                 "archive",
-                                                 "journal"};
+  static constexpr std::string_view k_names[] = {
+      "task_queued",    "task_blocked",      "task_assigned",      "task_started",    "task_progress",
+      "task_completed", "task_failed",       "task_cancelled",     "task_aged",       "task_retried",
+      "task_handed_on", "task_unpinned",     "swarm_changed",      "swarm_removed",   "swarm_problem",
+      "swarm_mended",   "agent_changed",     "agent_removed",      "child_restarted", "child_start_failed",
+      "child_parked",   "intensity_warning", "intensity_exceeded", "dispatch_taken",  "keys_evicted",
+      "tasks_archived", "limits_changed",    "version_changed",    "archive",         "journal"};
   static_assert(std::size(k_names) == k_event_kinds);
   return k_names[static_cast<std::size_t>(kind)];
 }
