@@ -272,7 +272,7 @@ class Archiver::Loop final : public ledger::ChangeSink, public std::enable_share
     try_again();
   }
 
-  void failed(std::string why) {
+  void failed(const std::string& why) {
     bool is_new = false;
     {
       const std::lock_guard lock(mutex_);

@@ -9,6 +9,7 @@
 #include "skein/archive/row.hpp"
 #include "skein/archive/sqlite_store.hpp"
 #include "skein/journal/file_disk.hpp"
+#include "skein/ledger/limits.hpp"
 
 namespace skein::inline v0::archive {
 namespace {

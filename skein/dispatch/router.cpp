@@ -11,8 +11,7 @@ namespace skein::inline v0 {
 using dispatch::Bug;
 using dispatch::planted;
 
-Router::Router(RouterOptions options)
-    : options_(std::move(options)), learned_(options_.learning), types_(options_.types_max) {
+Router::Router(RouterOptions options) : options_(options), learned_(options_.learning), types_(options_.types_max) {
   if (const auto problem = options_.problem()) throw std::invalid_argument("router: " + *problem);
   // A task's attempt ends by itself: by its outcome, its timeout, its lease or its agent's end.
   if (!planted(Bug::probe_times_out)) options_.breaker.operation_timeout = k_forever;

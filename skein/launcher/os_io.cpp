@@ -47,7 +47,7 @@ Instant raw_now() { return Instant(Duration(std::chrono::steady_clock::now().tim
 }  // namespace
 
 OsIo::OsIo(Runtime& runtime, Launcher& launcher, OsProcessesOptions options)
-    : runtime_(runtime), launcher_(launcher), options_(options) {}
+    : runtime_(runtime), launcher_(launcher), options_(std::move(options)) {}
 
 OsIo::~OsIo() { end(); }
 

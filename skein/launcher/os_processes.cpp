@@ -10,7 +10,7 @@
 namespace skein::inline v0::launcher {
 
 OsProcesses::OsProcesses(Runtime& runtime, Launcher& launcher, OsProcessesOptions options)
-    : io_(std::make_shared<OsIo>(runtime, launcher, options)) {
+    : io_(std::make_shared<OsIo>(runtime, launcher, std::move(options))) {
   io_->begin();
 }
 

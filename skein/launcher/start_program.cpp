@@ -124,6 +124,7 @@ std::vector<std::string> places_of(const OsSpec& spec) {
 
 std::vector<char*> pointers(const std::vector<std::string>& strings) {
   std::vector<char*> out;
+  out.reserve(strings.size() + 1);
   for (const std::string& each : strings) out.push_back(const_cast<char*>(each.c_str()));
   out.push_back(nullptr);
   return out;
