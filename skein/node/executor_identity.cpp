@@ -43,7 +43,7 @@ std::optional<Account> account_of(const std::string& user) {
 }
 
 std::optional<gid_t> group_of(const std::string& group) {
-  if (const auto number = number_in(group)) return *number;
+  if (const auto number = number_in(group)) return number;
   std::vector<char> room(k_record_bytes);
   ::group record{};
   ::group* found = nullptr;

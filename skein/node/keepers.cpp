@@ -119,7 +119,7 @@ Task<operations::Result<ReloadAnswer>> ConfigKeeper::handle_call(Self self, Relo
     while (!error->empty() && error->back() == '\n') error->pop_back();
     co_return std::unexpected(operations::invalid(*error, "nothing was changed; correct the file and reload"));
   }
-  const auto after = *read;
+  const auto& after = *read;
   const auto level = log_level_named(after->node.log_level);
   if (level && *level != context_->log.level()) {
     context_->log.set_level(*level);
