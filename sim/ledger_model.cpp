@@ -46,6 +46,9 @@ struct Known {
   AgentFallback fallback = AgentFallback::by_config;
   std::string route_key;
   bool is_unpinned = false;
+  TaskId parent;  // that submitted it; none: nobody did
+  std::uint32_t depth = 0;
+  std::uint32_t children = 0;
 
   [[nodiscard]] bool is_pinned() const { return !agent.empty() && !is_unpinned; }
   [[nodiscard]] const std::string& first_swarm() const { return hops.empty() ? swarm : hops.front(); }
@@ -63,6 +66,12 @@ class Model {
   OpResult on(const Submit& op) {
     const auto& extras = op.spec.extras;
     if (extras.placement && version_ < 4) return {Verdict::old_version, {}, version_, {}};
+    if (op.child_of) {
+      if (version_ < 5) return {Verdict::old_version, {}, version_, {}};
+      const auto& child = *op.child_of;
+      const auto bad = child.fence == 0 ? not_open(child.task) : not_running(child.task, child.fence, std::nullopt);
+      if (bad) return *bad;
+    }
     for (const auto& key : keys_) {
       if (!extras.key.empty() && key.key == extras.key && key.swarm == op.spec.swarm) {
         return {Verdict::existing, key.ended ? *key.ended : tasks_.at(key.task).state, 0, key.task};
@@ -71,6 +80,15 @@ class Model {
     if (tasks_.contains(op.id)) return {Verdict::duplicate_id, tasks_.at(op.id).state, 0, {}};
     if (!takes(op.spec.swarm)) return {Verdict::swarm_closed, {}, 0, {}};
     Known task;
+    if (op.child_of) {
+      const Known& parent = tasks_.at(op.child_of->task);
+      const std::uint32_t deepest = std::min(op.child_of->depth_max, 3U);
+      const std::uint32_t most = std::min(op.child_of->children_max, 20U);
+      if (parent.depth + 1 > deepest) return {Verdict::too_deep, {}, deepest, {}};
+      if (parent.children + 1 > most) return {Verdict::too_many_children, {}, most, {}};
+      task.parent = op.child_of->task;
+      task.depth = parent.depth + 1;
+    }
     task.swarm = op.spec.swarm;
     task.attempts_max = op.spec.attempts_max;
     task.deadline = op.spec.deadline_at;
@@ -89,6 +107,7 @@ class Model {
     if (open_count(task.swarm) >= k_model_open_max) return {Verdict::queue_full, {}, k_model_open_max, {}};
     task.state = task.waits_for.empty() ? State::queued : State::blocked;
     tasks_[op.id] = task;
+    if (op.child_of) ++tasks_[op.child_of->task].children;
     if (doomed) end(op.id, State::failed);
     if (!extras.key.empty()) {
       if (keys_.size() == k_keys_max) keys_.erase(keys_.begin());
@@ -258,6 +277,20 @@ class Model {
     return {};
   }
 
+  OpResult on(const TokenPut& op) {
+    if (version_ < 5) return {Verdict::old_version, {}, version_, {}};
+    const auto at = tokens_.find(op.token.name);
+    if (at == tokens_.end() && op.was != Digest{}) return {Verdict::no_such_token, {}, 0, {}};
+    if (at != tokens_.end() && op.was != at->second.secret) return {Verdict::name_taken, {}, 0, {}};
+    tokens_[op.token.name] = op.token;
+    return {};
+  }
+
+  OpResult on(const TokenRevoke& op) {
+    if (version_ < 5) return {Verdict::old_version, {}, version_, {}};
+    return {tokens_.erase(op.name) == 0 ? Verdict::no_such_token : Verdict::ok, {}, 0, {}};
+  }
+
   OpResult took(journal::Position position) {
     epoch_ = position;
     return {Verdict::ok, {}, position, {}};
@@ -265,6 +298,10 @@ class Model {
 
   // Where the ledger stands otherwise than the model; nothing when nowhere.
   [[nodiscard]] std::optional<std::string> difference(const Ledger& real) const {
+    std::vector<Token> tokens;
+    for (const auto& [name, token] : tokens_) tokens.push_back(token);
+    if (real.tokens() != tokens)
+      return fmt::format("{} tokens, must be {} others", real.tokens().size(), tokens.size());
     for (std::uint64_t n = 0; n < k_ids; ++n) {
       const auto id = id_of(n);
       const auto found = real.find(id);
@@ -292,6 +329,10 @@ class Model {
           (where.unpinned_at != 0) != known.is_unpinned) {
         return fmt::format("task {}: for agent '{}' by '{}', must be for '{}' by '{}'", n, task.pinned_to(),
                            where.route_key, known.is_unpinned ? "" : known.agent, known.route_key);
+      }
+      if (task.more().parent != known.parent || task.more().depth != known.depth || task.children != known.children) {
+        return fmt::format("task {}: depth {} with {} children, must be {} with {}", n, task.more().depth,
+                           task.children, known.depth, known.children);
       }
     }
     return std::nullopt;
@@ -378,6 +419,7 @@ class Model {
   std::map<TaskId, Known> tasks_;
   std::vector<TaskId> ended_;  // in the order they ended, not yet archived
   std::vector<KnownKey> keys_;
+  std::map<std::string, Token> tokens_;
   FinishNumber archived_ = 0;
   Fence last_fence_ = 0;
   Epoch epoch_ = 0;
@@ -498,7 +540,31 @@ class World {
       if (!where.agent.empty()) where.fallback = static_cast<AgentFallback>(s.how / 16 % 3);
       op.spec.extras.placement = std::make_shared<const Placement>(std::move(where));
     }
+    if (s.how % 5 == 2) op.child_of = child_of(s);
     return numbered(id, op);
+  }
+
+  // Mostly of the attempt that runs, now and then of the one before, or of none.
+  [[nodiscard]] std::shared_ptr<const ChildOf> child_of(const LedgerStep& s) const {
+    ChildOf child;
+    child.task = id_of(s.more);
+    child.fence = s.how % 3 == 0 ? 0 : model_.fence_of(child.task);
+    if (s.how % 16 == 7 && child.fence > 1) --child.fence;
+    if (s.more % 4 == 1) child.children_max = s.more % 3U;
+    if (s.more % 4 == 2) child.depth_max = s.more % 5U;
+    return std::make_shared<const ChildOf>(child);
+  }
+
+  std::optional<std::string> token(const LedgerStep& s) {
+    const std::string name = s.more % 3 == 0 ? "one" : "two";
+    if (s.which % 4 == 0) return check(TokenRevoke{name});
+    TokenPut op;
+    op.token.name = name;
+    op.token.secret[0] = static_cast<std::uint8_t>(s.which % 5 + 1);
+    op.token.rank = static_cast<Rank>(s.more % 3 + 1);
+    op.token.made_at = now_;
+    op.was[0] = s.which % 2 == 0 ? 0 : static_cast<std::uint8_t>(s.more % 5 + 1);
+    return check(op);
   }
 
   std::optional<std::string> hand_on(const LedgerStep& s, HandOn op) {
@@ -520,7 +586,7 @@ class World {
   }
 
   std::optional<std::string> rare(const LedgerStep& s) {
-    switch (s.how % 8) {
+    switch (s.how % 11) {
       case 0:
       case 1:
         return answered(encode_command(TakeDispatch{"node", now_}), model_.took(log_.size() + 1));
@@ -534,6 +600,10 @@ class World {
         return check(LedgerVersion{s.more % 3 == 0 ? 1 + s.more % k_ledger_version : k_ledger_version});
       case 6:
         return check(Archived{s.more});
+      case 7:
+      case 8:
+      case 9:
+        return token(s);
       default:
         return check(EvictKeys{now_ + 1, s.more % 3U});
     }
