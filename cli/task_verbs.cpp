@@ -51,8 +51,9 @@ json::array texts(const std::vector<std::string>& all) {
 }
 
 json::object submit_params(const SubmitArguments& args) {
-  json::object out{
-      {"type", args.type}, {"swarm", args.swarm}, {"priority", args.priority}, {"attempts", args.attempts}};
+  json::object out{{"type", args.type}, {"priority", args.priority}, {"attempts", args.attempts}};
+  // The node's own default is another where a token is bound to a swarm.
+  if (args.swarm != "default") out["swarm"] = args.swarm;
   if (!args.params.empty()) out["params"] = args.params;
   if (!args.key.empty()) out["key"] = args.key;
   if (!args.trace.empty()) out["trace"] = args.trace;

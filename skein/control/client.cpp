@@ -7,6 +7,7 @@
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <thread>
 
@@ -54,8 +55,16 @@ ClientError refused(const json::value& error) {
 
 }  // namespace
 
-ClientResult<Client> Client::connect(const std::string& data) {
-  auto fd = connect_to(data + "/" + k_socket_file);
+ClientResult<Client> Client::connect(const std::string& data, const std::string& token) {
+  if (!token.empty()) return connect_at(data + "/" + k_socket_file, token);
+  // What a node gives to the programs of its agents.
+  const char* const given = std::getenv("SKEIN_TOKEN");  // NOLINT(concurrency-mt-unsafe): nobody sets it here
+  return connect_at(data + "/" + k_socket_file, given != nullptr ? given : "");
+}
+
+ClientResult<Client> Client::connect_at(const std::string& socket, const std::string& token) {
+  auto fd = connect_to(socket);
+  const std::string data = socket.substr(0, socket.rfind('/'));
   if (!fd) {
     if (fd.error().failure == ConnectFailure::other) {
       return std::unexpected(unreachable(fd.error().message, "run skein as the user who runs the node"));
@@ -65,9 +74,9 @@ ClientResult<Client> Client::connect(const std::string& data) {
   }
   Client client(std::move(*fd));
   constexpr std::chrono::seconds k_hello_timeout{10};
-  auto hello =
-      client.ask("hello", {{"version", k_protocol_version}, {"client", "skein " + std::string(skein::version())}},
-                 k_hello_timeout);
+  json::object said{{"version", k_protocol_version}, {"client", "skein " + std::string(skein::version())}};
+  if (!token.empty()) said["token"] = token;
+  auto hello = client.ask("hello", said, k_hello_timeout);
   if (!hello) return std::unexpected(std::move(hello.error()));
   if (hello->is_object()) client.node_ = hello->get_object();
   return client;

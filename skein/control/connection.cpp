@@ -41,7 +41,11 @@ std::string all_event_kinds() {
 }  // namespace
 
 Connection::Connection(Self self, std::shared_ptr<const ConnectionSetup> setup, net::ClientPtr client)
-    : setup_(std::move(setup)), wire_(setup_->poller, std::move(client)), active_at_(self.now()) {
+    : setup_(std::move(setup)),
+      wire_(setup_->poller, client),
+      active_at_(self.now()),
+      who_(client->must_log_in ? nullptr : operations::the_owner()) {
+  if (!who_) self.send_after(k_agent_hello, self.pid(), HelloCheck{});
   self.send_after(setup_->limits.idle, self.pid(), IdleCheck{});
   rearm(self);
 }
@@ -96,6 +100,8 @@ void Connection::handle_info(Self self, Message message) {
     send_tree(self, tick->id);
   } else if (message.is<operations::OperationsGone>()) {
     end_streams(engine_is_away());
+  } else if (message.is<HelloCheck>()) {
+    if (!who_) return self.stop();
   } else if (message.is<IdleCheck>()) {
     const Duration quiet = between(active_at_, self.now());
     // Whoever speaks MCP may think as long as he likes.
@@ -203,8 +209,9 @@ void Connection::on_request(Self self, std::uint64_t id, std::string_view op, co
   operations::JsonReader in(params);
   const Responder respond(*setup_->runtime, self.pid(), id);
   if (!said_hello_ && op != "hello") return respond.fail(invalid("the first request must be hello"));
-  if (!is_for_connection(op)) return carry_out(op, Request{*setup_->hooks, in, respond});
   if (op == "hello") return hello(self, respond, in);
+  if (!is_for_connection(op)) return carry_out(op, Request{*setup_->hooks, in, respond, who_});
+  if (auto no = operations::may(*who_, op, params)) return respond.fail(std::move(*no));
   if (op == "cancel") return cancel(respond, in);
   if (op == "mcp") return begin_mcp(self, id, in);
   if (streams_.contains(id) || streams_.size() >= k_streams_max) {
@@ -217,18 +224,64 @@ void Connection::on_request(Self self, std::uint64_t id, std::string_view op, co
 void Connection::hello(Self, const Responder& respond, operations::JsonReader& in) {
   const auto version = in.count("version", 0, UINT32_MAX);
   (void)in.text("client");
+  const std::string token = in.text("token");
   if (auto error = in.error()) return respond.fail(std::move(*error));
+  if (auto no = log_in(token)) {
+    is_ending_ = true;
+    --under_way_;
+    return put(respond.id(), "error", operations::to_json(*no));
+  }
   if (version != k_protocol_version) {
     return respond.fail(
         invalid(fmt::format("this node speaks version {} of the protocol, not {}", k_protocol_version, version),
                 "use the skein program of the node's release"));
   }
   said_hello_ = true;
-  respond.send(Answer::Kind::ok, [hooks = setup_->hooks]() -> json::value {
-    json::object out = operations::to_json(hooks->info()).as_object();
-    out["protocol"] = k_protocol_version;
-    return out;
+  answer_hello(respond);
+}
+
+std::optional<operations::Error> Connection::log_in(const std::string& token) {
+  if (token.empty()) return who_ ? std::nullopt : std::optional(agents_need_token());
+  const bool is_agent = who_ == nullptr;
+  auto who = setup_->access ? setup_->access->identify(token) : nullptr;
+  if (!who) {
+    return operations::Error{operations::Code::forbidden,
+                             "the token in hello is none of this node's",
+                             "'skein token list' shows those that work; unset SKEIN_TOKEN to be the node's owner",
+                             {}};
+  }
+  if (is_agent && who->bounds.task.none()) return agents_need_token();
+  who_ = std::move(who);
+  return std::nullopt;
+}
+
+// Who may look at a task and its children learns nothing of the rest of the node.
+void Connection::answer_hello(const Responder& respond) const {
+  const auto answer = [hooks = setup_->hooks, respond, is_bound = who_->is_bound()] {
+    respond.send(Answer::Kind::ok, [hooks, is_bound]() -> json::value {
+      json::object all = operations::to_json(hooks->info()).as_object();
+      json::object out{{"protocol", k_protocol_version}};
+      for (auto& each : all) {
+        if (!is_bound || each.key() == "name" || each.key() == "version") out[each.key()] = std::move(each.value());
+      }
+      return out;
+    });
+  };
+  if (who_->kind != operations::Principal::Kind::task) return answer();
+  const auto ops = setup_->hooks->operations();
+  if (ops == nullptr) return respond.fail(engine_is_away());
+  ops->check_scope({who_->bounds.task, who_->fence, {}}, {}, [respond, answer](operations::Result<std::string> found) {
+    if (!found) return respond.fail(std::move(found.error()));
+    answer();
   });
+}
+
+operations::Error agents_need_token() {
+  return {operations::Code::forbidden,
+          "this socket does not serve the node's agents, nor what they start",
+          "run skein outside of the agents, or set token = true for their executor and show SKEIN_TOKEN in hello; see "
+          "docs/security.md",
+          {}};
 }
 
 // Answered here and now: the next line is already MCP.
@@ -239,7 +292,7 @@ void Connection::begin_mcp(Self self, std::uint64_t id, operations::JsonReader& 
   if (!error && !is_idle()) error = invalid("other requests are under way", "ask for mcp on a connection of its own");
   if (error) return put(id, "error", operations::to_json(*error));
   put(id, "ok", json::object());
-  mcp_ = std::make_unique<mcp::LineSession>(self, setup_->mcp, "local", wire_);
+  mcp_ = std::make_unique<mcp::LineSession>(self, setup_->mcp, who_, wire_);
   if (setup_->attendance) setup_->attendance->come();
   self.trap_exit(true);  // to end in order, see terminate()
 }
@@ -277,6 +330,7 @@ void Connection::begin_events(Self self, const Responder& respond, operations::J
 void Connection::pump_events(Self self, std::uint64_t id) {
   const auto found = streams_.find(id);
   if (found == streams_.end() || !found->second.events) return;
+  if (!who_->holds()) return end_streams(operations::no_longer_valid(*who_));
   Stream& stream = found->second;
   while (unsent() < k_stream_bytes) {
     const operations::EventBatch batch = stream.events->take(k_events_at_once);
@@ -302,6 +356,7 @@ void Connection::begin_tree(Self self, const Responder& respond, operations::Jso
 void Connection::send_tree(Self self, std::uint64_t id) {
   const auto found = streams_.find(id);
   if (found == streams_.end() || found->second.events) return;
+  if (!who_->holds()) return end_streams(operations::no_longer_valid(*who_));
   Stream& stream = found->second;
   const auto tree = setup_->hooks->tree();
   std::string text = tree ? tree_json(*tree) : "null";
@@ -322,8 +377,9 @@ void Connection::cancel(const Responder& respond, operations::JsonReader& in) {
 }
 
 void Connection::end_streams(const operations::Error& why) {
+  const bool ends_all = !who_->holds();
   std::erase_if(streams_, [&](const auto& each) {
-    if (!each.second.events) return false;
+    if (!each.second.events && !ends_all) return false;
     put(each.first, "error", operations::to_json(why));
     --under_way_;
     return true;

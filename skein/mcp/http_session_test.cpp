@@ -132,11 +132,11 @@ TEST_F(HttpSessionTest, answers_what_waits_when_the_session_crashes_and_goes_on_
   const std::string session = initialized(client);
   client.send(call("waits", session));
   ASSERT_TRUE(is_waiting());
-  runtime_->exit(table_->find(session), ExitReason::kill());
+  runtime_->exit(table_->find(session, "http"), ExitReason::kill());
   const std::string answer = response(client);
   EXPECT_THAT(answer, HasSubstr("503 Service Unavailable"));
   EXPECT_THAT(answer, HasSubstr("\"id\":\"c\""));
-  EXPECT_TRUE(tests::eventually([&] { return !table_->find(session); }));
+  EXPECT_TRUE(tests::eventually([&] { return !table_->find(session, "http"); }));
   client.send(legacy(make_request("again", "ping", {}), session));
   EXPECT_THAT(response(client), HasSubstr("\"again\""));
 }
@@ -179,8 +179,8 @@ TEST_F(HttpSessionTest, takes_no_event_of_a_process_of_before_for_one_of_its_own
   const std::string session = initialized(before);
   before.send(call("says", session));
   const std::string seen = last_id(before.until("a word"));
-  runtime_->exit(table_->find(session), ExitReason::kill());
-  EXPECT_TRUE(tests::eventually([&] { return !table_->find(session); }));
+  runtime_->exit(table_->find(session, "http"), ExitReason::kill());
+  EXPECT_TRUE(tests::eventually([&] { return !table_->find(session, "http"); }));
   TcpClient now(port_);
   now.send(legacy(make_request("first", "ping", {}), session));  // where initialize was
   EXPECT_THAT(response(now), HasSubstr("\"first\""));

@@ -63,6 +63,7 @@ void add_details(const TaskStatus& status, json::object& out) {
   if (!more.trace.empty()) out["trace"] = more.trace;
   add_placement(more.where(), out);
   if (!more.retry_of.none()) out["retry_of"] = more.retry_of.text();
+  if (task.children != 0) out["children"] = task.children;
   json::array dependencies;
   for (const TaskId& each : more.dependencies) dependencies.emplace_back(each.text());
   if (!dependencies.empty()) out["dependencies"] = std::move(dependencies);
@@ -101,6 +102,10 @@ json::object to_json(const TaskStatus& status, Detail detail) {
   if (task.agent) out["agent"] = ledger::view_of(task.agent);
   if (const auto& wanted = task.more().where().agent; !wanted.empty()) out["for_agent"] = wanted;
   if (!status.waits.empty()) out["waits"] = status.waits;
+  if (const auto& more = task.more(); !more.parent.none()) {
+    out["parent"] = more.parent.text();
+    out["depth"] = more.depth;
+  }
   out["submitted_at"] = time_or_null(task.submitted_at);
   if (task.started_at != 0) out["started_at"] = task.started_at;
   if (task.not_before != 0) out["not_before"] = task.not_before;
@@ -375,6 +380,36 @@ json::value to_json(const KillAnswer& answer) { return {{"killed", texts(answer.
 
 json::value to_json(const ReloadAnswer& answer) {
   return {{"changed", texts(answer.changed)}, {"needs_restart", texts(answer.needs_restart)}};
+}
+
+// Never its digests.
+static json::object token_json(const ledger::Token& token) {
+  json::object out{{"name", token.name}, {"rank", ledger::name_of(token.rank)}};
+  if (token.made_at != 0) out["made_at"] = token.made_at;
+  if (token.expires_at != 0) out["expires_at"] = token.expires_at;
+  if (token.previous_until != 0) out["previous_until"] = token.previous_until;
+  if (!token.bounds.task.none()) out["task"] = token.bounds.task.text();
+  if (!token.bounds.swarm.empty()) out["swarm"] = token.bounds.swarm;
+  if (token.bounds.depth != 0) out["depth"] = token.bounds.depth;
+  if (token.bounds.children != 0) out["children"] = token.bounds.children;
+  return out;
+}
+
+json::value to_json(const MadeToken& made) {
+  json::object out = token_json(made.token);
+  out["token"] = made.secret;
+  return out;
+}
+
+json::value to_json(const TokensAnswer& answer) {
+  json::array all;
+  for (const ledger::Token& each : answer.tokens) {
+    json::object line = token_json(each);
+    line["state"] = each.expires_at != 0 && each.expires_at <= answer.now ? "expired" : "valid";
+    if (each.previous_until <= answer.now) line.erase("previous_until");
+    all.push_back(std::move(line));
+  }
+  return {{"tokens", std::move(all)}};
 }
 
 json::value to_json(State state) { return {{"state", ledger::name_of(state)}}; }

@@ -47,6 +47,8 @@ class JsonReader {
   // Also for members nobody asked for.
   [[nodiscard]] std::optional<Error> error();
 
+  [[nodiscard]] const json::object& object() const { return object_; }
+
   // What error() or a member before it found wrong, if anything.
   [[nodiscard]] const std::optional<Error>& found_wrong() const { return error_; }
 
@@ -84,6 +86,8 @@ enum class Detail { line, whole };
 [[nodiscard]] json::value to_json(const std::vector<TracedMessage>& trace);
 [[nodiscard]] json::value to_json(const KillAnswer& answer);
 [[nodiscard]] json::value to_json(const ReloadAnswer& answer);
+[[nodiscard]] json::value to_json(const MadeToken& made);
+[[nodiscard]] json::value to_json(const TokensAnswer& answer);
 [[nodiscard]] json::value to_json(State state);
 [[nodiscard]] json::value to_json(const std::string& text);
 [[nodiscard]] json::value to_json(std::monostate nothing);

@@ -24,10 +24,46 @@ bool is_bad(JsonReader& in, const Responder& respond) {
   return error.has_value();
 }
 
-void task_submit(Operations& ops, JsonReader& in, const Responder& respond) {
-  auto request = read_submit(in);
+void task_submit(Operations& ops, const Request& asked) {
+  auto request = read_submit(asked.in);
+  if (is_bad(asked.in, asked.respond)) return;
+  request.child_of = child_of(*asked.who);
+  ops.task_submit(std::move(request), asked.respond.reply<SubmitAnswer>());
+}
+
+void submit_of_nobody(Operations&, JsonReader&, const Responder&) {}  // task_submit needs to know who asks
+
+void token_create(Operations& ops, JsonReader& in, const Responder& respond) {
+  TokenRequest request;
+  request.name = in.required_text("name");
+  const std::string rank = in.required_text("rank");
+  request.ttl = in.milliseconds("ttl_ms", request.ttl);
+  request.bounds.task = in.task_id("task", false);
+  request.bounds.swarm = in.text("swarm");
+  request.bounds.depth = static_cast<std::uint32_t>(in.count("depth", 0, ledger::k_child_depth_max));
+  request.bounds.children = static_cast<std::uint32_t>(in.count("children", 0, ledger::k_children_max));
   if (is_bad(in, respond)) return;
-  ops.task_submit(std::move(request), respond.reply<SubmitAnswer>());
+  const auto named = ledger::rank_named(rank);
+  if (!named)
+    return respond.fail(invalid(fmt::format("there is no rank '{}'", rank), "choose read, operate or administer"));
+  request.rank = *named;
+  ops.token_create(std::move(request), respond.reply<MadeToken>());
+}
+
+void token_list(Operations& ops, JsonReader& in, const Responder& respond) {
+  if (!is_bad(in, respond)) ops.token_list(respond.reply<TokensAnswer>());
+}
+
+void token_revoke(Operations& ops, JsonReader& in, const Responder& respond) {
+  auto name = in.required_text("name");
+  if (!is_bad(in, respond)) ops.token_revoke(std::move(name), respond.reply<Nothing>());
+}
+
+void token_rotate(Operations& ops, JsonReader& in, const Responder& respond) {
+  RotateRequest request;
+  request.name = in.required_text("name");
+  request.overlap = in.milliseconds("overlap_ms", request.overlap);
+  if (!is_bad(in, respond)) ops.token_rotate(std::move(request), respond.reply<MadeToken>());
 }
 
 void task_status(Operations& ops, JsonReader& in, const Responder& respond) {
@@ -261,8 +297,8 @@ struct TaskMethod {
   std::string_view name;
   TaskCall call;
 };
-constexpr std::array<TaskMethod, 18> k_task_methods{{
-    {"task_submit", task_submit},
+constexpr std::array<TaskMethod, 22> k_task_methods{{
+    {"task_submit", submit_of_nobody},
     {"task_status", task_status},
     {"task_wait", task_wait},
     {"task_list", task_list},
@@ -280,6 +316,10 @@ constexpr std::array<TaskMethod, 18> k_task_methods{{
     {"swarm_remove", swarm_by_name<&Operations::swarm_remove>},
     {"event_list", event_list},
     {"status", status},
+    {"token_create", token_create},
+    {"token_list", token_list},
+    {"token_revoke", token_revoke},
+    {"token_rotate", token_rotate},
 }};
 
 struct NodeMethod {
@@ -335,13 +375,19 @@ std::vector<std::string_view> method_names() {
   return names;
 }
 
-void carry_out(std::string_view name, const Request& request) {
+namespace {
+
+void perform(std::string_view name, const Request& request) {
   const auto task = std::ranges::find(k_task_methods, name, &TaskMethod::name);
   if (task != k_task_methods.end()) {
     const OperationsPtr ops = request.hooks.operations();
     if (ops == nullptr) return request.respond.fail(engine_is_away());
     if (name == "task_submit" && request.hooks.is_draining()) return request.respond.fail(draining());
-    task->call(*ops, request.in, request.respond);
+    if (name == "task_submit") {
+      task_submit(*ops, request);
+    } else {
+      task->call(*ops, request.in, request.respond);
+    }
     return count_refused(request);
   }
   const auto node = std::ranges::find(k_node_methods, name, &NodeMethod::name);
@@ -351,6 +397,36 @@ void carry_out(std::string_view name, const Request& request) {
   }
   if (const OperationsPtr ops = request.hooks.operations()) ops->count_refused(Code::invalid);
   request.respond.fail(invalid(fmt::format("unknown operation '{}'", name), "'skein --help' lists what there is"));
+}
+
+// Of a bound token: the ledger says first whether the tasks it is about are within its bounds.
+void perform_bound(const std::string& name, const Request& request) {
+  const Principal& who = *request.who;
+  const OperationsPtr ops = request.hooks.operations();
+  if (ops == nullptr) return request.respond.fail(engine_is_away());
+  auto params = std::make_shared<json::object>(narrowed(who, name, request.in.object()));
+  auto tasks = tasks_named(name, *params);
+  Reply<std::string> then([&hooks = request.hooks, respond = request.respond, asker = request.who, name,
+                           params](Result<std::string> swarm) {
+    if (!swarm) return respond.fail(std::move(swarm.error()));
+    if (auto no = wrong_swarm(*asker, name, *swarm, *params)) return respond.fail(std::move(*no));
+    JsonReader in(*params);
+    perform(name, {hooks, in, respond, asker});
+  });
+  ops->check_scope({who.bounds.task, who.fence, who.bounds.swarm}, std::move(tasks), std::move(then));
+}
+
+}  // namespace
+
+void carry_out(std::string_view name, const Request& request) {
+  static const Principal k_nobody{.kind = Principal::Kind::anyone, .rank = Rank{}};
+  const Principal& who = request.who ? *request.who : k_nobody;
+  if (auto no = may(who, name, request.in.object())) {
+    if (const OperationsPtr ops = request.hooks.operations()) ops->count_refused(no->code);
+    return request.respond.fail(std::move(*no));
+  }
+  if (who.is_bound() && rank_of(name)) return perform_bound(std::string(name), request);
+  perform(name, request);
 }
 
 }  // namespace skein::inline v0::operations

@@ -12,6 +12,7 @@
 
 #include "skein/operations/json_forms.hpp"
 #include "skein/operations/node_hooks.hpp"
+#include "skein/operations/principal.hpp"
 #include "skein/runtime/runtime.hpp"
 
 namespace skein::inline v0::operations {
@@ -69,9 +70,11 @@ struct Request {
   NodeHooks& hooks;
   JsonReader& in;
   Responder respond;
+  PrincipalPtr who;  // null: nobody, who may do nothing
 };
 
-// Carries out a request; every one is answered exactly once, perhaps much later, also a name that is unknown.
+// Carries out a request if who asks may ask for it, see may(); every one is answered exactly once, perhaps much later,
+// also a name that is unknown. The hooks must outlive the answer.
 void carry_out(std::string_view name, const Request& request);
 // What the connection itself does: hello, events, tree_watch, cancel, mcp.
 [[nodiscard]] bool is_for_connection(std::string_view name);

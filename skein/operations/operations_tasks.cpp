@@ -110,8 +110,8 @@ std::string task_text(TaskId id) { return "task " + id.text(); }
 
 TaskStatus status_of(const archive::Finished& finished) { return {finished->task, finished, true, {}}; }
 
-// What the ledger said to a submit.
-Result<SubmitAnswer> answer_of(TaskId id, const OpResult& result) {
+// What the ledger said to a submit. `parent`: who submitted it, none when nobody did.
+Result<SubmitAnswer> answer_of(TaskId id, const OpResult& result, TaskId parent = {}) {
   const auto state = result.state.value_or(State::queued);
   switch (result.verdict) {
     case Verdict::ok:
@@ -119,10 +119,18 @@ Result<SubmitAnswer> answer_of(TaskId id, const OpResult& result) {
       return SubmitAnswer{id, state, false};
     case Verdict::existing:
       return SubmitAnswer{result.task, state, result.task != id};
+    case Verdict::stale_fence:
+    case Verdict::already_finished:
+    case Verdict::no_such_task:
+    case Verdict::too_many_children:
+    case Verdict::too_deep:
+      return std::unexpected(error_of(result, task_text(parent)));
     default:
       return std::unexpected(error_of(result, task_text(id)));
   }
 }
+
+TaskId parent_in(const ledger::Submit& op) { return op.child_of ? op.child_of->task : TaskId{}; }
 
 }  // namespace
 
@@ -156,13 +164,19 @@ void Operations::task_submit(SubmitRequest request, Reply<SubmitAnswer> reply) {
   if (auto error = check(request, limits_)) return counted(std::move(reply)).fail(std::move(*error));
   if (auto error = unknown_agent(request)) return counted(std::move(reply)).fail(std::move(*error));
   if (const Pid pid = request.notify) return submit_and_notify(pid, std::move(request), std::move(reply));
+  if (request.child_of && !request.key.empty()) {
+    auto checked = only_own(*request.child_of, std::move(reply));
+    return submit(std::move(request), std::move(checked));
+  }
   submit(std::move(request), std::move(reply));
 }
 
 void Operations::submit(SubmitRequest request, Reply<SubmitAnswer> reply) {
   const WallMs now = parts_.timers.wall_now();
   const TaskId id = ids_.next(now);
-  ledger::Op op(ledger::Submit{id, now, spec_of(std::move(request), now)});
+  auto child = request.child_of ? std::make_shared<const ledger::ChildOf>(*request.child_of) : nullptr;
+  const TaskId parent = child ? child->task : TaskId{};
+  ledger::Op op(ledger::Submit{id, now, spec_of(std::move(request), now), std::move(child)});
   auto& submit_op = std::get<ledger::Submit>(op);
   if (!submit_op.spec.extras.dependencies.empty()) {
     return submit(std::make_shared<ledger::Submit>(std::move(submit_op)), std::move(reply));
@@ -172,8 +186,8 @@ void Operations::submit(SubmitRequest request, Reply<SubmitAnswer> reply) {
     return reply(SubmitAnswer{id, State::queued, false});
   }
   submits_->append(
-      op, [self = shared_from_this(), id, reply = std::move(reply)](const Result<OpResult>& result) mutable {
-        auto answer = result ? answer_of(id, *result) : std::unexpected(result.error());
+      op, [self = shared_from_this(), id, parent, reply = std::move(reply)](const Result<OpResult>& result) mutable {
+        auto answer = result ? answer_of(id, *result, parent) : std::unexpected(result.error());
         if (answer) self->count_submit(*answer);
         if (!answer)
           self->errors_[static_cast<std::size_t>(answer.error().code)].fetch_add(1, std::memory_order_relaxed);
@@ -212,7 +226,7 @@ void Operations::submit(const std::shared_ptr<ledger::Submit>& op, Reply<SubmitA
                      if (result->verdict == Verdict::no_such_dependency) {
                        return self->settle_dependency(op, result->task, std::move(reply));
                      }
-                     auto answer = answer_of(op->id, *result);
+                     auto answer = answer_of(op->id, *result, parent_in(*op));
                      if (answer) self->count_submit(*answer);
                      if (answer && answer->existing && ledger::is_finished(answer->state)) {
                        return self->look_for_existing(*answer, self->counted(std::move(reply)));

@@ -50,6 +50,7 @@ std::string add_kinds(const json::array& names, operations::EventFilter& filter)
 }  // namespace
 
 void RestService::begin_events(Self self, const net::HttpRequest& request, const json::object& params) {
+  if (auto no = operations::may(*who_, "events", params)) return refuse(*no);
   operations::EventFilter filter;
   operations::JsonReader in(params);
   filter.task = in.task_id("task", false);
@@ -90,6 +91,7 @@ void RestService::begin_events(Self self, const net::HttpRequest& request, const
 
 void RestService::pump_events(Self self) {
   if (events_ == nullptr) return;
+  if (!who_->holds()) return end_events();  // the token works no longer
   is_held_back_ = answers_.is_full();
   if (is_held_back_) return;
   const operations::EventBatch batch = events_->take(k_rest_events_at_once);

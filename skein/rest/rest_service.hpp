@@ -2,7 +2,7 @@
 // at /events it becomes a stream of server-sent events. Part of the process that serves the connection.
 //
 // Asked in this order, and refused by the first that says no: Host, Origin and the token, the path, the method, the
-// media type, the query and the body, and then the operation itself.
+// token's rank, the media type, the query and the body, and then the operation itself.
 #pragma once
 
 #include <cstdint>
@@ -69,6 +69,7 @@ class RestService final : public net::HttpService {
 
   std::shared_ptr<const RestSetup> setup_;
   net::HttpAnswers& answers_;
+  operations::PrincipalPtr who_;  // of the request that is being answered
   const Route* route_ = nullptr;  // of the request that is being answered
   Shown shown_{};
   json::value first_{};                           // the first answer, of a route that asks twice

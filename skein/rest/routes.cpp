@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "skein/ledger/limits.hpp"
 #include "skein/operations/methods.hpp"
 #include "skein/rest/answers.hpp"
 
@@ -172,6 +173,33 @@ std::vector<Route> agent_routes() {
   };
 }
 
+std::vector<Route> token_routes() {
+  const Param name = in_path("name", "The token's name");
+  return {
+      {"GET", "/tokens", "token_list", "Tokens by their names, without their secrets", "Tokens"},
+      {"POST",
+       "/tokens",
+       "token_create",
+       "Make a token; its secret is in this answer alone",
+       "MadeToken",
+       {needed(in_body("name", Kind::text, "Letters, digits, '-', '_' and '.'")),
+        needed(in_body("rank", Kind::text, "What its holder may do", "read operate administer")),
+        in_body("ttl_ms", Kind::count, "It expires after this time; default: never"),
+        in_body("swarm", Kind::text, "It is for this swarm and its tasks only"),
+        in_body("task", Kind::text, "It acts for this task: on it and its children only; needs the rank operate"),
+        from_to(in_body("depth", Kind::count, "With task: how deep its children may be"), 0, ledger::k_child_depth_max),
+        from_to(in_body("children", Kind::count, "With task: how many it may submit"), 0, ledger::k_children_max)},
+       201},
+      {"DELETE", "/tokens/{name}", "token_revoke", "Make a token void, also where it is in use", "Done", {name}},
+      {"POST",
+       "/tokens/{name}/rotate",
+       "token_rotate",
+       "Give a token a new secret; it is in this answer alone",
+       "MadeToken",
+       {name, in_body("overlap_ms", Kind::count, "The old secret works for this time too; default: not at all")}},
+  };
+}
+
 std::vector<Route> node_routes() {
   return {
       {"GET", "/status", "status", "What the node has to do and has done", "Status"},
@@ -246,7 +274,7 @@ std::optional<json::object> values_in(std::string_view pattern, const std::vecto
 const std::vector<Route>& routes() {
   static const std::vector<Route> k_all = [] {
     std::vector<Route> all;
-    for (auto part : {task_routes(), swarm_routes(), agent_routes(), node_routes()}) {
+    for (auto part : {task_routes(), swarm_routes(), agent_routes(), token_routes(), node_routes()}) {
       std::ranges::move(part, std::back_inserter(all));
     }
     return all;

@@ -24,6 +24,8 @@ constexpr const char* k_task_schemas = R"({
   "message":{"type":"string"},"retried_as":{"$ref":"#/components/schemas/TaskId"},"archived":{"const":true},
   "handed_on_from":{"type":"string","description":"The swarm that had it before"},
   "for_agent":{"type":"string","description":"The agent it was submitted for"},
+  "parent":{"$ref":"#/components/schemas/TaskId"},
+  "depth":{"type":"integer","description":"With parent, the task that submitted it: how deep it is"},
   "waits":{"type":"string","description":"Why it waits for that agent"}},
   "required":["id","state","type","swarm","priority","attempts","attempts_max","submitted_at"],
   "additionalProperties":false},
@@ -64,7 +66,8 @@ constexpr const char* k_task_details = R"({
 "failed_attempts":{"type":"array","items":{"$ref":"#/components/schemas/Attempt"}},
 "handed_on":{"type":"array","items":{"$ref":"#/components/schemas/Hop"}},
 "route_key":{"type":"string"},"agent_fallback":{"enum":["none","any"]},"agent_wait_ms":{"type":"integer"},
-"unpinned_at":{"$ref":"#/components/schemas/Time"}
+"unpinned_at":{"$ref":"#/components/schemas/Time"},
+"children":{"type":"integer","description":"Tasks that it has submitted"}
 })";
 
 constexpr const char* k_other_schemas = R"({
@@ -109,6 +112,22 @@ constexpr const char* k_other_schemas = R"({
   "agents":{"type":"array","items":{"$ref":"#/components/schemas/Agent"}},
   "total":{"type":"integer"},"cursor":{"type":"string"}},
   "required":["agents","total"],"additionalProperties":false},
+"Token":{"type":"object","properties":{
+  "name":{"type":"string"},"rank":{"enum":["read","operate","administer"]},"state":{"enum":["valid","expired"]},
+  "made_at":{"$ref":"#/components/schemas/Time"},"expires_at":{"$ref":"#/components/schemas/Time"},
+  "previous_until":{"$ref":"#/components/schemas/Time"},"task":{"$ref":"#/components/schemas/TaskId"},
+  "swarm":{"type":"string"},"depth":{"type":"integer"},"children":{"type":"integer"}},
+  "required":["name","rank","state"],"additionalProperties":false},
+"Tokens":{"type":"object","properties":{
+  "tokens":{"type":"array","items":{"$ref":"#/components/schemas/Token"}}},
+  "required":["tokens"],"additionalProperties":false},
+"MadeToken":{"type":"object","properties":{
+  "name":{"type":"string"},"rank":{"enum":["read","operate","administer"]},
+  "token":{"type":"string","description":"The secret: show it as Authorization: Bearer"},
+  "made_at":{"$ref":"#/components/schemas/Time"},"expires_at":{"$ref":"#/components/schemas/Time"},
+  "previous_until":{"$ref":"#/components/schemas/Time"},"task":{"$ref":"#/components/schemas/TaskId"},
+  "swarm":{"type":"string"},"depth":{"type":"integer"},"children":{"type":"integer"}},
+  "required":["name","rank","token","made_at"],"additionalProperties":false},
 "PastTask":{"type":"object","properties":{
   "id":{"$ref":"#/components/schemas/TaskId"},"type":{"type":"string"},"end":{"type":"string"},
   "attempt":{"type":"integer"},"took_ms":{"type":"number"}},
