@@ -17,7 +17,7 @@ namespace skein::cli {
 void Session::add_to(Verb& verb) {
   verb.option("--data", data, "Data folder of the node");
   verb.flag("--json", json, "Print JSON");
-  verb.option("--timeout-ms", timeout_ms, "How long to wait for the node");
+  verb.time("--timeout", timeout_ms, timeout_help);
 }
 
 std::string Session::data_folder() const {

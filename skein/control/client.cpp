@@ -117,7 +117,7 @@ ClientResult<void> Client::fill(Clock::time_point until) {
     return std::unexpected(ClientError{ClientError::Kind::timeout,
                                        {},
                                        "the node did not answer in time",
-                                       "try again, or with a longer --timeout-ms",
+                                       "try again, or with a longer --timeout",
                                        0});
   }
   if (in_at_ > 0 && in_at_ == in_.size()) {
