@@ -22,26 +22,11 @@ constexpr std::size_t k_stream_bytes = 1ULL << 20U;  // unsent, beyond which str
 constexpr std::chrono::milliseconds k_tree_min{100};
 constexpr std::chrono::milliseconds k_tree_default{1000};
 
-std::optional<operations::Event::Kind> event_kind_named(std::string_view name) {
-  for (std::size_t i = 0; i < operations::k_event_kinds; ++i) {
-    const auto kind = static_cast<operations::Event::Kind>(i);
-    if (operations::name_of(kind) == name) return kind;
-  }
-  return std::nullopt;
-}
-
-std::string all_event_kinds() {
-  std::string all = "choose among";
-  for (std::size_t i = 0; i < operations::k_event_kinds; ++i) {
-    all += fmt::format("{}{}", i == 0 ? " " : ", ", operations::name_of(static_cast<operations::Event::Kind>(i)));
-  }
-  return all;
-}
-
 }  // namespace
 
 Connection::Connection(Self self, std::shared_ptr<const ConnectionSetup> setup, net::ClientPtr client)
     : setup_(std::move(setup)), wire_(setup_->poller, std::move(client)), active_at_(self.now()) {
+  self.trap_exit(true);  // answers that are under way when the node stops are written first, see terminate()
   self.send_after(setup_->limits.idle, self.pid(), IdleCheck{});
   rearm(self);
 }
@@ -69,8 +54,7 @@ void Connection::rearm(Self self) { wire_.arm(self.pid(), may_read()); }
 
 // Whoever listens is told that this is the end.
 void Connection::terminate(Self, const ExitReason&) {
-  if (mcp_ == nullptr) return;
-  mcp_->shut_down();
+  if (mcp_ != nullptr) mcp_->shut_down();
   write_some();
 }
 
@@ -241,7 +225,6 @@ void Connection::begin_mcp(Self self, std::uint64_t id, operations::JsonReader& 
   put(id, "ok", json::object());
   mcp_ = std::make_unique<mcp::LineSession>(self, setup_->mcp, "local", wire_);
   if (setup_->attendance) setup_->attendance->come();
-  self.trap_exit(true);  // to end in order, see terminate()
 }
 
 void Connection::begin_events(Self self, const Responder& respond, operations::JsonReader& in) {
@@ -252,8 +235,8 @@ void Connection::begin_events(Self self, const Responder& respond, operations::J
   const auto names = in.texts("kinds");
   if (auto error = in.error()) return respond.fail(std::move(*error));
   for (const std::string& name : names) {
-    const auto kind = event_kind_named(name);
-    if (!kind) return respond.fail(invalid(fmt::format("there is no kind of event '{}'", name), all_event_kinds()));
+    const auto kind = operations::event_kind_named(name);
+    if (!kind) return respond.fail(operations::no_such_event_kind(name));
     filter.kinds.insert(*kind);
   }
   Stream stream;

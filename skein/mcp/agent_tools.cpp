@@ -75,7 +75,8 @@ void add_agent_tools(Catalog& catalog) {
                    schema_of(k_agent_done_schema), annotations({.is_idempotent = true}),
                    agent_done("agent_resume", "resumed")});
   catalog.add(Tool{"agent_stop", "Stop an agent",
-                   "Ends an agent; what it ran goes to another. An agent that the config names comes back.",
+                   "Ends an agent; what it ran goes to another. An agent that the config names stays away until "
+                   "the next start of the node.",
                    agent_id_schema(), schema_of(k_agent_done_schema),
                    annotations({.is_destructive = true, .is_idempotent = true}), agent_done("agent_stop", "stopped")});
 }

@@ -20,7 +20,8 @@ constexpr const char* k_task_line = R"({"type":"object","properties":{
   "state":{"enum":["queued","assigned","executing","completed","failed","cancelled","blocked","awaiting_approval"]},
   "type":{"type":"string"},"swarm":{"type":"string"},"priority":{"type":"integer"},
   "attempts":{"type":"integer"},"attempts_max":{"type":"integer"},
-  "handed_on_from":{"type":"string"},"for_agent":{"type":"string"},"waits":{"type":"string"}},
+  "handed_on_from":{"type":"string"},"for_agent":{"type":"string"},"waits":{"type":"string"},
+  "waits_for":{"type":"string"}},
   "required":["id","state","type","swarm"]})";
 
 json::value with_task(std::string_view before, std::string_view after) {
@@ -71,7 +72,11 @@ void wait(Exchange& exchange) {
     if (answer.kind == NodeAnswer::Kind::error) return then.finish_error(error_text(answer.value));
     json::object shown{{"finished", answer.value.at("finished")},
                        {"task", shown_task(answer.value.at("task").as_object())}};
-    if (shown.at("finished") == false) shown["next"] = "not finished yet; call task_wait again with the same id";
+    const json::value* next = answer.value.as_object().if_contains("next");
+    if (next != nullptr) shown["next"] = *next;
+    if (next == nullptr && shown.at("finished") == false) {
+      shown["next"] = "not finished yet; call task_wait again with the same id";
+    }
     then.finish(structured(std::move(shown)));
   });
 }
@@ -111,7 +116,7 @@ void add_task_tools(Catalog& catalog) {
         "route_key":{"type":"string","description":"With consistent_hash: the same key, the same agent"}},
         "required":["type"],"additionalProperties":false})"),
       schema_of(R"({"type":"object","properties":{"id":{"type":"string"},"state":{"type":"string"},
-        "existing":{"type":"boolean"},"gone":{"type":"boolean"},"next":{"type":"string"}},
+        "existing":{"type":"boolean"},"gone":{"type":"boolean"},"waits":{"type":"string"},"next":{"type":"string"}},
         "required":["id","state"]})"),
       annotations({}), submit, "",
       TaskSupport{TaskSupport::Mode::offered, [](const json::object& task) { return ended_task(task); }}, "params"});

@@ -1,8 +1,13 @@
 #include "skein/operations/event_stream.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <iterator>
 #include <utility>
+
+#include "skein/base/suggestion.hpp"
 
 namespace skein::inline v0::operations {
 namespace {
@@ -144,6 +149,23 @@ std::string_view name_of(Event::Kind kind) {
   return k_names[static_cast<std::size_t>(kind)];
 }
 
+std::optional<Event::Kind> event_kind_named(std::string_view name) {
+  for (std::size_t i = 0; i < k_event_kinds; ++i) {
+    const auto kind = static_cast<Kind>(i);
+    if (name_of(kind) == name) return kind;
+  }
+  return std::nullopt;
+}
+
+Error no_such_event_kind(std::string_view name) {
+  std::vector<std::string_view> all;
+  for (std::size_t i = 0; i < k_event_kinds; ++i) all.push_back(name_of(static_cast<Kind>(i)));
+  const std::string meant = suggestion(name, all);
+  const bool is_close = meant.find("did you mean") != std::string::npos;
+  return invalid(fmt::format("there is no kind of event '{}'{}", name, is_close ? meant : ""),
+                 fmt::format("choose among {}", fmt::join(all, ", ")));
+}
+
 Result<std::unique_ptr<EventStream::Subscription>> EventStream::subscribe(EventFilter filter,
                                                                           std::function<void()> on_ready,
                                                                           std::optional<std::uint64_t> after) {
@@ -166,20 +188,21 @@ EventStream::Subscription::~Subscription() {
 void EventStream::publish(const std::shared_ptr<const ChangeBatch>& batch) {
   std::size_t bytes = 0;
   for (const auto& change : batch->changes) bytes += bytes_of(change);
-  push({0, batch->changes.size(), bytes, batch, nullptr, nullptr});
+  push({0, batch->changes.size(), bytes, batch, nullptr, nullptr, 0});
 }
 
 void EventStream::publish(const journal::JournalEvent& event) {
   push({0, 1, k_change_bytes + event.detail.size(), nullptr, std::make_shared<const journal::JournalEvent>(event),
-        nullptr});
+        nullptr, 0});
 }
 
 void EventStream::publish(Event event) {
   const std::size_t bytes = k_change_bytes + event.message.size();
-  push({0, 1, bytes, nullptr, nullptr, std::make_shared<const Event>(std::move(event))});
+  push({0, 1, bytes, nullptr, nullptr, std::make_shared<const Event>(std::move(event)), 0});
 }
 
 void EventStream::push(Item item) {
+  if (clock_) item.at = clock_();
   const std::lock_guard lock(mutex_);
   item.first = next_;
   next_ += item.count;
@@ -232,6 +255,7 @@ EventBatch EventStream::take(Subscriber& subscriber, const EventFilter& filter, 
         event.name = item.journal->detail;
         event.message = name_of(item.journal->kind);
       }
+      if (event.at == 0) event.at = item.at;
       if (is_wanted(event, filter)) out.events.push_back(std::move(event));
     }
   }

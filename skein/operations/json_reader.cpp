@@ -225,6 +225,7 @@ ListRequest read_list(JsonReader& in) {
   request.state = in.state("state");
   request.swarm = in.text("swarm");
   request.type = in.text("type");
+  request.id_prefix = in.text("id_prefix");
   request.text = in.text("text");
   request.finished_from = in.count("finished_from", 0, UINT64_MAX);
   request.finished_before = in.count("finished_before", 0, UINT64_MAX);

@@ -245,7 +245,7 @@ void reload(NodeHooks& hooks, JsonReader& in, const Responder& respond) {
 
 void backup(NodeHooks& hooks, JsonReader& in, const Responder& respond) {
   auto dest = in.required_text("dest");
-  if (!is_bad(in, respond)) hooks.backup(std::move(dest), respond.reply<std::string>());
+  if (!is_bad(in, respond)) hooks.backup(std::move(dest), respond.reply<BackupAnswer>());
 }
 
 void stop(NodeHooks& hooks, JsonReader& in, const Responder& respond) {

@@ -35,14 +35,9 @@ std::optional<SeenId> parse_seen(std::string_view text) {
 // The first name that is no kind, or empty.
 std::string add_kinds(const json::array& names, operations::EventFilter& filter) {
   for (const json::value& each : names) {
-    bool is_known = false;
-    for (std::size_t i = 0; i < operations::k_event_kinds; ++i) {
-      const auto kind = static_cast<operations::Event::Kind>(i);
-      if (operations::name_of(kind) != std::string_view(each.as_string())) continue;
-      filter.kinds.insert(kind);
-      is_known = true;
-    }
-    if (!is_known) return std::string(each.as_string());
+    const auto kind = operations::event_kind_named(each.as_string());
+    if (!kind) return std::string(each.as_string());
+    filter.kinds.insert(*kind);
   }
   return "";
 }
@@ -60,8 +55,7 @@ void RestService::begin_events(Self self, const net::HttpRequest& request, const
   if (const json::value* kinds = params.if_contains("kinds")) {
     const std::string unknown = add_kinds(kinds->as_array(), filter);
     if (!unknown.empty()) {
-      return fail(operations::to_json(operations::invalid(fmt::format("there is no kind of event '{}'", unknown),
-                                                          "'skein events --help' lists them")));
+      return fail(operations::to_json(operations::no_such_event_kind(unknown)));
     }
   }
   ops_ = setup_->hooks->operations();

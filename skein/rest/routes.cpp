@@ -49,6 +49,7 @@ std::vector<Route> task_routes() {
        {in_query("state", Kind::text, "Only tasks in this state", k_states),
         in_query("swarm", Kind::text, "Only tasks of this swarm"),
         in_query("type", Kind::text, "Only tasks of this type"),
+        in_query("id_prefix", Kind::text, "Only tasks whose ids begin like this"),
         in_query("text", Kind::text, "Every word begins a word of the params, the result or the message"),
         in_query("finished_from", Kind::count, "Finished at this time or later, in ms since 1970"),
         in_query("finished_before", Kind::count, "Finished before this time, in ms since 1970"), page_limit(),
