@@ -1,6 +1,7 @@
 // skein agents, agent show|pause|resume|stop|spawn, swarms, swarm create|show|scale|pause|resume|drain|stop|remove.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 #include <tuple>
@@ -8,6 +9,7 @@
 #include "cli/session.hpp"
 #include "cli/terminal.hpp"
 #include "cli/verbs.hpp"
+#include "skein/base/natural_order.hpp"
 #include "skein/swarm/definition.hpp"
 
 namespace skein::cli {
@@ -59,9 +61,18 @@ std::string why_passed_over(const json::value& agent) {
   return words;
 }
 
+// A copy, in the order in which people count.
+json::array sorted_by(const json::array& all, const char* key) {
+  json::array sorted = all;
+  std::ranges::sort(sorted, [key](const json::value& a, const json::value& b) {
+    return natural_less(text_of(a, key), text_of(b, key));
+  });
+  return sorted;
+}
+
 void show_agents(const json::value& answer) {
   Table table({"AGENT", "ROLE", "STATUS", "SWARM", "LOAD", "HEARD", "DONE", "FAILED", "PASSED OVER", "CAPABILITIES"});
-  for (const json::value& agent : list_of(answer, "agents")) {
+  for (const json::value& agent : sorted_by(list_of(answer, "agents"), "id")) {
     const std::string status = text_of(agent, "status");
     table.row({text_of(agent, "id"), text_of(agent, "role"), coloured(status, colour_of(status)),
                text_of(agent, "swarm"), fmt::format("{}", count_of(agent, "load")),
@@ -82,7 +93,10 @@ void show_agent(const json::value& agent) {
   fmt::print("{:<12} {}\n", "capabilities", joined(list_of(agent, "capabilities"), " "));
   fmt::print("{:<12} {}\n", "process", text_of(agent, "pid"));
   fmt::print("{:<12} {} ({} waiting here)\n", "load", count_of(agent, "load"), count_of(agent, "queue_length"));
-  if (!text_of(agent, "executing_task").empty()) fmt::print("{:<12} {}\n", "runs", text_of(agent, "executing_task"));
+  if (!text_of(agent, "executing_task").empty()) {
+    fmt::print("{:<12} {} ({}, for {})\n", "runs", text_of(agent, "executing_task"), text_of(agent, "executing_type"),
+               how_long(count_of(agent, "executing_ms")));
+  }
   for (const json::value& each : list_of(agent, "passed_over")) {
     fmt::print("{:<12} {}\n", "passed over", coloured(passed_over_text(each), Colour::yellow));
   }
@@ -104,23 +118,36 @@ void show_agent(const json::value& agent) {
   table.print();
 }
 
+// How many agents it has at least and at most; a star for what is not as it was defined. Nothing: it has none of its
+// own.
+std::string agents_of(const json::value& swarm) {
+  const json::value& definition = part_of(swarm, "definition");
+  const json::value& overrides = part_of(swarm, "overrides");
+  const auto field = [&](const char* key) {
+    const std::string defined = text_of(definition, key);
+    const std::string over = text_of(overrides, key);
+    return over.empty() || over == defined ? defined : over + "*";
+  };
+  if (text_of(definition, "executor").empty() && text_of(overrides, "executor").empty()) return "-";
+  return fmt::format("{} to {}", field("agents_min"), field("agents_max"));
+}
+
 void show_swarms(const json::value& answer) {
   Table table({"SWARM", "STATE", "BREAKER", "OPEN", "EXECUTOR", "AGENTS", "FROM", "PROBLEMS"});
-  for (const json::value& swarm : list_of(answer, "swarms")) {
-    const json::value& definition = part_of(swarm, "definition");
-    const json::value& overrides = part_of(swarm, "overrides");
-    const auto field = [&](const char* key) {
-      const std::string over = text_of(overrides, key);
-      return over.empty() ? text_of(definition, key) : over + "*";
-    };
+  bool has_star = false;
+  for (const json::value& swarm : sorted_by(list_of(answer, "swarms"), "name")) {
+    const std::string over = text_of(part_of(swarm, "overrides"), "executor");
+    const std::string executor = over.empty() ? text_of(part_of(swarm, "definition"), "executor") : over;
     const std::string state = text_of(swarm, "state");
     const std::size_t problems = list_of(swarm, "problems").size();
+    const std::string agents = agents_of(swarm);
+    has_star = has_star || agents.find('*') != std::string::npos;
     table.row({text_of(swarm, "name"), coloured(state, colour_of(state)), text_of(swarm, "breaker"),
-               fmt::format("{}", count_of(swarm, "open_tasks")), field("executor"),
-               fmt::format("{} to {}", field("agents_min"), field("agents_max")), text_of(swarm, "origin"),
-               problems == 0 ? "" : coloured(fmt::format("{}", problems), Colour::red)});
+               fmt::format("{}", count_of(swarm, "open_tasks")), executor.empty() ? "-" : executor, agents,
+               text_of(swarm, "origin"), problems == 0 ? "" : coloured(fmt::format("{}", problems), Colour::red)});
   }
   table.print();
+  if (has_star) fmt::print(stderr, "* changed at run time ('skein swarm scale'); a reload undoes it\n");
 }
 
 void show_swarm(const json::value& swarm) {
@@ -145,15 +172,18 @@ void show_swarm(const json::value& swarm) {
   }
 }
 
-void silent(const json::value&) {}
-
-// A verb that names one thing and prints nothing when it worked.
+// A verb that names one thing and says in a line that it worked: "agent 'ada' is paused".
 void simple(Verb& parent, const std::string& name, const std::string& what, const SwarmArgumentsPtr& args,
-            const std::string& op, const char* key) {
+            const std::string& op, const char* key, const std::string& done) {
   Verb verb = parent.verb(name, what);
   verb.place("NAME", args->name, "Which one");
   args->session.add_to(verb);
-  verb.run([args, op, key] { return ask_and_show(args->session, op, {{key, args->name}}, silent); });
+  verb.run([args, op, key, done] {
+    const auto say = [&](const json::value&) {
+      fmt::print("{} '{}' {}\n", op.starts_with("agent") ? "agent" : "swarm", args->name, done);
+    };
+    return ask_and_show(args->session, op, {{key, args->name}}, say);
+  });
 }
 
 void add_agent_verbs(Verb& root) {
@@ -168,9 +198,9 @@ void add_agent_verbs(Verb& root) {
   show.place("NAME", args->name, "Which one");
   args->session.add_to(show);
   show.run([args] { return ask_and_show(args->session, "agent_status", {{"id", args->name}}, show_agent); });
-  simple(agent, "pause", "Let it begin nothing more", args, "agent_pause", "id");
-  simple(agent, "resume", "Let it go on", args, "agent_resume", "id");
-  simple(agent, "stop", "End it; what it holds goes to others", args, "agent_stop", "id");
+  simple(agent, "pause", "Let it begin nothing more", args, "agent_pause", "id", "is paused");
+  simple(agent, "resume", "Let it go on", args, "agent_resume", "id", "is resumed");
+  simple(agent, "stop", "End it; what it holds goes to others", args, "agent_stop", "id", "is stopped");
   Verb spawn = agent.verb("spawn", "Start one more; prints its name");
   spawn.option("--executor", args->executor, "What runs its tasks; defined in skein.toml");
   spawn.option("--name", args->name, "Its name; one is made when none is given");
@@ -203,7 +233,28 @@ int create(const SwarmArguments& args) {
     if (equals == std::string::npos) return complain(k_exit_usage, fmt::format("--set {}: write key=value", each));
     fields[each.substr(0, equals)] = each.substr(equals + 1);
   }
-  return ask_and_show(args.session, "swarm_create", {{"name", args.name}, {"fields", fields}}, silent);
+  return ask_and_show(args.session, "swarm_create", {{"name", args.name}, {"fields", fields}},
+                      [&](const json::value&) { fmt::print("swarm '{}' is created\n", args.name); });
+}
+
+// One of the config comes back as long as the config has it.
+int remove_swarm(const SwarmArguments& args) {
+  auto client = connect(args.session);
+  if (!client) return complain(client.error());
+  const auto swarm = client->ask("swarm_status", {{"name", args.name}}, args.session.timeout());
+  if (!swarm) return complain(swarm.error());
+  const auto answer = client->ask("swarm_remove", {{"name", args.name}}, args.session.timeout());
+  if (!answer) return complain(answer.error());
+  if (args.session.json) {
+    print_json(*answer);
+    return k_exit_ok;
+  }
+  fmt::print("swarm '{}' is removed\n", args.name);
+  if (text_of(*swarm, "origin") == "config") {
+    fmt::print(stderr,
+               "skein: the config defines it: unless it is taken out there, the next reload or start makes it again\n");
+  }
+  return k_exit_ok;
 }
 
 // The field as it is in force: an override wins over the definition.
@@ -215,7 +266,7 @@ std::string field_of(const json::value& swarm, const char* key) {
 // What is not given stays as it is.
 int scale_swarm(const SwarmArguments& args) {
   if (args.min.empty() && args.max.empty()) return complain(k_exit_usage, "give --min, --max or both");
-  auto client = control::Client::connect(args.session.data_folder());
+  auto client = connect(args.session);
   if (!client) return complain(client.error());
   const auto swarm = client->ask("swarm_status", {{"name", args.name}}, args.session.timeout());
   if (!swarm) return complain(swarm.error());
@@ -227,7 +278,11 @@ int scale_swarm(const SwarmArguments& args) {
   }
   const auto answer = client->ask("swarm_scale", params, args.session.timeout());
   if (!answer) return complain(answer.error());
-  if (args.session.json) print_json(params);
+  if (args.session.json) {
+    print_json(params);
+  } else {
+    fmt::print("swarm '{}' has {} to {} agents\n", args.name, count_of(params, "min"), count_of(params, "max"));
+  }
   return k_exit_ok;
 }
 
@@ -262,11 +317,14 @@ void add_swarm_verbs(Verb& root) {
   scale.option("--max", args->max, "Agents at most");
   args->session.add_to(scale);
   scale.run([args] { return scale_swarm(*args); });
-  simple(swarm, "pause", "Give out none of its tasks", args, "swarm_pause", "name");
-  simple(swarm, "resume", "Go on", args, "swarm_resume", "name");
-  simple(swarm, "drain", "Accept nothing new and finish what there is", args, "swarm_drain", "name");
-  simple(swarm, "stop", "Accept nothing new and end its agents", args, "swarm_stop", "name");
-  simple(swarm, "remove", "Forget a swarm that has no open tasks", args, "swarm_remove", "name");
+  simple(swarm, "pause", "Give out none of its tasks", args, "swarm_pause", "name", "is paused");
+  simple(swarm, "resume", "Resume the swarm", args, "swarm_resume", "name", "is active");
+  simple(swarm, "drain", "Accept nothing new and finish what there is", args, "swarm_drain", "name", "is draining");
+  simple(swarm, "stop", "Accept nothing new and end its agents", args, "swarm_stop", "name", "is stopped");
+  Verb remove = swarm.verb("remove", "Forget a swarm that has no open tasks");
+  remove.place("NAME", args->name, "Which one");
+  args->session.add_to(remove);
+  remove.run([args] { return remove_swarm(*args); });
 }
 
 }  // namespace

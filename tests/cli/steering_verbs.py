@@ -27,12 +27,12 @@ def test_an_agent_is_shown(home):
 
 def test_an_agent_is_spawned_paused_resumed_and_stopped(home):
     home.ok("agent", "spawn", "--name", "solo", "--capability", "alone", "--executor", "function", out="solo\n")
-    home.ok("agent", "pause", "solo", out="")
+    home.ok("agent", "pause", "solo", out="agent 'solo' is paused\n")
     assert agent(home, "solo")["status"] == "paused"
-    home.ok("agent", "resume", "solo", out="")
+    home.ok("agent", "resume", "solo", out="agent 'solo' is resumed\n")
     assert agent(home, "solo")["status"] == "idle"
     assert home.ok("agent", "pause", "solo", "--json").json == {}
-    home.ok("agent", "stop", "solo", out="")
+    home.ok("agent", "stop", "solo", out="agent 'solo' is stopped\n")
     until(lambda: home.run("agent", "show", "solo").code == 3, "the agent is still there")
     for verb in ("pause", "resume", "stop"):
         home.expect(3, "agent", verb, "solo", out="", err="there is no agent 'solo'")
@@ -51,11 +51,12 @@ def test_swarms(home):
 
 
 def test_a_swarm_has_a_whole_life(home):
-    home.ok("swarm", "create", "flock", "--min", "1", "--max", "4", "--capability", "fly", out="")
+    home.ok("swarm", "create", "flock", "--min", "1", "--max", "4", "--capability", "fly",
+            out="swarm 'flock' is created\n")
     home.expect(7, "swarm", "create", "flock", out="", err="'flock' exists")
     home.expect(2, "swarm", "create", "bad", "--set", "nothing", err="write key=value")
     until(lambda: home.run("agent", "show", "flock-1").code == 0, "the swarm has no agent")
-    home.ok("swarm", "scale", "flock", "--min", "2", out="")
+    home.ok("swarm", "scale", "flock", "--min", "2", out="swarm 'flock' has 2 to 4 agents\n")
     swarm = home.ok("swarm", "show", "flock", "--json").json
     assert (swarm["overrides"]["agents_min"], swarm["overrides"]["agents_max"]) == ("2", "4"), swarm
     until(lambda: home.run("agent", "show", "flock-2").code == 0, "the swarm was not scaled")
@@ -65,9 +66,9 @@ def test_a_swarm_has_a_whole_life(home):
     home.expect(3, "swarm", "scale", "nosuch", "--min", "1", err="there is no swarm 'nosuch'")
     states = {"pause": "paused", "resume": "active", "drain": "draining", "stop": "stopped"}
     for verb, state in states.items():
-        home.ok("swarm", verb, "flock", out="")
+        home.ok("swarm", verb, "flock", out=f"swarm 'flock' is {state}\n")
         assert home.ok("swarm", "show", "flock", "--json").json["state"] == state
-    home.expect(7, "submit", "fly", "--swarm", "flock", err="the swarm takes no tasks")
+    home.expect(7, "submit", "fly", "--swarm", "flock", err="swarm 'flock' takes no tasks")
     assert home.ok("swarm", "remove", "flock", "--json").json == {}
     for verb in (*states, "remove"):
         home.expect(3, "swarm", verb, "flock", out="", err="there is no swarm 'flock'")
@@ -89,8 +90,9 @@ def test_what_makes_no_sense_is_refused_with_what_would(home):
 
 
 def test_a_swarm_has_a_fallback_that_is_there(home):
-    home.ok("swarm", "create", "nest", "--min", "1", "--max", "1", out="")
-    home.ok("swarm", "create", "wing", "--min", "1", "--max", "1", "--fallback", "nest", out="")
+    home.ok("swarm", "create", "nest", "--min", "1", "--max", "1", out="swarm 'nest' is created\n")
+    home.ok("swarm", "create", "wing", "--min", "1", "--max", "1", "--fallback", "nest",
+            out="swarm 'wing' is created\n")
     assert "fallback         nest" in home.ok("swarm", "show", "wing").out
     home.expect(2, "swarm", "create", "lost", "--fallback", "nosuch", out="", err="there is no swarm 'nosuch'")
     home.expect(2, "swarm", "create", "lost", "--fallback", "lost", out="", err="cannot be its own fallback")
@@ -114,6 +116,6 @@ def test_reload_says_what_changed_and_what_could_not(home):
     home.expect(0, "reload", out="changed: drain", err="[node] workers differs and is taken over at the next start")
     file.write_text(before.replace("[node]", "[nod]"))
     home.expect(8, "reload", "--data", "data", out="", err="unknown section 'nod' (did you mean 'node'?)")
-    home.expect(5, "status", out="", err="skein.toml has errors ('skein config check' lists them)")
+    home.expect(8, "status", out="", err="skein.toml is wrong, so the node's data folder is not known")
     file.write_text(before)
     assert home.ok("reload", "--json").json["changed"] == ["drain"]
