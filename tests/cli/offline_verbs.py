@@ -25,7 +25,9 @@ def test_config_check_names_file_line_and_what_was_meant(home):
     report = home.expect(8, "config", "check", "--json", err="").json
     assert not report["ok"] and [each["line"] for each in report["faults"]] == [2, 5, 6], report
     home.expect(8, "up", out="", err="skein.toml:2:")
-    home.expect(8, "config", "check", "nosuch.toml", out="", err="nosuch.toml: cannot be read; 'skein init' writes one")
+    home.expect(8, "config", "check", "nosuch.toml", out="",
+                err="nosuch.toml: cannot be read (No such file or directory); 'skein init' writes one")
+    home.expect(8, "config", "check", ".", out="", err=".: cannot be read (Is a directory)")
     (home.path / "skein.toml").write_text("[node\n")
     home.expect(8, "config", "check", out="", err="skein.toml:1:")
     (home.path / "skein.toml").write_text("")
