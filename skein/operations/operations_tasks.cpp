@@ -171,37 +171,16 @@ void Operations::submit(SubmitRequest request, Reply<SubmitAnswer> reply) {
     submits_->append(op, [](const auto&) {});
     return reply(SubmitAnswer{id, State::queued, false});
   }
-  submits_->append(
-      op, [self = shared_from_this(), id, reply = std::move(reply)](const Result<OpResult>& result) mutable {
-        auto answer = result ? answer_of(id, *result) : std::unexpected(result.error());
-        if (answer) self->count_submit(*answer);
-        if (!answer)
-          self->errors_[static_cast<std::size_t>(answer.error().code)].fetch_add(1, std::memory_order_relaxed);
-        if (answer && answer->existing && ledger::is_finished(answer->state)) {
-          return self->look_for_existing(*answer, std::move(reply));
-        }
-        reply(std::move(answer));
-      });
-}
-
-// A key outlives the result of its task where that was lost, or removed by retention; who sends the key again must
-// learn that.
-void Operations::look_for_existing(const SubmitAnswer& found, Reply<SubmitAnswer> reply) {
-  on_ledger(std::move(reply), [self = shared_from_this(), found](Reply<SubmitAnswer> answer) {
-    if (self->parts_.ledger.find(found.id)) return answer(found);
-    SubmitAnswer gone = found;
-    gone.is_gone = true;
-    if (self->parts_.archive == nullptr) return answer(gone);
-    // The submit itself has succeeded: an archive that is too busy to be asked does not change that.
-    Reply<SubmitAnswer> either([found, answer = std::move(answer)](Result<SubmitAnswer> told) mutable {
-      const bool is_busy = !told && told.error().code == Code::overloaded;
-      answer(is_busy ? Result<SubmitAnswer>(found) : std::move(told));
-    });
-    self->on_archive(std::move(either), [found, gone](archive::Store& store, Reply<SubmitAnswer> last) {
-      const auto there = store.find(found.id);
-      // One that is damaged is there; asking for it says so.
-      last(there && !*there ? gone : found);
-    });
+  // Only a submit with a key can find another task.
+  const auto& extras = submit_op.spec.extras;
+  ledger::Body params = extras.key.empty() ? nullptr : submit_op.spec.params;
+  submits_->append(op, [self = shared_from_this(), id, params = std::move(params),
+                        reply = std::move(reply)](const Result<OpResult>& result) mutable {
+    auto answer = result ? answer_of(id, *result) : std::unexpected(result.error());
+    if (answer) self->count_submit(*answer);
+    if (answer && answer->existing) return self->look_for_existing(*answer, params, self->counted(std::move(reply)));
+    if (!answer) self->errors_[static_cast<std::size_t>(answer.error().code)].fetch_add(1, std::memory_order_relaxed);
+    reply(std::move(answer));
   });
 }
 
@@ -214,8 +193,8 @@ void Operations::submit(const std::shared_ptr<ledger::Submit>& op, Reply<SubmitA
                      }
                      auto answer = answer_of(op->id, *result);
                      if (answer) self->count_submit(*answer);
-                     if (answer && answer->existing && ledger::is_finished(answer->state)) {
-                       return self->look_for_existing(*answer, self->counted(std::move(reply)));
+                     if (answer && answer->existing) {
+                       return self->look_for_existing(*answer, op->spec.params, self->counted(std::move(reply)));
                      }
                      self->counted(std::move(reply))(std::move(answer));
                    });
