@@ -47,7 +47,7 @@ void add_agent_tools(Catalog& catalog) {
            schema_of(R"({"type":"object","properties":{
                      "executor":{"type":"string","minLength":1},
                      "id":{"type":"string","description":"default: one is made"},
-                     "role":{"enum":["worker","specialist","coordinator"]},
+                     "role":{"type":"string","enum":["worker","specialist","coordinator"]},
                      "swarm":{"type":"string","description":"default: default"},
                      "capabilities":{"type":"array","items":{"type":"string"}},
                      "prefetch":{"type":"integer","minimum":1,"maximum":100}},

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "skein/mcp/catalog.hpp"
@@ -19,6 +20,9 @@ void add_agent_tools(Catalog& catalog);
 void add_node_tools(Catalog& catalog);
 void add_node_resources(Catalog& catalog);
 void add_node_prompts(Catalog& catalog);
+
+// Suggests ids of tasks in this state, or in any.
+[[nodiscard]] Handler completes_tasks(std::string state = {});
 
 // The resources that have changed when this has happened.
 [[nodiscard]] std::vector<Change> changes_of(const operations::Event& event);

@@ -76,7 +76,7 @@ void add_swarm_tools(Catalog& catalog) {
                    schema_of(R"({"type":"object","properties":{
                      "name":{"type":"string","minLength":1,"maxLength":120},
                      "executor":{"type":"string","description":"Of the node's config; 'function' is always there"},
-                     "role":{"enum":["worker","specialist","coordinator"]},
+                     "role":{"type":"string","enum":["worker","specialist","coordinator"]},
                      "min":{"type":"integer","minimum":0,"maximum":100000,
                        "description":"Agents that always run, default 5"},
                      "max":{"type":"integer","minimum":0,"maximum":100000,

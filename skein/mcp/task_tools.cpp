@@ -1,8 +1,13 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <boost/json/array.hpp>
+#include <memory>
 #include <utility>
 
 #include "skein/mcp/node_catalog.hpp"
+#include "skein/mcp/task_progress.hpp"
+#include "skein/mcp/task_view.hpp"
 #include "skein/mcp/tool_parts.hpp"
 #include "skein/operations/json_forms.hpp"
 
@@ -17,7 +22,8 @@ constexpr int k_list_default = 20;
 
 constexpr const char* k_task_line = R"({"type":"object","properties":{
   "id":{"type":"string"},
-  "state":{"enum":["queued","assigned","executing","completed","failed","cancelled","blocked","awaiting_approval"]},
+  "state":{"type":"string","enum":["queued","assigned","executing","completed","failed","cancelled","blocked",
+    "awaiting_approval"]},
   "type":{"type":"string"},"swarm":{"type":"string"},"priority":{"type":"integer"},
   "attempts":{"type":"integer"},"attempts_max":{"type":"integer"},
   "handed_on_from":{"type":"string"},"for_agent":{"type":"string"},"waits":{"type":"string"}},
@@ -34,6 +40,15 @@ json::object id_only(const char* what) {
           {"additionalProperties", false}};
 }
 
+// What to do about a task that is not finished.
+std::string advice_for(const json::object& task) {
+  const std::string why = text_in(task, "waits");
+  if (why.empty()) return "not finished yet; call task_wait again with the same id";
+  const bool is_stuck = text_in(task, "waits_for") == "no_able_agent";
+  return fmt::format("not finished yet: {}; {}", why,
+                     is_stuck ? "waiting alone does not help" : "call task_wait again with the same id");
+}
+
 // The node takes params as a text.
 void submit(Exchange& exchange) {
   json::object request = exchange.arguments();
@@ -42,18 +57,35 @@ void submit(Exchange& exchange) {
     if (answer.kind == NodeAnswer::Kind::error) return then.finish_error(error_text(answer.value));
     json::object shown = answer.value.as_object();
     if (then.can_task()) return then.become_task(text_in(shown, "id"));
+    const std::string why = text_in(shown, "waits");
     shown["next"] = "task_wait with this id gives the result";
+    if (!why.empty()) shown["next"] = fmt::format("it waits: {}; task_wait gives the result once it has run", why);
     then.finish(structured(std::move(shown)));
   });
 }
 
-// A client that counts idle time hears something before it gives up.
-void keep_awake(Exchange& exchange, double seconds) {
-  exchange.after(k_progress_every, [seconds](Exchange& then) {
-    const double now = seconds + std::chrono::duration<double>(k_progress_every).count();
-    then.progress(now, std::nullopt, "the task is not finished yet");
-    keep_awake(then, now);
+using ProgressPtr = std::shared_ptr<TaskProgress>;
+
+void tell_progress(Exchange& exchange, const TaskProgress::Word& word) {
+  exchange.progress(word.progress, word.total, word.message);
+}
+
+void keep_awake(Exchange& exchange, const ProgressPtr& progress) {
+  exchange.after(k_progress_every, [progress](Exchange& then) {
+    tell_progress(then, progress->on_time());
+    keep_awake(then, progress);
   });
+}
+
+void finish_wait(Exchange& exchange, const json::value& answer) {
+  json::object task = shown_task(answer.at("task").as_object());
+  json::object shown = answer.as_object();
+  shown["task"] = task;
+  // A node that answers before the time is up says why itself.
+  if (shown.at("finished") == false) shown.emplace("next", advice_for(task));
+  json::object result = structured(std::move(shown));
+  add_link(task, exchange.caller().version, result);
+  exchange.finish(std::move(result));
 }
 
 void wait(Exchange& exchange) {
@@ -63,16 +95,26 @@ void wait(Exchange& exchange) {
     time_ms = std::min(k_wait_ms_max, given->to_number<std::int64_t>());
   }
   request["timeout_ms"] = time_ms;
-  if (exchange.wants_progress()) keep_awake(exchange, 0);
-  exchange.ask_node("task_wait", std::move(request), [](Exchange& then, const NodeAnswer& answer) {
-    if (answer.kind == NodeAnswer::Kind::part) {
-      return then.log("info", "task", answer.value.is_object() ? answer.value.at("progress") : answer.value);
-    }
+  const auto progress = std::make_shared<TaskProgress>();
+  if (exchange.wants_progress()) keep_awake(exchange, progress);
+  exchange.ask_node("task_wait", std::move(request), [progress](Exchange& then, const NodeAnswer& answer) {
     if (answer.kind == NodeAnswer::Kind::error) return then.finish_error(error_text(answer.value));
-    json::object shown{{"finished", answer.value.at("finished")},
-                       {"task", shown_task(answer.value.at("task").as_object())}};
-    if (shown.at("finished") == false) shown["next"] = "not finished yet; call task_wait again with the same id";
-    then.finish(structured(std::move(shown)));
+    if (answer.kind == NodeAnswer::Kind::ok) return finish_wait(then, answer.value);
+    const json::value& mark = answer.value.is_object() ? answer.value.at("progress") : answer.value;
+    tell_progress(then, progress->on_mark(mark));
+    then.log("info", "task", mark);
+  });
+}
+
+void status(Exchange& exchange) {
+  json::object request = exchange.arguments();
+  const ResultPage page = take_result_page(request);
+  exchange.ask_node("task_status", std::move(request), [page](Exchange& then, const NodeAnswer& answer) {
+    if (answer.kind == NodeAnswer::Kind::error) return then.finish_error(error_text(answer.value));
+    const json::object task = shown_task(answer.value.as_object(), page);
+    json::object result = structured(task);
+    add_link(task, then.caller().version, result);
+    then.finish(std::move(result));
   });
 }
 
@@ -95,9 +137,10 @@ void add_task_tools(Catalog& catalog) {
       "call, give the same key: the first task is then found instead of a second one made.",
       schema_of(R"({"type":"object","properties":{
         "type":{"type":"string","minLength":1,"description":"What is to be done; an agent that can do it runs it"},
-        "params":{"description":"Any JSON value, handed to the agent as it is"},
+        "params":{"type":["object","array","string","number","boolean","null"],
+                  "description":"Any JSON value, handed to the agent as it is"},
         "swarm":{"type":"string","description":"default: default"},
-        "priority":{"enum":["low","normal","high","critical"],"description":"default: normal"},
+        "priority":{"type":"string","enum":["low","normal","high","critical"],"description":"default: normal"},
         "key":{"type":"string","description":"Idempotency key: the same key again finds the first task"},
         "capabilities":{"type":"array","items":{"type":"string"},"description":"The agent must have, instead of type"},
         "dependencies":{"type":"array","items":{"type":"string"},"description":"Ids of tasks that must complete first"},
@@ -106,7 +149,8 @@ void add_task_tools(Catalog& catalog) {
         "delay_ms":{"type":"integer","minimum":0,"description":"Not before this has passed"},
         "deadline_ms":{"type":"integer","minimum":0,"description":"From now, all attempts together"},
         "agent":{"type":"string","description":"The only agent that may do it; it waits for this one"},
-        "agent_fallback":{"enum":["none","any"],"description":"any: other agents may, after agent_wait_ms"},
+        "agent_fallback":{"type":"string","enum":["none","any"],
+                          "description":"any: other agents may, after agent_wait_ms"},
         "agent_wait_ms":{"type":"integer","minimum":0,"description":"How long it waits for its agent first"},
         "route_key":{"type":"string","description":"With consistent_hash: the same key, the same agent"}},
         "required":["type"],"additionalProperties":false})"),
@@ -127,17 +171,22 @@ void add_task_tools(Catalog& catalog) {
       with_task(R"({"type":"object","properties":{"finished":{"type":"boolean"},"next":{"type":"string"},"task":)",
                 R"(},"required":["finished","task"]})"),
       annotations({.is_read_only = true}), wait});
-  catalog.add(
-      Tool{"task_status", "Look at a task",
-           "Everything about one task as it stands now: state, params, result, failed attempts. Does not wait.",
-           id_only("The task's id"), with_task("", ""), annotations({.is_read_only = true}),
-           one_operation("task_status", [](const json::value& answer) { return shown_task(answer.as_object()); })});
+  catalog.add(Tool{"task_status", "Look at a task",
+                   "Everything about one task as it stands now: state, params, result, failed attempts. Does not wait. "
+                   "A result over "
+                   "48 KiB comes in pieces: result_part has one, and the offset of the next.",
+                   schema_of(R"({"type":"object","properties":{
+        "id":{"type":"string","minLength":1,"description":"The task's id"},
+        "result_offset":{"type":"integer","minimum":0,"description":"Where the piece of the result begins"},
+        "result_bytes":{"type":"integer","minimum":1,"maximum":49152,"description":"How long it may be"}},
+        "required":["id"],"additionalProperties":false})"),
+                   with_task("", ""), annotations({.is_read_only = true}), status});
   catalog.add(
       Tool{"task_list", "List tasks",
            "Tasks that match all that is given, open ones first, newest at the top. A page has 20 unless limit says "
            "otherwise; pass the cursor of the answer to get the next page, no cursor in the answer means that was all.",
            schema_of(R"({"type":"object","properties":{
-        "state":{"enum":["queued","assigned","executing","completed","failed","cancelled","blocked",
+        "state":{"type":"string","enum":["queued","assigned","executing","completed","failed","cancelled","blocked",
                          "awaiting_approval"]},
         "swarm":{"type":"string"},"type":{"type":"string"},
         "text":{"type":"string","description":"Words in params, result or message"},
