@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "skein/archive/row.hpp"
+#include "skein/archive/seal_copy.hpp"
 #include "skein/archive/sqlite.hpp"
 #include "skein/archive/sqlite_schema.hpp"
 #include "skein/archive/store.hpp"
@@ -52,6 +53,9 @@ class SqliteStore final : public Store {
   [[nodiscard]] ArchiveResult<void> skip_to(ledger::FinishNumber number) override;
   [[nodiscard]] ArchiveResult<std::string> note(std::string_view name) override;
   [[nodiscard]] ArchiveResult<void> keep_note(std::string_view name, const std::string& text) override;
+
+  // From now on the log is copied before each seal, see seal_copy.hpp. For the node that writes to it.
+  [[nodiscard]] ArchiveResult<void> keep_log_copies();
 
   // Removes every task that finished after this one, and lets last() go back to it: for a copy that is to go with a
   // journal of an earlier moment. Answers how many.
@@ -105,6 +109,12 @@ class SqliteStore final : public Store {
   [[nodiscard]] ArchiveResult<void> read_back();
   [[nodiscard]] ArchiveResult<std::uint64_t> mark(const Database& db, std::string_view name) const;
   [[nodiscard]] ArchiveResult<void> load_unsummed();
+  // Looks for a task that the index over ids does not have, in the rows themselves: a key of an index can rot, and
+  // "not found" must not be its answer. Bounded: the k_scanned_rows that finished first after the task was submitted,
+  // which its id tells. With read_mutex_.
+  static constexpr std::uint64_t k_scanned_rows = 20'000;
+  [[nodiscard]] ArchiveResult<Finished> find_without_index(ledger::TaskId id);
+  [[nodiscard]] ArchiveResult<ledger::FinishNumber> first_finished_from(ledger::WallMs time);
   static constexpr std::size_t k_damage_told = 100;
   [[nodiscard]] ArchiveError told(ArchiveError error);
   [[nodiscard]] ArchiveError damaged(ledger::FinishNumber number, std::string_view what) const;
@@ -112,6 +122,7 @@ class SqliteStore final : public Store {
   const std::string path_;
   std::mutex write_mutex_;
   Writer writer_;
+  std::optional<SealCopy> log_copy_;                        // with write_mutex_
   std::map<ledger::FinishNumber, std::uint32_t> unsealed_;  // checksums of rows since the last seal, as in Unsealed
   std::mutex read_mutex_;
   Database reader_;

@@ -13,8 +13,19 @@ using Kind = ArchiveError::Kind;
 
 }  // namespace
 
+ArchiveResult<void> SqliteStore::keep_log_copies() {
+  const std::lock_guard lock(write_mutex_);
+  auto copy = SealCopy::open(path_);
+  if (!copy) return std::unexpected(copy.error());
+  log_copy_ = std::move(*copy);
+  return {};
+}
+
 ArchiveResult<ledger::FinishNumber> SqliteStore::seal() {
   const std::lock_guard lock(write_mutex_);
+  if (log_copy_) {
+    if (auto ok = log_copy_->keep(); !ok) return std::unexpected(ok.error());
+  }
   {
     auto checkpoint = writer_.db.prepare("PRAGMA wal_checkpoint(TRUNCATE)");
     if (!checkpoint) return std::unexpected(checkpoint.error());
@@ -23,6 +34,9 @@ ArchiveResult<ledger::FinishNumber> SqliteStore::seal() {
     if (*row && checkpoint->number(0) != 0) {
       return std::unexpected(ArchiveError{Kind::busy, path_, "somebody has been reading it for long"});
     }
+  }
+  if (log_copy_) {
+    if (auto ok = log_copy_->drop(); !ok) return std::unexpected(ok.error());
   }
   if (auto ok = read_back(); !ok) return std::unexpected(ok.error());
   unsealed_.clear();
@@ -53,6 +67,49 @@ ArchiveResult<void> SqliteStore::read_back() {
     ++expected;
   }
   return {};
+}
+
+// By bisection: a task that finished later has a higher number. A wall clock that was wrong for a while makes the place
+// wrong for the tasks of that while.
+ArchiveResult<ledger::FinishNumber> SqliteStore::first_finished_from(ledger::WallMs time) {
+  auto next = reader_.prepare(
+      "SELECT finish_number, finished_at FROM tasks NOT INDEXED WHERE finish_number >= ? ORDER BY finish_number LIMIT "
+      "1");
+  if (!next) return std::unexpected(next.error());
+  const auto last = reader_.number("SELECT max(finish_number) FROM tasks");
+  if (!last) return std::unexpected(last.error());
+  ledger::FinishNumber low = 1;
+  ledger::FinishNumber high = *last + 1;
+  while (low < high) {
+    const ledger::FinishNumber middle = low + (high - low) / 2;
+    const ResetAtEnd reset_at_end(*next);
+    const auto row = next->bind(1, middle).step();
+    if (!row) return std::unexpected(row.error());
+    if (!*row || next->number(1) >= time) {
+      high = middle;
+    } else {
+      low = next->number(0) + 1;
+    }
+  }
+  return low;
+}
+
+ArchiveResult<Finished> SqliteStore::find_without_index(ledger::TaskId id) {
+  constexpr unsigned k_random_bits = 16;         // of the upper half of a UUIDv7, below its milliseconds
+  constexpr ledger::WallMs k_ahead_ms = 60'000;  // ids of a burst, or of a clock that was set back, run ahead
+  const ledger::WallMs submitted = id.high >> k_random_bits;
+  const auto first = first_finished_from(submitted - std::min(submitted, k_ahead_ms));
+  if (!first) return std::unexpected(told(first.error()));
+  auto rows = reader_.prepare(fmt::format(
+      "SELECT {} FROM tasks NOT INDEXED WHERE finish_number >= ? AND finish_number < ? AND id = ? LIMIT 1", k_columns));
+  if (!rows) return std::unexpected(rows.error());
+  const auto found = rows->bind(1, *first).bind(2, *first + k_scanned_rows).bind(3, row_id(id)).step();
+  if (!found) return std::unexpected(told(found.error()));
+  if (!*found) return nullptr;
+  (void)told(damaged(rows->number(0), "it is not found by its id"));
+  auto task = read_row(*rows, false, {unsummed_after_, unsummed_to_});
+  if (!task) return std::unexpected(told(damaged(rows->number(0), task.error())));
+  return std::move(*task);
 }
 
 ArchiveResult<Checked> SqliteStore::verify(ledger::FinishNumber after, std::size_t at_most) {

@@ -33,10 +33,10 @@ class Client {
  public:
   static constexpr std::chrono::seconds k_timeout{60};
 
-  // Connects to the socket in this data folder and says hello, with a token if there is one: this, or SKEIN_TOKEN.
-  [[nodiscard]] static ClientResult<Client> connect(const std::string& data, const std::string& token = {});
-  // Likewise, at this socket.
-  [[nodiscard]] static ClientResult<Client> connect_at(const std::string& socket, const std::string& token);
+  // Connects to the socket in this data folder and says hello, with the token in SKEIN_TOKEN if there is one; both
+  // within `timeout`, or 10 s if that is less.
+  [[nodiscard]] static ClientResult<Client> connect(const std::string& data,
+                                                    std::chrono::milliseconds timeout = k_timeout);
 
   // Asks and waits for the answer, again while the node's engine is away for a moment; parts on the way go to
   // `on_part`, which ends it by returning false.

@@ -8,7 +8,6 @@
 namespace skein::inline v0::control {
 
 inline constexpr const char* k_socket_file = "skein.sock";  // in the data folder
-inline constexpr std::uint32_t k_protocol_version = 1;      // said in hello
 
 inline constexpr std::uint32_t k_agent_connections = 64;             // of agents, at once
 inline constexpr Duration k_agent_hello = std::chrono::seconds(10);  // until an agent shows its token

@@ -211,16 +211,20 @@ void Operations::check_scope(const Scope& scope, std::vector<TaskId> tasks, Repl
 }
 
 Reply<SubmitAnswer> Operations::only_own(const ledger::ChildOf& child, Reply<SubmitAnswer> reply) {
-  return Reply<SubmitAnswer>(
-      [self = shared_from_this(), task = child.task, reply = std::move(reply)](Result<SubmitAnswer> made) mutable {
-        if (!made || !made->existing) return reply(std::move(made));
-        Reply<std::string> then([made = *made, reply = std::move(reply)](Result<std::string> found) mutable {
-          if (found) return reply(made);
-          reply.fail(
-              {Code::forbidden, "the key belongs to a task that is no child of this one", "choose another key", 0ms});
-        });
-        self->check_scope({task, 0, {}}, {made->id}, std::move(then));
-      });
+  return Reply<SubmitAnswer>([self = shared_from_this(), task = child.task,
+                              reply = std::move(reply)](Result<SubmitAnswer> made) mutable {
+    // Whose task it is must not be told.
+    if (!made && made.error().code == Code::key_reused) {
+      return reply.fail({Code::key_reused, "the key belongs to a task with other params", "choose another key", 0ms});
+    }
+    if (!made || !made->existing) return reply(std::move(made));
+    Reply<std::string> then([made = *made, reply = std::move(reply)](Result<std::string> found) mutable {
+      if (found) return reply(made);
+      reply.fail(
+          {Code::forbidden, "the key belongs to a task that is no child of this one", "choose another key", 0ms});
+    });
+    self->check_scope({task, 0, {}}, {made->id}, std::move(then));
+  });
 }
 
 }  // namespace skein::inline v0::operations

@@ -6,61 +6,12 @@
 #include <array>
 #include <boost/json/array.hpp>
 
+#include "skein/operations/table.hpp"
+
 namespace skein::inline v0::operations {
 namespace {
 
 using namespace std::chrono_literals;
-
-struct Ranked {
-  std::string_view operation;
-  Rank rank;
-};
-constexpr auto k_ranked = std::to_array<Ranked>({
-    {"hello", Rank::read},
-    {"events", Rank::read},
-    {"tree_watch", Rank::read},
-    {"cancel", Rank::read},
-    {"mcp", Rank::read},
-    {"task_submit", Rank::operate},
-    {"task_status", Rank::read},
-    {"task_wait", Rank::read},
-    {"task_list", Rank::read},
-    {"task_cancel", Rank::operate},
-    {"task_retry", Rank::operate},
-    {"swarm_create", Rank::operate},
-    {"swarm_override", Rank::operate},
-    {"swarm_scale", Rank::operate},
-    {"swarm_list", Rank::read},
-    {"swarm_status", Rank::read},
-    {"swarm_pause", Rank::operate},
-    {"swarm_resume", Rank::operate},
-    {"swarm_drain", Rank::operate},
-    {"swarm_stop", Rank::operate},
-    {"swarm_remove", Rank::operate},
-    {"event_list", Rank::read},
-    {"status", Rank::read},
-    {"info", Rank::read},
-    {"tree", Rank::read},
-    {"processes", Rank::read},
-    {"describe", Rank::administer},
-    {"trace", Rank::administer},
-    {"dump", Rank::administer},
-    {"log_level", Rank::administer},
-    {"agent_list", Rank::read},
-    {"agent_status", Rank::read},
-    {"agent_pause", Rank::operate},
-    {"agent_resume", Rank::operate},
-    {"agent_stop", Rank::operate},
-    {"agent_spawn", Rank::operate},
-    {"chaos_kill", Rank::administer},
-    {"reload", Rank::administer},
-    {"backup", Rank::administer},
-    {"stop", Rank::administer},
-    {"token_create", Rank::administer},
-    {"token_list", Rank::administer},
-    {"token_revoke", Rank::administer},
-    {"token_rotate", Rank::administer},
-});
 
 // What says on which connection it is asked, and nothing of tasks or swarms.
 constexpr auto k_of_connection = std::to_array<std::string_view>({"hello", "cancel", "mcp"});
@@ -179,8 +130,8 @@ PrincipalPtr anyone() {
 }
 
 std::optional<Rank> rank_of(std::string_view operation) {
-  const auto found = std::ranges::find(k_ranked, operation, &Ranked::operation);
-  if (found == k_ranked.end()) return std::nullopt;
+  const Operation* found = find_operation(operation);
+  if (found == nullptr) return std::nullopt;
   return found->rank;
 }
 

@@ -29,7 +29,7 @@ def over_socket(token, *requests):
     with socket.socket(socket.AF_UNIX) as link:
         link.settimeout(K_WAIT_S)
         link.connect(os.environ["SKEIN_SOCKET"])
-        hello = {"version": 1} if token is None else {"version": 1, "token": token}
+        hello = {"version": 2} if token is None else {"version": 2, "token": token}
         lines, answers = link.makefile("rw", encoding="utf-8"), []
         for number, (op, params) in enumerate([("hello", hello), *requests], 1):
             try:
