@@ -16,7 +16,7 @@
 #include "cli/task_ids.hpp"
 #include "cli/terminal.hpp"
 #include "cli/verbs.hpp"
-#include "skein/base/wall_text.hpp"
+#include "skein/base/time_text.hpp"
 
 namespace skein::cli {
 namespace {
@@ -241,7 +241,7 @@ void show_event(const json::value& event) {
     add(text_of(event, "message"));
   }
   std::ranges::replace(what, '\n', ' ');
-  fmt::print("{:>8}  {:<24} {:<15} {:<36}  {}\n", count_of(event, "sequence"), time_text(count_of(event, "at")),
+  fmt::print("{:>8}  {:<24} {:<15} {:<36}  {}\n", count_of(event, "sequence"), moment_text(count_of(event, "at")),
              text_of(event, "event"), task.empty() ? name : task, what);
 }
 
@@ -302,22 +302,6 @@ int events(const NodeArguments& args) {
   if (!answer) return complain(answer.error());
   last.show();
   return k_exit_ok;
-}
-
-void print_text(const json::value& answer) {
-  fmt::print("{}\n", answer.is_string() ? std::string(answer.get_string()) : "");
-}
-
-int dump_node(const Session& session) {
-  Session plain = session;
-  plain.json = false;
-  return ask_and_show(plain, "dump", {}, [&](const json::value& answer) {
-    if (session.json) {
-      print_json(json::object{{"file", answer}});
-    } else {
-      print_text(answer);
-    }
-  });
 }
 
 Verb simple(Verb& root, const std::string& name, const std::string& what, const NodeArgumentsPtr& args,
@@ -383,7 +367,10 @@ void add_node(Verb& root) {
 
   Verb dump = root.verb("dump", "Write the state of every process to a file; prints its path");
   args->session.add_to(dump);
-  dump.run([args] { return dump_node(args->session); });
+  dump.run([args] {
+    return ask_and_show(args->session, "dump", {},
+                        [](const json::value& answer) { fmt::print("{}\n", text_of(answer, "path")); });
+  });
 
   Verb events_verb = simple(root, "events", "What happened, and with --follow what happens", args, events);
   events_verb.flag("--follow", args->follow, "Go on with what happens");
@@ -395,7 +382,10 @@ void add_node(Verb& root) {
   Verb level = root.verb("log-level", "Show or change the level of the node's log");
   level.optional_place("LEVEL", args->level, "debug, info, warning or error");
   args->session.add_to(level);
-  level.run([args] { return ask_and_show(args->session, "log_level", {{"level", args->level}}, print_text); });
+  level.run([args] {
+    return ask_and_show(args->session, "log_level", {{"level", args->level}},
+                        [](const json::value& answer) { fmt::print("{}\n", text_of(answer, "level")); });
+  });
 
   Verb reload = root.verb("reload", "Have the node read its config again, as SIGHUP does");
   args->session.add_to(reload);

@@ -213,9 +213,8 @@ void add_agent_verbs(Verb& root) {
     json::array capabilities;
     for (const std::string& each : args->capabilities) capabilities.emplace_back(each);
     params["capabilities"] = std::move(capabilities);
-    return ask_and_show(args->session, "agent_spawn", params, [](const json::value& id) {
-      fmt::print("{}\n", id.is_string() ? std::string(id.get_string()) : "");
-    });
+    return ask_and_show(args->session, "agent_spawn", params,
+                        [](const json::value& answer) { fmt::print("{}\n", text_of(answer, "id")); });
   });
 }
 

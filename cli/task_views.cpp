@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "cli/task_ids.hpp"
-#include "skein/base/wall_text.hpp"
+#include "skein/base/time_text.hpp"
 #include "skein/operations/json_forms.hpp"
 
 namespace skein::cli {
@@ -19,7 +19,7 @@ void line(const char* name, const std::string& value) {
 std::string moment(std::uint64_t wall_ms) {
   if (wall_ms == 0) return "";
   const std::string ago = how_long_ago(wall_ms);
-  return fmt::format("{}{}", time_text(wall_ms), ago == "now" ? "" : fmt::format(", {} ago", ago));
+  return fmt::format("{}{}", moment_text(wall_ms), ago == "now" ? "" : fmt::format(", {} ago", ago));
 }
 
 std::string listed(const json::array& all) {

@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "skein/base/columns.hpp"
+#include "skein/base/duration_text.hpp"
 #include "skein/base/utf8.hpp"
-#include "skein/base/wall_text.hpp"
 
 namespace skein::cli {
 namespace {

@@ -1,13 +1,8 @@
 #include "skein/operations/event_stream.hpp"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <iterator>
 #include <utility>
-
-#include "skein/base/suggestion.hpp"
 
 namespace skein::inline v0::operations {
 namespace {
@@ -147,23 +142,6 @@ std::string_view name_of(Event::Kind kind) {
       "tasks_archived", "limits_changed",    "version_changed",    "archive",         "journal"};
   static_assert(std::size(k_names) == k_event_kinds);
   return k_names[static_cast<std::size_t>(kind)];
-}
-
-std::optional<Event::Kind> event_kind_named(std::string_view name) {
-  for (std::size_t i = 0; i < k_event_kinds; ++i) {
-    const auto kind = static_cast<Kind>(i);
-    if (name_of(kind) == name) return kind;
-  }
-  return std::nullopt;
-}
-
-Error no_such_event_kind(std::string_view name) {
-  std::vector<std::string_view> all;
-  for (std::size_t i = 0; i < k_event_kinds; ++i) all.push_back(name_of(static_cast<Kind>(i)));
-  const std::string meant = suggestion(name, all);
-  const bool is_close = meant.find("did you mean") != std::string::npos;
-  return invalid(fmt::format("there is no kind of event '{}'{}", name, is_close ? meant : ""),
-                 fmt::format("choose among {}", fmt::join(all, ", ")));
 }
 
 Result<std::unique_ptr<EventStream::Subscription>> EventStream::subscribe(EventFilter filter,

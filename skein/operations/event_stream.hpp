@@ -72,9 +72,6 @@ struct Event {
   std::uint64_t number = 0;  // a fence, an epoch, a count, a priority
 };
 [[nodiscard]] std::string_view name_of(Event::Kind kind);
-[[nodiscard]] std::optional<Event::Kind> event_kind_named(std::string_view name);
-// With what was probably meant, and all there are.
-[[nodiscard]] Error no_such_event_kind(std::string_view name);
 inline constexpr std::size_t k_event_kinds = static_cast<std::size_t>(Event::Kind::journal) + 1;
 
 struct EventLimits {
@@ -89,6 +86,9 @@ struct EventFilter {
   std::set<Event::Kind> kinds{};
   ledger::TaskId task{};
 };
+
+// Of a task, or of all when it has no id, and of the kinds with these names. The error names the kind that is none.
+[[nodiscard]] Result<EventFilter> event_filter(ledger::TaskId task, const std::vector<std::string>& kinds);
 
 struct EventBatch {
   std::vector<Event> events;

@@ -105,7 +105,7 @@ class Operations final : public ledger::ChangeSink, public std::enable_shared_fr
   void swarm_override(SwarmRequest request, Reply<Nothing> reply);
   // All of a swarm's at once: what it was declared or created with holds again.
   void swarm_drop_overrides(std::string name, Reply<Nothing> reply);
-  void swarm_scale(const ScaleRequest& request, Reply<Nothing> reply);
+  void swarm_scale(const ScaleRequest& request, Reply<ScaleAnswer> reply);
   void swarm_pause(std::string name, Reply<Nothing> reply);
   void swarm_resume(std::string name, Reply<Nothing> reply);
   void swarm_drain(std::string name, Reply<Nothing> reply);
@@ -141,6 +141,8 @@ class Operations final : public ledger::ChangeSink, public std::enable_shared_fr
   // Appends something about a swarm, or about the node as a whole.
   void control(const ledger::Op& op, std::string what, Reply<Nothing> reply);
   void create(SwarmRequest request, Reply<Nothing> reply);
+  // What a swarm would have; or why it cannot.
+  [[nodiscard]] Result<ScaleAnswer> scaled(const ScaleRequest& request) const;
   // What is wrong with a swarm that somebody would create, its fallback apart.
   [[nodiscard]] std::optional<Error> bad_swarm(const SwarmRequest& request) const;
   // What is wrong with the fallback swarm that these fields name. On the journal's thread.

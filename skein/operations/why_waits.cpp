@@ -6,7 +6,8 @@
 #include <algorithm>
 #include <iterator>
 
-#include "skein/base/wall_text.hpp"
+#include "skein/base/duration_text.hpp"
+#include "skein/base/time_text.hpp"
 #include "skein/dispatch/swarm_load.hpp"
 
 namespace skein::inline v0::operations {
@@ -17,7 +18,7 @@ using ledger::SwarmState;
 using ledger::WallMs;
 
 std::string at_and_in(WallMs at, WallMs now) {
-  return fmt::format("{} (in {})", time_text(at), duration_text(at > now ? at - now : 0));
+  return fmt::format("{} (in {})", moment_text(at), duration_text(at > now ? at - now : 0));
 }
 
 std::string count_of(std::uint64_t count, std::string_view what) {

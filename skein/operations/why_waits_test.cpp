@@ -87,22 +87,23 @@ TEST_F(WhyWaits, names_the_swarm_that_is_paused_or_stopped) {
 
 TEST_F(WhyWaits, says_until_when_it_is_delayed) {
   task_.not_before = k_now + 5'000;
-  EXPECT_EQ(why(WaitCause::not_before), "it is delayed until 2026-11-18T04:20:05Z (in 5.0 s)");
+  EXPECT_EQ(why(WaitCause::not_before), "it is delayed until 2026-11-18T04:20:05.000Z (in 5.0 s)");
   task_.attempts = 1;
   EXPECT_EQ(why(WaitCause::not_before),
-            "attempt 2 of 4 begins at 2026-11-18T04:20:05Z (in 5.0 s); the one before failed");
+            "attempt 2 of 4 begins at 2026-11-18T04:20:05.000Z (in 5.0 s); the one before failed");
 }
 
 TEST_F(WhyWaits, says_until_when_a_breaker_is_open) {
   swarm_.breaker = ledger::Breaker::open;
   swarm_.breaker_until = k_now + 30'000;
   EXPECT_EQ(why(WaitCause::swarm_breaker),
-            "the breaker of swarm 'default' is open until 2026-11-18T04:20:30Z (in 30.0 s)");
+            "the breaker of swarm 'default' is open until 2026-11-18T04:20:30.000Z (in 30.0 s)");
   swarm_.breaker = ledger::Breaker::closed;
   const dispatch::PassedOver held{"default", "words", dispatch::PassedOver::Why::crashes, k_now + 1'000, "3 crashes"};
   facts_.held = &held;
-  EXPECT_EQ(why(WaitCause::type_held_back),
-            "tasks of type 'words' are held back in swarm 'default' until 2026-11-18T04:20:01Z (in 1.0 s): 3 crashes");
+  EXPECT_EQ(
+      why(WaitCause::type_held_back),
+      "tasks of type 'words' are held back in swarm 'default' until 2026-11-18T04:20:01.000Z (in 1.0 s): 3 crashes");
 }
 
 TEST_F(WhyWaits, says_when_all_who_can_are_busy) {

@@ -68,7 +68,7 @@ def test_trace(home):
 def test_dump(home):
     file = pathlib.Path(home.ok("dump").out.strip())
     assert "dispatch::Dispatcher" in file.read_text()
-    assert pathlib.Path(home.ok("dump", "--json").json["file"]).exists()
+    assert pathlib.Path(home.ok("dump", "--json").json["path"]).exists()
 
 
 def test_top_prints_what_it_sees(home):
