@@ -39,6 +39,13 @@ Verb& Verb::option(const std::string& names, std::string& value, const std::stri
   return *this;
 }
 
+Verb& Verb::folder(const std::string& names, std::string& value, const std::string& what) {
+  app_->add_option(names, value, what)->check([](const std::string& text) {
+    return text.empty() ? std::string("it is empty; is a variable of the shell not set?") : std::string();
+  });
+  return *this;
+}
+
 Verb& Verb::option(const std::string& names, std::uint64_t& value, const std::string& what) {
   app_->add_option(names, value, what)->check(whole_number);
   return *this;

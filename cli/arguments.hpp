@@ -14,7 +14,7 @@ class App;
 
 namespace skein::cli {
 
-// docs/cli.md has them.
+// docs/cli.md has them. A verb that a signal ends has 128 and the signal's number: 130 after Ctrl-C.
 enum ExitCode : int {
   k_exit_ok = 0,
   k_exit_failed = 1,       // what was asked for could not be done
@@ -45,6 +45,8 @@ class Verb {
 
   Verb& flag(const std::string& names, bool& value, const std::string& what);
   Verb& option(const std::string& names, std::string& value, const std::string& what);
+  // An empty one is refused: a shell variable that is not set must not mean the default.
+  Verb& folder(const std::string& names, std::string& value, const std::string& what);
   Verb& option(const std::string& names, std::uint64_t& value, const std::string& what);
   Verb& option(const std::string& names, std::vector<std::string>& values, const std::string& what);
   // A time with its unit, --timeout 5s, kept in milliseconds. --timeout-ms 5000 is still taken, and not shown.

@@ -172,7 +172,7 @@ void add_mcp(Verb& root) {
   const auto args = std::make_shared<McpArguments>();
   Verb verb = root.verb("mcp", "Speak MCP on standard input and output");
   verb.optional_place("CONFIG", args->config, "Config file for a node that is started here");
-  verb.option("--data", args->data, "Data folder of the node; without a node there, one is started");
+  verb.folder("--data", args->data, "Data folder of the node; without a node there, one is started");
   verb.flag("--keep", args->keep, "Leave a node that was started here running at the end");
   verb.run([args] { return run_mcp(*args); });
 }

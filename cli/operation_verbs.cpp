@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "cli/task_ids.hpp"
 #include "cli/terminal.hpp"
 #include "skein/base/utf8.hpp"
 #include "skein/operations/command_line.hpp"
@@ -105,6 +106,37 @@ void show_list(const json::array& list) {
   table.print();
 }
 
+bool is_whole_id(const json::value& id) { return ledger::TaskId::parse(std::string_view(id.as_string())).has_value(); }
+
+// Ids of tasks may be given by their beginning. False: one is of no task or of several, and that was said.
+bool complete_ids(OperationVerb& verb, int& code) {
+  std::vector<json::value*> short_ids;
+  for (const auto& each : verb.given) {
+    json::value* found = verb.invocation.params.if_contains(each->param->name);
+    if (found == nullptr) continue;
+    if (each->param->kind == Param::Kind::task_id && !is_whole_id(*found)) short_ids.push_back(found);
+    if (each->param->kind != Param::Kind::task_ids) continue;
+    for (json::value& id : found->as_array()) {
+      if (!is_whole_id(id)) short_ids.push_back(&id);
+    }
+  }
+  if (short_ids.empty()) return true;
+  auto client = connect(verb.invocation.session);
+  if (!client) {
+    code = complain(client.error());
+    return false;
+  }
+  for (json::value* each : short_ids) {
+    auto id = whole_id(*client, verb.invocation.session, std::string(each->as_string()));
+    if (!id) {
+      code = complain(id.error());
+      return false;
+    }
+    *each = std::move(*id);
+  }
+  return true;
+}
+
 int ask_once(const OperationVerb& verb) {
   return ask_and_show(verb.invocation.session, verb.operation->name, verb.invocation.params,
                       verb.parts.show ? verb.parts.show : show_plainly);
@@ -157,7 +189,8 @@ void add_operation(Verb& root, std::string_view name, VerbParts parts) {
   made->invocation.session.add_to(verb);
   verb.example(std::string(operation.cli.example));
   verb.run([made] {
-    if (!read_given(*made)) return static_cast<int>(k_exit_usage);
+    int code = k_exit_usage;
+    if (!read_given(*made) || !complete_ids(*made, code)) return code;
     return made->parts.run ? made->parts.run(made->invocation) : ask_once(*made);
   });
 }

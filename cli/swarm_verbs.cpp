@@ -1,12 +1,14 @@
 // skein agents, agent show|pause|resume|stop|spawn, swarms, swarm create|show|scale|pause|resume|drain|stop|remove.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "cli/operation_verbs.hpp"
 #include "cli/session.hpp"
 #include "cli/terminal.hpp"
 #include "cli/verbs.hpp"
+#include "skein/base/natural_order.hpp"
 
 namespace skein::cli {
 namespace {
@@ -36,9 +38,18 @@ std::string why_passed_over(const json::value& agent) {
   return words;
 }
 
+// A copy, in the order in which people count.
+json::array sorted_by(const json::array& all, const char* key) {
+  json::array sorted = all;
+  std::ranges::sort(sorted, [key](const json::value& a, const json::value& b) {
+    return natural_less(text_of(a, key), text_of(b, key));
+  });
+  return sorted;
+}
+
 void show_agents(const json::value& answer) {
   Table table({"AGENT", "ROLE", "STATUS", "SWARM", "LOAD", "HEARD", "DONE", "FAILED", "PASSED OVER", "CAPABILITIES"});
-  for (const json::value& agent : list_of(answer, "agents")) {
+  for (const json::value& agent : sorted_by(list_of(answer, "agents"), "id")) {
     const std::string status = text_of(agent, "status");
     table.row({text_of(agent, "id"), text_of(agent, "role"), coloured(status, colour_of(status)),
                text_of(agent, "swarm"), fmt::format("{}", count_of(agent, "load")),
@@ -59,7 +70,10 @@ void show_agent(const json::value& agent) {
   fmt::print("{:<12} {}\n", "capabilities", joined(list_of(agent, "capabilities"), " "));
   fmt::print("{:<12} {}\n", "process", text_of(agent, "pid"));
   fmt::print("{:<12} {} ({} waiting here)\n", "load", count_of(agent, "load"), count_of(agent, "queue_length"));
-  if (!text_of(agent, "executing_task").empty()) fmt::print("{:<12} {}\n", "runs", text_of(agent, "executing_task"));
+  if (!text_of(agent, "executing_task").empty()) {
+    fmt::print("{:<12} {} ({}, for {})\n", "runs", text_of(agent, "executing_task"), text_of(agent, "executing_type"),
+               how_long(count_of(agent, "executing_ms")));
+  }
   for (const json::value& each : list_of(agent, "passed_over")) {
     fmt::print("{:<12} {}\n", "passed over", coloured(passed_over_text(each), Colour::yellow));
   }
@@ -81,22 +95,36 @@ void show_agent(const json::value& agent) {
   table.print();
 }
 
+// How many agents it has at least and at most; a star for what is not as it was defined. Nothing: it has none of its
+// own.
+std::string agents_of(const json::value& swarm) {
+  const json::value& definition = part_of(swarm, "definition");
+  const json::value& overrides = part_of(swarm, "overrides");
+  const auto field = [&](const char* key) {
+    const std::string defined = text_of(definition, key);
+    const std::string over = text_of(overrides, key);
+    return over.empty() || over == defined ? defined : over + "*";
+  };
+  if (text_of(definition, "executor").empty() && text_of(overrides, "executor").empty()) return "-";
+  return fmt::format("{} to {}", field("agents_min"), field("agents_max"));
+}
+
 void show_swarms(const json::value& answer) {
   Table table({"SWARM", "STATE", "BREAKER", "OPEN", "EXECUTOR", "AGENTS", "FROM", "PROBLEMS"});
-  for (const json::value& swarm : list_of(answer, "swarms")) {
-    const json::value& settings = part_of(swarm, "settings");
-    const json::value& overrides = part_of(swarm, "overrides");
-    const auto setting = [&](const char* key, const char* field) {
-      return text_of(settings, key) + (part_of(overrides, field).is_null() ? "" : "*");
-    };
+  bool has_star = false;
+  for (const json::value& swarm : sorted_by(list_of(answer, "swarms"), "name")) {
+    const std::string over = text_of(part_of(swarm, "overrides"), "executor");
+    const std::string executor = over.empty() ? text_of(part_of(swarm, "definition"), "executor") : over;
     const std::string state = text_of(swarm, "state");
     const std::size_t problems = list_of(swarm, "problems").size();
+    const std::string agents = agents_of(swarm);
+    has_star = has_star || agents.find('*') != std::string::npos;
     table.row({text_of(swarm, "name"), coloured(state, colour_of(state)), text_of(swarm, "breaker"),
-               fmt::format("{}", count_of(swarm, "open_tasks")), setting("executor", "executor"),
-               fmt::format("{} to {}", setting("min", "agents_min"), setting("max", "agents_max")),
+               fmt::format("{}", count_of(swarm, "open_tasks")), executor.empty() ? "-" : executor, agents,
                text_of(swarm, "origin"), problems == 0 ? "" : coloured(fmt::format("{}", problems), Colour::red)});
   }
   table.print();
+  if (has_star) fmt::print(stderr, "* changed at run time ('skein swarm scale'); a reload undoes it\n");
 }
 
 void show_swarm(const json::value& swarm) {
@@ -179,6 +207,27 @@ VerbParts creating() {
   return parts;
 }
 
+// One of the config comes back as long as the config has it.
+int remove_swarm(const Invocation& invocation) {
+  const Session& session = invocation.session;
+  auto client = connect(session);
+  if (!client) return complain(client.error());
+  const auto swarm = client->ask("swarm_status", invocation.params, session.timeout());
+  if (!swarm) return complain(swarm.error());
+  const auto answer = client->ask("swarm_remove", invocation.params, session.timeout());
+  if (!answer) return complain(answer.error());
+  if (session.json) {
+    print_json(*answer);
+    return k_exit_ok;
+  }
+  fmt::print("swarm '{}' is removed\n", text_of(invocation.params, "name"));
+  if (text_of(*swarm, "origin") == "config") {
+    fmt::print(stderr,
+               "skein: the config defines it: unless it is taken out there, the next reload or start makes it again\n");
+  }
+  return k_exit_ok;
+}
+
 void add_swarm_verbs(Verb& root) {
   add_operation(root, "swarm_list", {.show = show_swarms});
   Verb swarm = root.verb("swarm", "Create, show, change, scale, pause, resume, drain, stop or remove one swarm");
@@ -191,10 +240,10 @@ void add_swarm_verbs(Verb& root) {
                              count_of(answer, "max"));
                 }});
   add_operation(root, "swarm_pause", steering("swarm_pause", "swarm", "name", "is paused"));
-  add_operation(root, "swarm_resume", steering("swarm_resume", "swarm", "name", "is resumed"));
+  add_operation(root, "swarm_resume", steering("swarm_resume", "swarm", "name", "is active"));
   add_operation(root, "swarm_drain", steering("swarm_drain", "swarm", "name", "is draining"));
   add_operation(root, "swarm_stop", steering("swarm_stop", "swarm", "name", "is stopped"));
-  add_operation(root, "swarm_remove", steering("swarm_remove", "swarm", "name", "is removed"));
+  add_operation(root, "swarm_remove", {.run = remove_swarm});
 }
 
 }  // namespace

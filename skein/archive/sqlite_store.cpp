@@ -31,6 +31,10 @@ Conditions conditions_of(const Query& query) {
   if (query.state) all.add("state = ?", static_cast<std::uint64_t>(*query.state));
   if (!query.swarm.empty()) all.add("swarm = ?", query.swarm);
   if (!query.type.empty()) all.add("type = ?", query.type);
+  if (!query.id_prefix.empty()) {
+    all.add("id >= ?", query.id_prefix);
+    all.add("id < ?", query.id_prefix + "g");  // the letter after the last digit
+  }
   if (query.finished_from != 0) all.add("finished_at >= ?", query.finished_from);
   if (query.finished_before != 0) all.add("finished_at < ?", query.finished_before);
   if (query.above != 0) all.add("finish_number > ?", query.above);
@@ -241,7 +245,7 @@ ArchiveResult<Finished> SqliteStore::find(ledger::TaskId id) {
   const ResetAtEnd reset_at_end(find_);
   const auto found = find_.bind(1, row_id(id)).step();
   if (!found) return std::unexpected(told(found.error()));
-  if (!*found) return nullptr;
+  if (!*found) return find_without_index(id);
   auto task = read_row(find_, false, {unsummed_after_, unsummed_to_});
   if (!task) return std::unexpected(told(damaged(find_.number(0), task.error())));
   if ((*task)->task.id != id)

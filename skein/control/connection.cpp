@@ -30,6 +30,7 @@ bool is_own(const operations::Operation* operation) {
 
 Connection::Connection(Self self, std::shared_ptr<const ConnectionSetup> setup, net::ClientPtr client)
     : setup_(std::move(setup)), wire_(setup_->poller, std::move(client)), active_at_(self.now()) {
+  self.trap_exit(true);  // answers that are under way when the node stops are written first, see terminate()
   self.send_after(setup_->limits.idle, self.pid(), IdleCheck{});
   rearm(self);
 }
@@ -57,8 +58,7 @@ void Connection::rearm(Self self) { wire_.arm(self.pid(), may_read()); }
 
 // Whoever listens is told that this is the end.
 void Connection::terminate(Self, const ExitReason&) {
-  if (mcp_ == nullptr) return;
-  mcp_->shut_down();
+  if (mcp_ != nullptr) mcp_->shut_down();
   write_some();
 }
 
@@ -228,7 +228,6 @@ void Connection::begin_mcp(Self self, std::uint64_t id, const operations::Result
   put(id, "ok", json::object());
   mcp_ = std::make_unique<mcp::LineSession>(self, setup_->mcp, "local", wire_);
   if (setup_->attendance) setup_->attendance->come();
-  self.trap_exit(true);  // to end in order, see terminate()
 }
 
 void Connection::begin_events(Self self, const Responder& respond, const operations::Arguments& in) {

@@ -45,6 +45,7 @@ struct ConnectionSetup {
   std::shared_ptr<DescriptorBudget> budget{};        // for the listener
   std::function<void(const std::string&)> log{};     // likewise
   std::function<void(const std::string&)> on_accepted{};
+  std::function<void(const std::string&, const std::string&)> on_refused{};
 };
 
 class Connection {

@@ -46,7 +46,11 @@ void wait(Exchange& exchange) {
     if (answer.kind == NodeAnswer::Kind::error) return then.finish_error(error_text(answer.value));
     json::object shown{{"finished", answer.value.at("finished")},
                        {"task", shown_task(answer.value.at("task").as_object())}};
-    if (shown.at("finished") == false) shown["next"] = "not finished yet; call task_wait again with the same id";
+    const json::value* next = answer.value.as_object().if_contains("next");
+    if (next != nullptr) shown["next"] = *next;
+    if (next == nullptr && shown.at("finished") == false) {
+      shown["next"] = "not finished yet; call task_wait again with the same id";
+    }
     then.finish(structured(std::move(shown)));
   });
 }

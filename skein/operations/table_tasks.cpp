@@ -180,6 +180,7 @@ void list_tasks(const Call& call) {
   request.state = state_named(in.text("state"));
   request.swarm = in.text("swarm");
   request.type = in.text("type");
+  request.id_prefix = in.text("id_prefix");
   request.text = in.text("text");
   request.finished_from = in.count("finished_from");
   request.finished_before = in.count("finished_before");
@@ -200,6 +201,7 @@ Operation task_list() {
           "get the next page; an answer without one is the last.",
       .params = {Param::word("state", state_names(), "Only tasks in this state"),
                  Param::text("swarm", "Only tasks of this swarm"), Param::text("type", "Only tasks of this type"),
+                 Param::text("id_prefix", "Only tasks whose ids begin like this").only_on({Way::socket, Way::rest}),
                  Param::text("text", "Only tasks with these words in params, result or message"),
                  Param::time("finished_from", "Only tasks that finished at this time or later"),
                  Param::time("finished_before", "Only tasks that finished before this time"), limit, page_cursor()},
@@ -266,6 +268,14 @@ std::string words_type(const std::vector<std::string_view>& words) {
   return type;
 }
 
+std::vector<std::string_view> wait_causes() {
+  std::vector<std::string_view> names;
+  for (auto number = static_cast<int>(WaitCause::dependencies); number <= static_cast<int>(WaitCause::soon); ++number) {
+    names.push_back(name_of(static_cast<WaitCause>(number)));
+  }
+  return names;
+}
+
 std::vector<AnswerType> task_answers() {
   return {
       {.name = "TaskId", .type = "string", .pattern = "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"},
@@ -300,7 +310,9 @@ std::vector<AnswerType> task_answers() {
                {"archived?", "true"},
                {"handed_on_from?", "string", "The swarm that had it before"},
                {"for_agent?", "string", "The agent it was submitted for"},
-               {"waits?", "string", "Why it waits for that agent"},
+               {"waits?", "string", "Why it does not run yet"},
+               {"waits_for?", words_type(wait_causes()), "The same for programs"},
+               {"able_swarms?", "[string]", "Of no_able_agent: swarms whose agents could do it"},
            }},
       {.name = "Task",
        .help = "A task with everything about it",
@@ -312,6 +324,9 @@ std::vector<AnswerType> task_answers() {
                {"capabilities", "[string]"},
                {"key?", "string"},
                {"trace?", "string"},
+               {"timeout_ms?", "integer", "Of each attempt"},
+               {"deadline_at?", "Time"},
+               {"deadline_time?", "TimeText"},
                {"retry_of?", "TaskId"},
                {"dependencies?", "[TaskId]"},
                {"failed_attempts", "[Attempt]"},
@@ -342,8 +357,11 @@ std::vector<AnswerType> task_answers() {
        .members = {{"id", "TaskId"},
                    {"state", "StateName"},
                    {"existing?", "true", "The key had this task already; over REST the status is 200 then"},
-                   {"gone?", "true", "That task's result is no longer kept: lost, or removed by retention"}}},
-      {.name = "Waited", .members = {{"finished", "boolean"}, {"task", "Task"}}},
+                   {"gone?", "true", "That task's result is no longer kept: lost, or removed by retention"},
+                   {"waits?", "string", "No agent can do it now: why"},
+                   {"able_swarms?", "[string]", "Swarms whose agents could do it"}}},
+      {.name = "Waited",
+       .members = {{"finished", "boolean"}, {"task", "Task"}, {"next?", "string", "The node is stopping: ask again"}}},
       {.name = "TaskState", .members = {{"state", "StateName"}}},
       {.name = "Retried",
        .members = {{"id", "TaskId"},

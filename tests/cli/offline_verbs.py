@@ -25,7 +25,9 @@ def test_config_check_names_file_line_and_what_was_meant(home):
     report = home.expect(8, "config", "check", "--json", err="").json
     assert not report["ok"] and [each["line"] for each in report["faults"]] == [2, 5, 6], report
     home.expect(8, "up", out="", err="skein.toml:2:")
-    home.expect(8, "config", "check", "nosuch.toml", out="", err="nosuch.toml: cannot be read; 'skein init' writes one")
+    home.expect(8, "config", "check", "nosuch.toml", out="",
+                err="nosuch.toml: cannot be read (No such file or directory); 'skein init' writes one")
+    home.expect(8, "config", "check", ".", out="", err=".: cannot be read (Is a directory)")
     (home.path / "skein.toml").write_text("[node\n")
     home.expect(8, "config", "check", out="", err="skein.toml:1:")
     (home.path / "skein.toml").write_text("")
@@ -35,6 +37,7 @@ def test_config_check_names_file_line_and_what_was_meant(home):
 @with_home
 def test_config_limits(home):
     home.ok("config", "limits", out="WHAT HAPPENS THERE")
+    home.expect(8, "config", "limits", "nosuch.toml", out="", err="nosuch.toml: cannot be read")
     assert {each["key"] for each in home.ok("config", "limits", "--json").lines} >= {"open_tasks", "line_bytes"}
     assert home.ok("config", "limits", "--markdown").out == (ROOT / "docs/limits.md").read_text()
 
@@ -45,6 +48,8 @@ def test_version_and_usage(home):
     assert set(home.ok("version", "--json").json) == {"version", "protocol"}
     home.expect(2, "statsu", out="", err="unknown verb 'statsu' (did you mean 'status'?)")
     home.expect(2, "wait", out="", err="unknown verb 'wait' (did you mean 'task wait'?)")
+    home.expect(2, "run", out="", err="did you mean 'submit' a task or 'up' for a node?")
+    home.expect(2, "restart", out="", err="did you mean 'stop', then 'up'?")
     home.expect(2, "config", out="", err="needs one of check, limits")
     home.expect(2, "status", "--jsn", out="", err="unknown option '--jsn' (did you mean '--json'?)")
     home.expect(2, "status", "more", out="", err="'skein status --help' shows what is possible")
@@ -156,6 +161,9 @@ def test_log_restore_and_archive_work_on_the_folder_of_a_node_that_has_ended(hom
     finally:
         node.end()
     home.ok("log", "verify", out="whole")
+    home.ok("log", "verify", "data", out="whole")
+    home.ok("log", "verify", "--data", "data", out="whole")
+    assert home.ok("log", "dump", "--data", "data").out == home.ok("log", "dump", "data/journal").out
     image = home.ok("log", "verify", "data/journal", "--json").json
     assert image["last"] > 3 and image["clean"] and image["snapshot"] is None, image
     entries = home.ok("log", "dump", "--json").lines

@@ -51,7 +51,8 @@ def test_submit_count_is_load(home):
     home.ok("submit", "echo", "--count", "500", "--wait", out="500 accepted, 0 refused")
     report = home.ok("submit", "echo", "--count", "50", "--wait", "--json").json
     assert report["accepted"] == 50 and report["completed"] == 50 and report["per_second"] > 0
-    full = home.expect(7, "submit", "nobody", "--swarm", "small", "--count", "30", err="20 refused with queue_full")
+    full = home.expect(7, "submit", "nobody", "--swarm", "small", "--count", "30", "--timeout-ms", "1500",
+                       err="20 refused with queue_full")
     assert "10 accepted, 20 refused" in full.out, full.story()
 
 
@@ -66,14 +67,14 @@ def test_submit_says_what_is_wrong(home):
     home.expect(2, "submit", "echo", "--file", "skein.toml", "--params", "1", err="choose one")
     home.expect(3, "submit", "echo", "--swarm", "nosuch", err="'skein swarms' lists them")
     (home.path / "large.json").write_text('"' + "x" * (300 << 10) + '"')
-    home.expect(2, "submit", "echo", "--file", "large.json", err="larger than allowed, the limit is 262144")
+    home.expect(2, "submit", "echo", "--file", "large.json", err="params has 307202 bytes, the limit is 262144")
     (home.path / "larger.json").write_text('"' + "x" * (2 << 20) + '"')
-    home.expect(2, "submit", "echo", "--file", "larger.json", err="longer than 1048576 bytes")
+    home.expect(2, "submit", "echo", "--file", "larger.json", err="larger.json has more than 1048576 bytes")
 
 
 def test_a_failed_task_has_its_own_exit_code(home):
     home.expect(6, "submit", "sleep", "--params", '"long"', "--wait", out="", err="sleep takes milliseconds")
-    failed = home.expect(6, "submit", "fail", "--attempts", "2", "--wait", "--json", err="")
+    failed = home.expect(6, "submit", "fail", "--attempts", "2", "--wait", "--json", err='{"id":"')
     assert failed.json["state"] == "failed" and len(failed.json["failed_attempts"]) == 2
     home.expect(6, "submit", "fail", "--attempts", "1", "--wait", err="no reason was given")
 
