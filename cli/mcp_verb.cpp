@@ -185,7 +185,7 @@ void add_mcp(Verb& root) {
   const auto args = std::make_shared<McpArguments>();
   Verb verb = root.verb("mcp", "Speak MCP on standard input and output");
   verb.optional_place("CONFIG", args->config, "Config file for a node that is started here");
-  verb.option("--data", args->data, "Data folder of the node; without a node there, one is started");
+  verb.folder("--data", args->data, "Data folder of the node; without a node there, one is started");
   verb.flag("--attach", args->attach, "Never start a node; wait for one that is run by others");
   verb.flag("--keep", args->keep, "Leave a node that was started here running at the end");
   verb.flag("--take-over", args->take_over, "Start a node also where an operator runs it otherwise");

@@ -25,6 +25,7 @@
 #include "skein/launcher/launcher.hpp"
 #include "skein/launcher/os_processes.hpp"
 #include "skein/launcher/role.hpp"
+#include "skein/net/tcp_socket.hpp"
 #include "skein/node/config_values.hpp"
 #include "skein/node/last_run.hpp"
 #include "skein/node/node.hpp"
@@ -226,7 +227,7 @@ class Up {
   int stop() {
     const Duration limit = node_->context().config()->node.drain;
     node::sd_notify("STOPPING=1\nSTATUS=finishing what runs");
-    node_->context().log.info(fmt::format("stopping: what runs has {} to finish", node::time_text(limit)));
+    node_->context().log.info(fmt::format("stopping: what runs has {} to finish", time_text(limit)));
     bool is_hurried = false;
     const bool is_idle = node_->drain(limit, [&] {
       const int signal = wakes_.wait(0);
@@ -297,7 +298,18 @@ void note_run(node::Node& node, const std::string& data, const node::LastRun& ru
   }
 }
 
+// What is wrong with an address of the command line, complete, for people.
+std::optional<std::string> bad_address(const char* option, const std::string& given) {
+  if (given.empty() || given == "off") return std::nullopt;
+  const auto place = net::parse_host_port(given);
+  if (place) return std::nullopt;
+  return fmt::format("{} {}: {}; give HOST:PORT or off", option, given, place.error());
+}
+
 int up(const UpArguments& args) {
+  for (const auto& [option, given] : {std::pair("--http", args.http), {"--tcp", args.tcp}}) {
+    if (const auto wrong = bad_address(option, given)) return complain(k_exit_usage, *wrong);
+  }
   std::string file = args.file;
   if (file.empty() && std::filesystem::exists(node::k_config_file)) file = node::k_config_file;
   auto config = node::load_config(file, all_settings(args));
@@ -365,7 +377,7 @@ void add_up(Verb& root) {
   const auto args = std::make_shared<UpArguments>();
   Verb verb = root.verb("up", "Run a node in the foreground");
   verb.optional_place("CONFIG", args->file, "Config file (default: skein.toml if it is there)");
-  verb.option("--data", args->data, "Data folder");
+  verb.folder("--data", args->data, "Data folder");
   verb.option("--http", args->http, "HOST:PORT or off");
   verb.option("--tcp", args->tcp, "HOST:PORT or off");
   verb.option("--auth", args->auth, "token or none; none on loopback only");

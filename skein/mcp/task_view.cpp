@@ -82,7 +82,7 @@ json::object shown_task(json::object task, const ResultPage& page) {
   };
   if (const json::value* params = task.if_contains("params"); params != nullptr && is_too_long(*params)) {
     json::object part = piece_of(body_of(*params), 0, k_params_shown_max);
-    task.erase("params");
+    task["params"] = nullptr;  // a task always has this member
     task["params_part"] = std::move(part);
     left_out.emplace_back("params");
   }

@@ -53,8 +53,7 @@ Error error_of(const ledger::OpResult& result, std::string_view what) {
     case Verdict::no_such_swarm:
       return {Code::swarm_not_found,
               fmt::format("there is no {}{}", what.starts_with("swarm ") ? "" : "swarm for ", what),
-              "'skein swarms' lists them, 'skein swarm create' makes one; so do the tools swarm_list and swarm_create",
-              0ms};
+              "list the swarms, or create it first", 0ms};
     case Verdict::no_such_agent:
       return {Code::agent_not_found, fmt::format("there is no {}", what), "list the agents", 0ms};
     case Verdict::no_such_dependency:
