@@ -118,6 +118,15 @@ int run(std::span<char* const> args) {
   app.set_version_flag("--version", fmt::format("skein {}", skein::version()), "Print the version and exit");
   skein::cli::add_verbs(app);
 
+  // 'skein help task wait' is 'skein task wait --help'.
+  std::vector<char*> help;
+  if (args.size() > 1 && std::string_view(args[1]) == "help") {
+    static char k_help[] = "--help";
+    help.assign(args.begin(), args.end());
+    help.erase(help.begin() + 1);
+    help.push_back(k_help);
+    args = help;
+  }
   const auto words = args.subspan(1);
   const Named named = named_verb(app, words);
   if (!named.unknown.empty() && named.path.empty()) {

@@ -11,6 +11,7 @@
 #include <map>
 
 #include "cli/node_views.hpp"
+#include "cli/operation_verbs.hpp"
 #include "cli/screen.hpp"
 #include "cli/session.hpp"
 #include "cli/task_ids.hpp"
@@ -27,17 +28,11 @@ constexpr std::uint64_t k_named_processes_max = 10'000;
 
 struct NodeArguments {
   Session session;
-  std::string target;
-  std::string sort = "mailbox";
   std::string task;
-  std::string level;
   std::vector<std::string> kinds;
-  std::uint64_t limit = 30;
   std::uint64_t events_limit = 1'000;
   std::uint64_t since_ms = 0;
   std::uint64_t every_ms = 1000;
-  std::uint64_t messages = 100;
-  std::uint64_t within_ms = 1000;
   bool watch = false;
   bool follow = false;
 };
@@ -159,12 +154,12 @@ std::string tree_lines(const json::value& tree, const NamesByPid& names) {
 }
 
 // On a terminal: drawn again whenever it has changed, in a screen of its own.
-int watch_tree(const NodeArguments& args, control::Client& client,
+int watch_tree(const NodeArguments& args, control::Client& client, const json::object& params,
                const std::function<std::string(const json::value&)>& lines) {
   const std::chrono::milliseconds every(std::max(args.every_ms, k_watch_min_ms));
   auto screen = std::make_unique<Screen>();
   do {
-    const auto tree = client.ask("tree", {}, args.session.timeout());
+    const auto tree = client.ask("tree", params, args.session.timeout());
     if (!tree) {
       screen.reset();
       return complain(tree.error());
@@ -174,7 +169,7 @@ int watch_tree(const NodeArguments& args, control::Client& client,
   return k_exit_ok;
 }
 
-int tree(const NodeArguments& args) {
+int tree(const NodeArguments& args, const json::object& params) {
   // Names are asked for on a connection of their own: the first one may be in the middle of a stream.
   auto to_ask = connect(args.session);
   if (!to_ask) return complain(to_ask.error());
@@ -182,11 +177,11 @@ int tree(const NodeArguments& args) {
     return tree_lines(all, names_by_pid(*to_ask, args.session.timeout()));
   };
   if (!args.watch) {
-    return ask_and_show(args.session, "tree", {}, [&](const json::value& all) { fmt::print("{}", lines(all)); });
+    return ask_and_show(args.session, "tree", params, [&](const json::value& all) { fmt::print("{}", lines(all)); });
   }
   auto client = connect(args.session);
   if (!client) return complain(client.error());
-  if (is_terminal(stdout) && !args.session.json) return watch_tree(args, *client, lines);
+  if (is_terminal(stdout) && !args.session.json) return watch_tree(args, *client, params, lines);
   const auto answer = client->ask("tree_watch", {{"every_ms", args.every_ms}}, k_follow, [&](const json::value& part) {
     if (args.session.json) {
       print_json(part);
@@ -210,16 +205,13 @@ void show_processes(const json::value& answer) {
   fmt::print(stderr, "{} processes\n", count_of(answer, "count"));
 }
 
-int trace(const NodeArguments& args) {
-  const json::object params{{"target", args.target}, {"messages", args.messages}, {"within_ms", args.within_ms}};
-  return ask_and_show(args.session, "trace", params, [](const json::value& answer) {
-    Table table({"AFTER", "FROM", "KIND", "TYPE"});
-    for (const json::value& each : list_of(answer, "messages")) {
-      table.row({fmt::format("{:.3f} ms", number_of(each, "after_us") / 1000), text_of(each, "from"),
-                 text_of(each, "kind"), text_of(each, "type")});
-    }
-    table.print();
-  });
+void show_trace(const json::value& answer) {
+  Table table({"AFTER", "FROM", "KIND", "TYPE"});
+  for (const json::value& each : list_of(answer, "messages")) {
+    table.row({fmt::format("{:.3f} ms", number_of(each, "after_us") / 1000), text_of(each, "from"),
+               text_of(each, "kind"), text_of(each, "type")});
+  }
+  table.print();
 }
 
 void show_event(const json::value& event) {
@@ -342,68 +334,51 @@ int stop_node(const Session& session) {
   return k_exit_ok;
 }
 
+int reload(const Invocation& invocation) {
+  const int code = ask_and_show(invocation.session, "reload", {}, [](const json::value& answer) {
+    for (const json::value& each : list_of(answer, "changed")) {
+      fmt::print("changed: {}\n", std::string_view(each.get_string()));
+    }
+    if (list_of(answer, "changed").empty()) fmt::print("nothing has changed\n");
+    for (const json::value& each : list_of(answer, "needs_restart")) {
+      fmt::print(stderr, "skein: {} differs and is taken over at the next start\n",
+                 std::string_view(each.get_string()));
+    }
+  });
+  return code == k_exit_usage ? static_cast<int>(k_exit_config) : code;
+}
+
 }  // namespace
 
 void add_node(Verb& root) {
   const auto args = std::make_shared<NodeArguments>();
   simple(root, "status", "Show node status", args, status);
-  Verb tree_verb = simple(root, "tree", "The supervision tree", args, tree);
-  tree_verb.flag("--watch", args->watch, "Redraw on change");
-  tree_verb.option("--every-ms", args->every_ms, "Refresh interval");
+  VerbParts tree_parts;
+  tree_parts.more = [args](Verb& verb) {
+    verb.flag("--watch", args->watch, "Redraw on change");
+    verb.time("--every", args->every_ms, "Refresh interval");
+  };
+  tree_parts.run = [args](const Invocation& invocation) {
+    args->session = invocation.session;
+    return tree(*args, invocation.params);
+  };
+  add_operation(root, "tree", std::move(tree_parts));
   add_top(root);
-
-  Verb ps = root.verb("ps", "Processes by mailbox, time or memory");
-  ps.option("--sort", args->sort, "mailbox, time, memory or handled");
-  ps.option("--limit", args->limit, "How many");
-  args->session.add_to(ps);
-  ps.run([args] {
-    return ask_and_show(args->session, "processes", {{"sort", args->sort}, {"limit", args->limit}}, show_processes);
-  });
-
-  Verb trace_verb = simple(root, "trace", "The next messages of a process", args, trace);
-  trace_verb.place("PROCESS", args->target, "A name, a Pid such as <0.7.1>, or a path of the tree");
-  trace_verb.option("--messages", args->messages, "At most so many");
-  trace_verb.option("--within-ms", args->within_ms, "For so long");
-
-  Verb dump = root.verb("dump", "Write the state of every process to a file; prints its path");
-  args->session.add_to(dump);
-  dump.run([args] {
-    return ask_and_show(args->session, "dump", {},
-                        [](const json::value& answer) { fmt::print("{}\n", text_of(answer, "path")); });
-  });
+  add_operation(root, "processes", {.show = show_processes});
+  add_operation(root, "trace", {.show = show_trace});
+  add_operation(root, "dump", {.show = [](const json::value& answer) { fmt::print("{}\n", text_of(answer, "path")); }});
 
   Verb events_verb = simple(root, "events", "What happened, and with --follow what happens", args, events);
   events_verb.flag("--follow", args->follow, "Go on with what happens");
   events_verb.option("--task", args->task, "Of one task");
   events_verb.option("--kind", args->kinds, "Of one kind, such as task_failed; may be given often");
-  events_verb.option("--limit", args->events_limit, "The last N of those kept; 0: all (default: 1000)");
-  events_verb.option("--since-ms", args->since_ms, "Not older than this");
+  events_verb.option("--limit", args->events_limit, "The last N of those kept; 0: all [default: 1000]");
+  events_verb.time("--since", args->since_ms, "Not older than this; 0s: all");
 
-  Verb level = root.verb("log-level", "Show or change the level of the node's log");
-  level.optional_place("LEVEL", args->level, "debug, info, warning or error");
-  args->session.add_to(level);
-  level.run([args] {
-    return ask_and_show(args->session, "log_level", {{"level", args->level}},
-                        [](const json::value& answer) { fmt::print("{}\n", text_of(answer, "level")); });
-  });
-
-  Verb reload = root.verb("reload", "Have the node read its config again, as SIGHUP does");
-  args->session.add_to(reload);
-  reload.run([args] {
-    const int code = ask_and_show(args->session, "reload", {}, [](const json::value& answer) {
-      for (const json::value& each : list_of(answer, "changed"))
-        fmt::print("changed: {}\n", std::string_view(each.get_string()));
-      if (list_of(answer, "changed").empty()) fmt::print("nothing has changed\n");
-      for (const json::value& each : list_of(answer, "needs_restart")) {
-        fmt::print(stderr, "skein: {} differs and is taken over at the next start\n",
-                   std::string_view(each.get_string()));
-      }
-    });
-    return code == k_exit_usage ? static_cast<int>(k_exit_config) : code;
-  });
-  Verb stop = root.verb("stop", "Let the node finish its work and end, as SIGTERM does");
-  args->session.add_to(stop);
-  stop.run([args] { return stop_node(args->session); });
+  add_operation(root, "log_level",
+                {.show = [](const json::value& answer) { fmt::print("{}\n", text_of(answer, "level")); }});
+  add_operation(root, "reload", {.run = reload});
+  add_operation(root, "stop", {.run = [](const Invocation& invocation) { return stop_node(invocation.session); }});
   add_doctor(root);
 }
 

@@ -41,7 +41,7 @@ void say_as_json(std::string_view name, std::string_view message, std::string_vi
 void Session::add_to(Verb& verb) {
   verb.folder("--data", data, "Data folder of the node");
   verb.flag("--json", json, "Print JSON");
-  verb.option("--timeout-ms", timeout_ms, "How long to wait for the node");
+  verb.time("--timeout", timeout_ms, timeout_help);
 }
 
 std::string Session::data_folder() const {

@@ -39,7 +39,7 @@ ClientError lost() {
 
 ClientError no_answer() {
   return {
-      ClientError::Kind::timeout, {}, "the node did not answer in time", "try again, or with a longer --timeout-ms", 0};
+      ClientError::Kind::timeout, {}, "the node did not answer in time", "try again, or with a longer --timeout", 0};
 }
 
 ClientError refused(const json::value& error) {

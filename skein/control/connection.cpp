@@ -149,7 +149,7 @@ void Connection::take_lines(Self self) {
   const std::size_t end = in.find('\n');
   if (!is_ending_ && (end == std::string::npos ? in.size() : end) > line_bytes_max()) {
     is_ending_ = true;
-    if (mcp_ != nullptr) return mcp_->on_long_line();
+    if (mcp_ != nullptr) return mcp_->on_long_line(in);
     put(0, "error",
         operations::to_json(operations::Error{operations::Code::too_large,
                                               fmt::format("a line is longer than {} bytes", setup_->limits.line_bytes),

@@ -43,24 +43,4 @@ Handler one_operation(std::string op, Shape shape) {
   };
 }
 
-json::object ended_task(const json::object& task) {
-  json::object result = structured(shown_task(task));
-  if (text_in(task, "state") == "failed") result["isError"] = true;
-  return result;
-}
-
-json::object shown_task(json::object task) {
-  json::array left_out;
-  for (const char* key : {"params", "result"}) {
-    const json::value* found = task.if_contains(key);
-    if (found == nullptr || operations::json_text(*found).size() <= k_result_bytes_max) continue;
-    left_out.emplace_back(key);
-    task.erase(key);
-  }
-  if (left_out.empty()) return task;
-  task["left_out"] = std::move(left_out);
-  task["whole_at"] = "skein://tasks/" + text_in(task, "id");
-  return task;
-}
-
 }  // namespace skein::inline v0::mcp

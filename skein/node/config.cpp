@@ -563,7 +563,8 @@ ConfigResult load_config(const std::string& path, const std::vector<std::string>
   if (error || !in) {
     const std::string why = error ? error.message() : std::strerror(errno);
     return std::unexpected(ConfigFaults{
-        path, {{k_no_line, fmt::format("cannot be read ({}); 'skein init' writes one, 'skein up' runs without", why)}}});
+        path,
+        {{k_no_line, fmt::format("cannot be read ({}); 'skein init' writes one, 'skein up' runs without", why)}}});
   }
   if (bytes > k_toml_bytes) {
     return std::unexpected(ConfigFaults{path, {{k_no_line, fmt::format("longer than {} bytes", k_toml_bytes)}}});

@@ -74,6 +74,7 @@ std::vector<std::string> older_options_of(const Param& param) {
 std::string option_help(const Param& param) {
   std::string text(param.help);
   if (param.kind == Param::Kind::word) text += fmt::format(": {}", fmt::join(param.words, ", "));
+  if (param.kind == Param::Kind::task_id) text += ", or the beginning of it";
   if (param.kind == Param::Kind::texts || param.kind == Param::Kind::task_ids) text += "; may be given often";
   std::string otherwise = param.otherwise_on(Way::cli);
   if (otherwise.empty()) return text;

@@ -158,12 +158,13 @@ class Operations final : public ledger::ChangeSink, public std::enable_shared_fr
   // What the ledger said to a submit. On the journal's thread.
   [[nodiscard]] Result<SubmitAnswer> answer_of_submit(TaskId id, const ledger::OpResult& result,
                                                       const SubmitSizes& sent) const;
-  void submit(SubmitRequest request, Reply<SubmitAnswer> reply);
+  void submit(SubmitRequest&& request, Reply<SubmitAnswer> reply);
   void submit(const std::shared_ptr<ledger::Submit>& op, Reply<SubmitAnswer> reply);
   void count_submit(const SubmitAnswer& answer) {
     (answer.existing ? repeated_ : submitted_).fetch_add(1, std::memory_order_relaxed);
   }
-  void look_for_existing(const SubmitAnswer& found, Reply<SubmitAnswer> reply);
+  // operations_keys.cpp: answers a submit whose key had a task already. `params`: of the submit; null: none.
+  void look_for_existing(const SubmitAnswer& found, const ledger::Body& params, Reply<SubmitAnswer> reply);
   void settle_dependency(const std::shared_ptr<ledger::Submit>& op, TaskId dependency, Reply<SubmitAnswer> reply);
   void retry_archived(const ledger::FinishedTask& old_task, Reply<RetryAnswer> reply);
   // operations_notify.cpp

@@ -69,7 +69,7 @@ std::optional<Error> check(const SubmitRequest& request, const OperationsLimits&
 
 // Of a version to come only what this one knows is handed on, as section 3.2.1 of the recommendation asks.
 std::string handed_on_trace(std::string trace) {
-  if (trace.empty() || trace.starts_with("00-")) return trace;
+  if (trace.starts_with("00-")) return trace;
   const auto context = TraceContext::parse(trace);
   return context ? context->text() : std::string();
 }
@@ -100,7 +100,7 @@ ledger::TaskSpec spec_of(SubmitRequest&& request, WallMs now) {
   spec.deadline_at = after(now, request.deadline);
   spec.extras.dependencies = std::move(request.dependencies);
   spec.extras.key = std::move(request.key);
-  spec.extras.trace = handed_on_trace(std::move(request.trace));
+  if (!request.trace.empty()) spec.extras.trace = handed_on_trace(std::move(request.trace));
   if (!request.agent.empty() || !request.route_key.empty()) {
     spec.extras.placement = std::make_shared<const ledger::Placement>(placement_of(std::move(request)));
   }
@@ -152,7 +152,7 @@ void Operations::task_submit(SubmitRequest request, Reply<SubmitAnswer> reply) {
   submit(std::move(request), std::move(told));
 }
 
-void Operations::submit(SubmitRequest request, Reply<SubmitAnswer> reply) {
+void Operations::submit(SubmitRequest&& request, Reply<SubmitAnswer> reply) {
   const WallMs now = parts_.timers.wall_now();
   const TaskId id = ids_.next(now);
   ledger::Op op(ledger::Submit{id, now, spec_of(std::move(request), now)});
@@ -164,36 +164,16 @@ void Operations::submit(SubmitRequest request, Reply<SubmitAnswer> reply) {
     submits_->append(op, [](const auto&) {});
     return reply(SubmitAnswer{id, State::queued, false});
   }
-  submits_->append(op, [self = shared_from_this(), id, sent = sizes_of(submit_op.spec),
+  // Only a submit with a key can find another task.
+  const auto& extras = submit_op.spec.extras;
+  ledger::Body params = extras.key.empty() ? nullptr : submit_op.spec.params;
+  submits_->append(op, [self = shared_from_this(), id, params = std::move(params), sent = sizes_of(submit_op.spec),
                         reply = std::move(reply)](const Result<OpResult>& result) mutable {
     auto answer = result ? self->answer_of_submit(id, *result, sent) : std::unexpected(result.error());
     if (answer) self->count_submit(*answer);
+    if (answer && answer->existing) return self->look_for_existing(*answer, params, self->counted(std::move(reply)));
     if (!answer) self->errors_[static_cast<std::size_t>(answer.error().code)].fetch_add(1, std::memory_order_relaxed);
-    if (answer && answer->existing && ledger::is_finished(answer->state)) {
-      return self->look_for_existing(*answer, std::move(reply));
-    }
     reply(std::move(answer));
-  });
-}
-
-// A key outlives the result of its task where that was lost, or removed by retention; who sends the key again must
-// learn that.
-void Operations::look_for_existing(const SubmitAnswer& found, Reply<SubmitAnswer> reply) {
-  on_ledger(std::move(reply), [self = shared_from_this(), found](Reply<SubmitAnswer> answer) {
-    if (self->parts_.ledger.find(found.id)) return answer(found);
-    SubmitAnswer gone = found;
-    gone.is_gone = true;
-    if (self->parts_.archive == nullptr) return answer(gone);
-    // The submit itself has succeeded: an archive that is too busy to be asked does not change that.
-    Reply<SubmitAnswer> either([found, answer = std::move(answer)](Result<SubmitAnswer> told) mutable {
-      const bool is_busy = !told && told.error().code == Code::overloaded;
-      answer(is_busy ? Result<SubmitAnswer>(found) : std::move(told));
-    });
-    self->on_archive(std::move(either), [found, gone](archive::Store& store, Reply<SubmitAnswer> last) {
-      const auto there = store.find(found.id);
-      // One that is damaged is there; asking for it says so.
-      last(there && !*there ? gone : found);
-    });
   });
 }
 
@@ -206,8 +186,8 @@ void Operations::submit(const std::shared_ptr<ledger::Submit>& op, Reply<SubmitA
                      }
                      auto answer = self->answer_of_submit(op->id, *result, sizes_of(op->spec));
                      if (answer) self->count_submit(*answer);
-                     if (answer && answer->existing && ledger::is_finished(answer->state)) {
-                       return self->look_for_existing(*answer, self->counted(std::move(reply)));
+                     if (answer && answer->existing) {
+                       return self->look_for_existing(*answer, op->spec.params, self->counted(std::move(reply)));
                      }
                      self->counted(std::move(reply))(std::move(answer));
                    });

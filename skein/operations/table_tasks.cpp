@@ -11,6 +11,7 @@ namespace {
 constexpr std::uint64_t k_attempts_most = 10'000;  // [limits] attempts can be no more
 constexpr std::uint64_t k_wait_mcp_ms = 50'000;    // many clients abort a call after a minute
 constexpr std::uint64_t k_tasks_listed_cli = 50;
+constexpr std::uint64_t k_result_piece = 48ULL << 10U;  // of a result, in an answer over MCP
 
 std::vector<std::string_view> state_names() {
   std::vector<std::string_view> names;
@@ -93,9 +94,9 @@ Operation task_submit() {
               Param::text("route_key", "With consistent_hash, the same key goes to the same agent"),
           },
       .answer = "Submitted",
-      .errors = {Code::invalid_json, Code::too_large, Code::swarm_not_found, Code::swarm_closed, Code::agent_not_found,
-                 Code::dependency_not_found, Code::dependency_failed, Code::queue_full, Code::ledger_full,
-                 Code::archive_behind},
+      .errors = {Code::invalid_json, Code::too_large, Code::key_reused, Code::swarm_not_found, Code::swarm_closed,
+                 Code::agent_not_found, Code::dependency_not_found, Code::dependency_failed, Code::queue_full,
+                 Code::ledger_full, Code::archive_behind},
       .rank = Rank::operate,
       .effect = Operation::Effect::adds,
       .is_tool = true,
@@ -160,10 +161,15 @@ Operation task_status() {
       .name = "task_status",
       .title = "Look at a task",
       .summary = "Show a task with its params, result and failed attempts",
-      .help = "Everything about one task as it stands now: state, params, result, failed attempts. Does not wait.",
-      .params = {Param::task_id("id", "The task's id").required_unless("key").at("ID"),
-                 Param::text("key", "Its idempotency key, instead of the id").only_on({Way::socket}),
-                 Param::text("swarm", "The swarm of the key").or_else(StatusRequest{}.swarm).only_on({Way::socket})},
+      .help =
+          "Everything about one task as it stands now: state, params, result, failed attempts. Does not wait. A result "
+          "over 48 KiB comes in pieces over MCP: result_part has one, and the offset of the next.",
+      .params =
+          {Param::task_id("id", "The task's id").required_unless("key").at("ID"),
+           Param::text("key", "Its idempotency key, instead of the id").only_on({Way::socket}),
+           Param::text("swarm", "The swarm of the key").or_else(StatusRequest{}.swarm).only_on({Way::socket}),
+           Param::count("result_offset", 0, UINT64_MAX / 2, "Where the piece of the result begins").only_on({Way::mcp}),
+           Param::count("result_bytes", 1, k_result_piece, "How long it may be").only_on({Way::mcp})},
       .answer = "Task",
       .errors = {Code::task_not_found, Code::archive_unavailable},
       .is_tool = true,

@@ -54,14 +54,22 @@ def test_version_and_usage(home):
     home.expect(2, "status", "--jsn", out="", err="unknown option '--jsn' (did you mean '--json'?)")
     home.expect(2, "status", "more", out="", err="'skein status --help' shows what is possible")
     home.expect(2, out="", err="Usage")
+    listed = home.ok("--help").out
+    assert listed.index("Every day:") < listed.index("  submit ") < listed.index("Swarms and agents:"), listed
+    shown = home.ok("help", "submit").out
+    assert "--task-timeout" in shown and "[default: normal]" in shown, shown
+    assert "Example:\n  skein submit echo" in shown, shown
+    assert "-ms" not in shown, "older options are taken, not shown"
 
 
 def all_verbs(home, path=()):
     """Every verb as --help lists them."""
-    _, _, below = home.ok(*path, "--help").out.partition("\nSubcommands:\n")
-    for line in below.splitlines():
+    is_verbs = False
+    for line in home.ok(*path, "--help").out.splitlines():
+        if line.endswith(":") and not line.startswith(" "):
+            is_verbs = line not in ("Options:", "Positionals:", "Example:")
         words = line.split()
-        if words and line.startswith("  ") and not line.startswith("   "):
+        if is_verbs and words and line.startswith("  ") and not line.startswith("   "):
             yield (*path, words[0])
             yield from all_verbs(home, (*path, words[0]))
 
@@ -75,6 +83,7 @@ def test_every_verb_has_help_json_a_place_in_the_docs_and_in_the_man_page(home):
     for verb in verbs:
         text = home.ok(*verb, "--help").out
         is_group = "\nSubcommands:\n" in text
+        assert home.ok("help", *verb).out == text, verb
         exempt = verb[0] in ("up", "mcp", "completion")
         assert is_group or exempt or "--json" in text, f"{verb} has no --json"
         assert f"`{verb[0]}" in cli_page, f"docs/cli.md does not know {verb}"
@@ -136,7 +145,7 @@ def test_completion_in_zsh(home):
         return done.stdout.splitlines()
 
     assert any(each.startswith("log-level:") and "node's log" in each for each in completed("skein"))
-    assert "show:Everything about it" in completed("skein", "task")
+    assert "show:Show a task with its params, result and failed attempts" in completed("skein", "task")
     assert {"--json", "--data"} <= set(completed("skein", "task", "show"))
 
 
