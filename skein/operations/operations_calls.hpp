@@ -8,6 +8,10 @@
 
 namespace skein::inline v0::operations {
 
+[[nodiscard]] inline TaskStatus archived_status(const archive::Finished& finished) {
+  return {finished->task, finished, true, {}};
+}
+
 template <class T>
 Reply<T> Operations::counted(Reply<T> reply) {
   return Reply<T>([self = shared_from_this(), reply = std::move(reply)](Result<T> result) mutable {
