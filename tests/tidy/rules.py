@@ -119,7 +119,7 @@ def text_rules(lines):
             yield number, f"leftover '{found[0]}'"
         if found := MACHINE_PATH.search(line):
             yield number, f"path of one machine '{found[0]}'"
-    if len(lines) > K_LINES_MAX:
+    if len(lines) > K_LINES_MAX and "docs/reference/" not in str(path):  # what a program prints is as long as it is
         yield len(lines), f"{len(lines)} lines, at most {K_LINES_MAX}: look for the second thing in it"
 
 
