@@ -191,6 +191,7 @@ void Connection::on_request(Self self, std::uint64_t id, std::string_view op, co
   const Responder respond(*setup_->runtime, self.pid(), id);
   if (!said_hello_ && op != "hello") return respond.fail(invalid("the first request must be hello"));
   const operations::Operation* operation = operations::find_operation(op);
+  if (version_ < k_protocol_version && has_first_form(op)) first_forms_.insert_or_assign(id, std::string(op));
   if (!is_own(operation)) return carry_out(op, Request{*setup_->hooks, params, respond});
   const auto in = operations::read_arguments(operation->params, params);
   if (op == "mcp") return begin_mcp(self, id, in);
@@ -206,13 +207,14 @@ void Connection::on_request(Self self, std::uint64_t id, std::string_view op, co
 
 void Connection::hello(const Responder& respond, const operations::Arguments& in) {
   const auto version = in.count("version");
-  if (version != k_protocol_version) {
+  if (version < k_oldest_protocol_version || version > k_protocol_version) {
     return respond.fail(other_version({"the skein program that asks", version}, {"this node", k_protocol_version}));
   }
   said_hello_ = true;
-  respond.send(Answer::Kind::ok, [hooks = setup_->hooks]() -> json::value {
+  version_ = static_cast<std::uint32_t>(version);
+  respond.send(Answer::Kind::ok, [hooks = setup_->hooks, spoken = version_]() -> json::value {
     json::object out = operations::to_json(hooks->info()).as_object();
-    out["protocol"] = k_protocol_version;
+    out["protocol"] = spoken;
     return out;
   });
 }
@@ -306,7 +308,11 @@ void Connection::end_streams(const operations::Error& why) {
 }
 
 void Connection::on_answer(Self self, Answer& answer) {
-  const json::value value = (*answer.make)();
+  json::value value = (*answer.make)();
+  if (const auto older = first_forms_.find(answer.id); older != first_forms_.end()) {
+    if (answer.kind == Answer::Kind::ok) value = first_form(older->second, std::move(value));
+    if (answer.kind != Answer::Kind::part) first_forms_.erase(older);
+  }
   if (answer.kind != Answer::Kind::part) --under_way_;
   put(answer.id, answer.kind == Answer::Kind::ok ? "ok" : answer.kind == Answer::Kind::part ? "part" : "error", value);
   active_at_ = self.now();
