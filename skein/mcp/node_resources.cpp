@@ -43,10 +43,10 @@ struct TaskCompletion {
   int pages = 0;
 };
 
-void complete_tasks(Exchange& exchange, TaskCompletion so_far, std::string cursor) {
+void complete_tasks(Exchange& exchange, const TaskCompletion& so_far, const std::string& cursor) {
   json::object request{{"limit", k_completion_page_tasks}};
   if (!so_far.state.empty()) request["state"] = so_far.state;
-  if (!cursor.empty()) request["cursor"] = std::move(cursor);
+  if (!cursor.empty()) request["cursor"] = cursor;
   exchange.ask_node("task_list", std::move(request), [so_far](Exchange& then, const NodeAnswer& answer) {
     TaskCompletion all = so_far;
     std::string next;

@@ -133,6 +133,7 @@ std::string operation_text(const Operation& operation) {
   for (const Param& each : operation.params) out += wrapped(param_text(operation, each), "- ", "  ");
   if (!operation.errors.empty()) {
     std::vector<std::string_view> codes;
+    codes.reserve(operation.errors.size());
     for (const Code each : operation.errors) codes.push_back(name_of(each));
     out += "\n" + wrapped(fmt::format("Errors: `{}`.", fmt::join(codes, "`, `")), "", "");
   }
