@@ -58,7 +58,7 @@ void complete_tasks(Exchange& exchange, const TaskCompletion& so_far, const std:
       next = text_in(answer.value.as_object(), "cursor");
     }
     const bool is_enough = all.fits.size() >= k_completions_max || ++all.pages >= k_completion_pages;
-    if (!next.empty() && !is_enough) return complete_tasks(then, std::move(all), std::move(next));
+    if (!next.empty() && !is_enough) return complete_tasks(then, all, next);
     const bool has_more = all.fits.size() > k_completions_max || !next.empty();
     json::array values;
     for (const std::string& each : all.fits) {
