@@ -273,7 +273,7 @@ int events(const NodeArguments& args) {
   if (!args.task.empty()) {
     auto id = whole_id(*client, args.session, args.task);
     if (!id) return complain(id.error());
-    params["task"] = std::move(*id);
+    params["task"] = *id;
   }
   json::array kinds;
   for (const std::string& each : args.kinds) kinds.emplace_back(each);

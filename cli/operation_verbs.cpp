@@ -100,6 +100,7 @@ void show_list(const json::array& list) {
   Table table(head);
   for (const json::value& each : list) {
     std::vector<std::string> cells;
+    cells.reserve(keys.size());
     for (const std::string& key : keys) cells.push_back(text_of_value(part_of(each, key)));
     table.row(std::move(cells));
   }
@@ -132,7 +133,7 @@ bool complete_ids(OperationVerb& verb, int& code) {
       code = complain(id.error());
       return false;
     }
-    *each = std::move(*id);
+    *each = *id;
   }
   return true;
 }

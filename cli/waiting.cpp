@@ -38,7 +38,7 @@ class Farewell {
     std::strncpy(g_farewell, text.c_str(), sizeof(g_farewell) - 1);
     struct sigaction action{};
     action.sa_handler = say_farewell;
-    action.sa_flags = SA_RESETHAND;
+    action.sa_flags = static_cast<int>(SA_RESETHAND);
     ::sigaction(SIGINT, &action, &before_);
   }
   ~Farewell() { ::sigaction(SIGINT, &before_, nullptr); }

@@ -10,7 +10,7 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 // Takes the number at the beginning, without leading zeros.
 std::string_view take_number(std::string_view& text) {
   text.remove_prefix(std::min(text.find_first_not_of('0'), text.size()));
-  const std::size_t length = std::ranges::find_if_not(text, is_digit) - text.begin();
+  const auto length = static_cast<std::size_t>(std::ranges::find_if_not(text, is_digit) - text.begin());
   const std::string_view number = text.substr(0, length);
   text.remove_prefix(length);
   return number;

@@ -197,6 +197,7 @@ void Connection::on_request(Self self, std::uint64_t id, std::string_view op, co
   const Responder respond(*setup_->runtime, self.pid(), id);
   if (!said_hello_ && op != "hello") return respond.fail(invalid("the first request must be hello"));
   const operations::Operation* operation = operations::find_operation(op);
+  if (version_ < k_protocol_version && has_first_form(op)) first_forms_.insert_or_assign(id, std::string(op));
   if (!is_own(operation)) return carry_out(op, Request{*setup_->hooks, params, respond, who_});
   if (auto no = who_ ? operations::may(*who_, op, params) : std::nullopt) return respond.fail(std::move(*no));
   const auto in = operations::read_arguments(operation->params, params);
@@ -218,10 +219,11 @@ void Connection::hello(const Responder& respond, const operations::Arguments& in
     return put(respond.id(), "error", operations::to_json(*no));
   }
   const auto version = in.count("version");
-  if (version != k_protocol_version) {
+  if (version < k_oldest_protocol_version || version > k_protocol_version) {
     return respond.fail(other_version({"the skein program that asks", version}, {"this node", k_protocol_version}));
   }
   said_hello_ = true;
+  version_ = static_cast<std::uint32_t>(version);
   answer_hello(respond);
 }
 
@@ -242,10 +244,10 @@ std::optional<operations::Error> Connection::log_in(const std::string& token) {
 
 // Who may look at a task and its children learns nothing of the rest of the node.
 void Connection::answer_hello(const Responder& respond) const {
-  const auto answer = [hooks = setup_->hooks, respond, is_bound = who_->is_bound()] {
-    respond.send(Answer::Kind::ok, [hooks, is_bound]() -> json::value {
+  const auto answer = [hooks = setup_->hooks, respond, is_bound = who_->is_bound(), spoken = version_] {
+    respond.send(Answer::Kind::ok, [hooks, is_bound, spoken]() -> json::value {
       json::object all = operations::to_json(hooks->info()).as_object();
-      json::object out{{"protocol", k_protocol_version}};
+      json::object out{{"protocol", spoken}};
       for (auto& each : all) {
         if (!is_bound || each.key() == "name" || each.key() == "version") out[each.key()] = std::move(each.value());
       }
@@ -361,7 +363,11 @@ void Connection::end_streams(const operations::Error& why) {
 }
 
 void Connection::on_answer(Self self, Answer& answer) {
-  const json::value value = (*answer.make)();
+  json::value value = (*answer.make)();
+  if (const auto older = first_forms_.find(answer.id); older != first_forms_.end()) {
+    if (answer.kind == Answer::Kind::ok) value = first_form(older->second, std::move(value));
+    if (answer.kind != Answer::Kind::part) first_forms_.erase(older);
+  }
   if (answer.kind != Answer::Kind::part) --under_way_;
   put(answer.id, answer.kind == Answer::Kind::ok ? "ok" : answer.kind == Answer::Kind::part ? "part" : "error", value);
   active_at_ = self.now();

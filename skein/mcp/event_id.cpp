@@ -28,8 +28,9 @@ boost::json::value asked_in(std::string_view ending) {
 
 std::optional<EventId> parse_event_id(std::string_view text) {
   EventId id;
-  const char* const end = text.data() + text.size();
-  const auto stamp = std::from_chars(text.data(), end, id.stamp, 16);
+  const char* const begin = text.data();
+  const char* const end = begin + text.size();
+  const auto stamp = std::from_chars(begin, end, id.stamp, 16);
   if (stamp.ec != std::errc() || stamp.ptr == end || *stamp.ptr != '-') return std::nullopt;
   const auto stream = std::from_chars(stamp.ptr + 1, end, id.stream);
   if (stream.ec != std::errc() || stream.ptr == end || *stream.ptr != '-') return std::nullopt;

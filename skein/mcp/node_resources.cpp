@@ -43,10 +43,10 @@ struct TaskCompletion {
   int pages = 0;
 };
 
-void complete_tasks(Exchange& exchange, TaskCompletion so_far, std::string cursor) {
+void complete_tasks(Exchange& exchange, const TaskCompletion& so_far, const std::string& cursor) {
   json::object request{{"limit", k_completion_page_tasks}};
   if (!so_far.state.empty()) request["state"] = so_far.state;
-  if (!cursor.empty()) request["cursor"] = std::move(cursor);
+  if (!cursor.empty()) request["cursor"] = cursor;
   exchange.ask_node("task_list", std::move(request), [so_far](Exchange& then, const NodeAnswer& answer) {
     TaskCompletion all = so_far;
     std::string next;
@@ -58,7 +58,7 @@ void complete_tasks(Exchange& exchange, TaskCompletion so_far, std::string curso
       next = text_in(answer.value.as_object(), "cursor");
     }
     const bool is_enough = all.fits.size() >= k_completions_max || ++all.pages >= k_completion_pages;
-    if (!next.empty() && !is_enough) return complete_tasks(then, std::move(all), std::move(next));
+    if (!next.empty() && !is_enough) return complete_tasks(then, all, next);
     const bool has_more = all.fits.size() > k_completions_max || !next.empty();
     json::array values;
     for (const std::string& each : all.fits) {

@@ -14,7 +14,6 @@
 namespace skein::inline v0::mcp {
 namespace {
 
-using operations::AnswerType;
 using operations::Operation;
 using operations::Param;
 using operations::Way;

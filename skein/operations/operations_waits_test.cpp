@@ -70,7 +70,7 @@ TEST_F(Waits, a_submit_that_nobody_can_do_says_so_at_once) {
   const auto made = submit(request).value();
   EXPECT_EQ(made.waits.cause, WaitCause::no_able_agent);
   EXPECT_THAT(made.waits.text, HasSubstr("no agent of this node can do 'words'"));
-  EXPECT_EQ(to_json(made).as_object().at("waits"), made.waits.text);
+  EXPECT_EQ(to_json(made).as_object().at("waits").as_string(), made.waits.text);
   request.type = "echo";
   EXPECT_EQ(submit(request).value().waits.text, "");
 }

@@ -27,6 +27,7 @@ constexpr std::uint64_t k_most_open_bytes = 1ULL << 40U;
 
 std::vector<std::string_view> balance_names() {
   std::vector<std::string_view> names;
+  names.reserve(k_balances);
   for (std::size_t i = 0; i < k_balances; ++i) names.push_back(balance_name(static_cast<Balance>(i)));
   return names;
 }

@@ -27,6 +27,7 @@ std::string count_of(std::uint64_t count, std::string_view what) {
 
 std::string quoted(const std::vector<std::string>& names) {
   std::vector<std::string> all;
+  all.reserve(names.size());
   for (const std::string& each : names) all.push_back(fmt::format("'{}'", each));
   return fmt::format("{}", fmt::join(all, " and "));
 }

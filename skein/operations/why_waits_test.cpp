@@ -45,8 +45,10 @@ TEST_F(WhyWaits, nothing_is_said_of_a_task_that_runs_or_has_ended) {
 TEST_F(WhyWaits, names_what_a_blocked_task_is_blocked_on) {
   task_.state = State::blocked;
   facts_.dependencies = {{{1, 2}, State::queued}, {{3, 4}, State::executing}};
-  EXPECT_EQ(why(WaitCause::dependencies), "2 tasks must be completed first: " + ledger::TaskId{1, 2}.text() +
-                                              " (queued), " + ledger::TaskId{3, 4}.text() + " (executing)");
+  const std::string first = ledger::TaskId{1, 2}.text();
+  const std::string second = ledger::TaskId{3, 4}.text();
+  EXPECT_EQ(why(WaitCause::dependencies),
+            "2 tasks must be completed first: " + first + " (queued), " + second + " (executing)");
   facts_.dependencies.assign(5, {{1, 2}, State::queued});
   EXPECT_THAT(why(WaitCause::dependencies), HasSubstr(" and 2 more"));
 }

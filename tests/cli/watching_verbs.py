@@ -54,7 +54,7 @@ def test_ps(home):
         values = [each[key] for each in home.ok("ps", "--sort", sort, "--json").json["processes"]]
         assert values == sorted(values, reverse=True), sort
     assert len(home.ok("ps", "--limit", "2", "--json").json["processes"]) == 2
-    home.expect(2, "ps", "--sort", "colour", out="", err="sort must be mailbox, time, memory or handled")
+    home.expect(2, "ps", "--sort", "colour", out="", err="--sort 'colour' must be mailbox, time, memory or handled")
 
 
 def test_trace(home):
