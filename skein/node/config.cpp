@@ -313,7 +313,7 @@ void Reader::executor(const toml::table& table, const std::string& name) {
     const auto built_in = agent::built_in_types();
     if (made.functions.empty()) made.functions = built_in;
     for (const std::string_view key :
-         {"command", "directory", "env", "set_env", "user", "group", "no_new_privs", "umask", "isolate"}) {
+         {"command", "directory", "env", "set_env", "user", "group", "no_new_privs", "umask", "isolate", "token"}) {
       if (const toml::node* odd = table.get(key)) fault(*odd, fmt::format("{}: a function has no {}", title, key));
     }
   } else if (made.kind == "mcp" || made.kind == "http" || made.kind == "llm") {

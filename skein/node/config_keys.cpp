@@ -280,7 +280,7 @@ std::span<const Key<dispatch::DispatcherOptions>> keys_of<dispatch::DispatcherOp
 template <>
 std::span<const Key<ExecutorConfig>> keys_of<ExecutorConfig>() {
   using S = ExecutorConfig;
-  static constexpr std::array<Key<S>, 25> k_keys{{
+  static constexpr std::array<Key<S>, 26> k_keys{{
       {"kind", [](S& s) -> Place { return &s.kind; }, words(k_kinds)},
       {"functions", [](S& s) -> Place { return &s.functions; }},
       {"command", [](S& s) -> Place { return &s.command; }},
@@ -318,6 +318,7 @@ std::span<const Key<ExecutorConfig>> keys_of<ExecutorConfig>() {
       {"no_new_privs", [](S& s) -> Place { return &s.no_new_privs; }},
       {"umask", [](S& s) -> Place { return &s.umask; }},
       {"isolate", [](S& s) -> Place { return &s.isolate; }, words(k_isolations)},
+      {"token", [](S& s) -> Place { return &s.token; }},
   }};
   return k_keys;
 }

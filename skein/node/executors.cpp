@@ -61,6 +61,14 @@ agent::OsExecutorOptions os_options(const ExecutorConfig& config) {
   return options;
 }
 
+// The socket is in the data folder, which only programs of the node's own user may see, and is for that user alone.
+void give_reach(const AgentReach& reach, const ExecutorIdentity& identity, agent::OsExecutorOptions& options) {
+  options.task_token = reach.task_token;
+  if (!reach.url.empty()) options.reach.push_back("SKEIN_URL=" + reach.url);
+  const bool sees_socket = !identity.is_private && !identity.user;
+  if (sees_socket && !reach.socket.empty()) options.reach.push_back("SKEIN_SOCKET=" + reach.socket);
+}
+
 }  // namespace
 
 launcher::OsProcessesOptions os_processes_options(const Config& config) {
@@ -123,6 +131,7 @@ std::unique_ptr<agent::Executor> Executors::make_executor(const std::string& nam
   const ExecutorIdentity& identity = identities_.at(name);
   made->user = identity.user;
   made->is_private = identity.is_private;
+  if (config.token) give_reach(reach_, identity, *made);
   std::shared_ptr<const agent::OsExecutorOptions> options = std::move(made);
   if (config.kind == "command") return std::make_unique<agent::CommandExecutor>(os_, std::move(options));
   return std::make_unique<agent::StdioExecutor>(os_, std::move(options));

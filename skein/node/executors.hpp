@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -23,6 +24,13 @@ namespace skein::inline v0::node {
 // C++ functions by the type of task they run.
 using Functions = std::map<std::string, agent::TaskFunction, std::less<>>;
 
+// How an agent's program reaches the node with the token of its task.
+struct AgentReach {
+  std::function<std::string(ledger::TaskId task, ledger::Fence fence)> task_token{};
+  std::string url{};     // empty: HTTP is off
+  std::string socket{};  // for those that see the data folder
+};
+
 class Executors {
  public:
   // `functions` come besides the built-in ones and win over them.
@@ -33,6 +41,8 @@ class Executors {
 
   // What an agent is started with, with a new executor. Throws std::invalid_argument with what is wrong.
   [[nodiscard]] std::unique_ptr<agent::AgentSetup> make(const swarm::AgentSeed& seed) const;
+  // How programs of executors with `token` reach the node. Before the first agent is made.
+  void set_reach(AgentReach reach) { reach_ = std::move(reach); }
   // Agents are paused from their start from now on: the node drains.
   void pause_new() { are_new_paused_ = true; }
   [[nodiscard]] bool has(const std::string& executor) const { return configs_.contains(executor); }
@@ -59,6 +69,7 @@ class Executors {
   std::shared_ptr<const Functions> functions_;
   std::shared_ptr<RegistryTable> registry_;
   std::shared_ptr<const agent::AgentOptions> options_;
+  AgentReach reach_;
   std::atomic<bool> are_new_paused_ = false;
 };
 

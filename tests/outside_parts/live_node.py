@@ -32,7 +32,7 @@ class Socket:
         except OSError as error:
             raise NodeGone(str(error)) from error
         self.buffer = b""
-        self.hello = self.ask("hello", version=1)
+        self.hello = self.ask("hello", version=2)
 
     def ask(self, op, **params):
         return self.ask_all([(op, params)])[0]
