@@ -107,6 +107,13 @@ ledger::TaskSpec spec_of(SubmitRequest&& request, WallMs now) {
   return spec;
 }
 
+// Of a submit that the gate hands back; an empty one for anything else.
+ledger::TaskSpec spec_in(std::string_view sent) {
+  auto op = operation_in(sent);
+  auto* submit = op ? std::get_if<ledger::Submit>(&*op) : nullptr;
+  return submit != nullptr ? std::move(submit->spec) : ledger::TaskSpec();
+}
+
 std::string task_text(TaskId id) { return "task " + id.text(); }
 
 }  // namespace
@@ -131,7 +138,8 @@ std::optional<Error> Operations::unknown_agent(const SubmitRequest& request) con
 }
 
 // What the ledger said to a submit.
-Result<SubmitAnswer> Operations::answer_of_submit(TaskId id, const OpResult& result, const SubmitSizes& sent) const {
+Result<SubmitAnswer> Operations::answer_of_submit(TaskId id, const OpResult& result,
+                                                  const ledger::TaskSpec& sent) const {
   const auto state = result.state.value_or(State::queued);
   switch (result.verdict) {
     case Verdict::ok:
@@ -147,12 +155,16 @@ Result<SubmitAnswer> Operations::answer_of_submit(TaskId id, const OpResult& res
 void Operations::task_submit(SubmitRequest request, Reply<SubmitAnswer> reply) {
   if (auto error = check(request, limits_)) return counted(std::move(reply)).fail(std::move(*error));
   if (auto error = unknown_agent(request)) return counted(std::move(reply)).fail(std::move(*error));
-  auto told = warned(request, std::move(reply));
-  if (const Pid pid = request.notify) return submit_and_notify(pid, std::move(request), std::move(told));
-  submit(std::move(request), std::move(told));
+  if (may_be_stuck(request)) return begin_submit(std::move(request), warned(std::move(reply)));
+  begin_submit(std::move(request), std::move(reply));
 }
 
-void Operations::submit(SubmitRequest&& request, Reply<SubmitAnswer> reply) {
+void Operations::begin_submit(SubmitRequest&& request, Reply<SubmitAnswer>&& reply) {
+  if (const Pid pid = request.notify) return submit_and_notify(pid, std::move(request), std::move(reply));
+  submit(std::move(request), std::move(reply));
+}
+
+void Operations::submit(SubmitRequest&& request, Reply<SubmitAnswer>&& reply) {
   const WallMs now = parts_.timers.wall_now();
   const TaskId id = ids_.next(now);
   ledger::Op op(ledger::Submit{id, now, spec_of(std::move(request), now)});
@@ -161,36 +173,35 @@ void Operations::submit(SubmitRequest&& request, Reply<SubmitAnswer> reply) {
     return submit(std::make_shared<ledger::Submit>(std::move(submit_op)), std::move(reply));
   }
   if (planted(Bug::acknowledged_before_commit)) {
-    submits_->append(op, [](const auto&) {});
+    submits_->append(op, [](const auto&, std::string_view) {});
     return reply(SubmitAnswer{id, State::queued, false});
   }
-  // Only a submit with a key can find another task.
-  const auto& extras = submit_op.spec.extras;
-  ledger::Body params = extras.key.empty() ? nullptr : submit_op.spec.params;
-  submits_->append(op, [self = shared_from_this(), id, params = std::move(params), sent = sizes_of(submit_op.spec),
-                        reply = std::move(reply)](const Result<OpResult>& result) mutable {
-    auto answer = result ? self->answer_of_submit(id, *result, sent) : std::unexpected(result.error());
-    if (answer) self->count_submit(*answer);
-    if (answer && answer->existing) return self->look_for_existing(*answer, params, self->counted(std::move(reply)));
-    if (!answer) self->errors_[static_cast<std::size_t>(answer.error().code)].fetch_add(1, std::memory_order_relaxed);
-    reply(std::move(answer));
+  submits_->append(op, [self = shared_from_this(), id, reply = std::move(reply)](const Result<OpResult>& result,
+                                                                                 std::string_view sent) mutable {
+    if (!result || result->verdict != Verdict::ok) {
+      return self->answer_submit(id, result, spec_in(sent), std::move(reply));
+    }
+    self->submitted_.fetch_add(1, std::memory_order_relaxed);
+    reply(SubmitAnswer{id, result->state.value_or(State::queued), false});
   });
 }
 
 void Operations::submit(const std::shared_ptr<ledger::Submit>& op, Reply<SubmitAnswer> reply) {
-  submits_->append(ledger::Op(*op),
-                   [self = shared_from_this(), op, reply = std::move(reply)](const Result<OpResult>& result) mutable {
-                     if (!result) return self->counted(std::move(reply)).fail(result.error());
-                     if (result->verdict == Verdict::no_such_dependency) {
-                       return self->settle_dependency(op, result->task, std::move(reply));
-                     }
-                     auto answer = self->answer_of_submit(op->id, *result, sizes_of(op->spec));
-                     if (answer) self->count_submit(*answer);
-                     if (answer && answer->existing) {
-                       return self->look_for_existing(*answer, op->spec.params, self->counted(std::move(reply)));
-                     }
-                     self->counted(std::move(reply))(std::move(answer));
-                   });
+  submits_->append(ledger::Op(*op), [self = shared_from_this(), op, reply = std::move(reply)](
+                                        const Result<OpResult>& result, std::string_view) mutable {
+    if (result && result->verdict == Verdict::no_such_dependency) {
+      return self->settle_dependency(op, result->task, std::move(reply));
+    }
+    self->answer_submit(op->id, result, op->spec, std::move(reply));
+  });
+}
+
+void Operations::answer_submit(TaskId id, const Result<OpResult>& result, const ledger::TaskSpec& sent,
+                               Reply<SubmitAnswer>&& reply) {
+  auto answer = result ? answer_of_submit(id, *result, sent) : std::unexpected(result.error());
+  if (answer) count_submit(*answer);
+  if (answer && answer->existing) return look_for_existing(*answer, sent.params, counted(std::move(reply)));
+  counted(std::move(reply))(std::move(answer));
 }
 
 // The ledger no longer knows a task that is archived. Completed, it holds up nobody; otherwise there is nothing to wait
@@ -239,24 +250,24 @@ void Operations::task_status(const StatusRequest& request, Reply<TaskStatus> rep
 void Operations::task_cancel(CancelRequest request, Reply<State> reply) {
   const TaskId id = request.id;
   const ledger::Cancel op{id, parts_.timers.wall_now(), std::move(request.reason)};
-  controls_->append(
-      op, [self = shared_from_this(), id, reply = counted(std::move(reply))](const Result<OpResult>& result) mutable {
-        if (!result) return reply.fail(result.error());
-        if (result->verdict == Verdict::no_such_task) {
-          return self->find_archived(id, std::move(reply), [id](const archive::Finished& finished, Reply<State> last) {
-            last.fail(error_of({Verdict::already_finished, finished->task.state, 0, {}}, task_text(id)));
-          });
-        }
-        if (result->refused()) return reply.fail(error_of(*result, task_text(id)));
-        reply(result->state.value_or(State::cancelled));
+  controls_->append(op, [self = shared_from_this(), id, reply = counted(std::move(reply))](
+                            const Result<OpResult>& result, std::string_view) mutable {
+    if (!result) return reply.fail(result.error());
+    if (result->verdict == Verdict::no_such_task) {
+      return self->find_archived(id, std::move(reply), [id](const archive::Finished& finished, Reply<State> last) {
+        last.fail(error_of({Verdict::already_finished, finished->task.state, 0, {}}, task_text(id)));
       });
+    }
+    if (result->refused()) return reply.fail(error_of(*result, task_text(id)));
+    reply(result->state.value_or(State::cancelled));
+  });
 }
 
 void Operations::task_retry(TaskId id, Reply<RetryAnswer> reply) {
   const WallMs now = parts_.timers.wall_now();
   const TaskId fresh = ids_.next(now);
-  submits_->append(ledger::Retry{id, fresh, now}, [self = shared_from_this(), id, fresh,
-                                                   reply = std::move(reply)](const Result<OpResult>& result) mutable {
+  submits_->append(ledger::Retry{id, fresh, now}, [self = shared_from_this(), id, fresh, reply = std::move(reply)](
+                                                      const Result<OpResult>& result, std::string_view) mutable {
     auto answer = self->counted(std::move(reply));
     if (!result) return answer.fail(result.error());
     if (result->verdict == Verdict::no_such_task) {
@@ -304,10 +315,10 @@ void Operations::retry_archived(const ledger::FinishedTask& old_task, Reply<Retr
   const WallMs now = parts_.timers.wall_now();
   const TaskId fresh = ids_.next(now);
   const ledger::Submit op{fresh, now, std::move(spec)};
-  submits_->append(op, [self = shared_from_this(), old_id = task.id, fresh, sent = sizes_of(op.spec),
-                        reply = std::move(reply)](const Result<OpResult>& result) mutable {
+  submits_->append(op, [self = shared_from_this(), old_id = task.id, fresh, reply = std::move(reply)](
+                           const Result<OpResult>& result, std::string_view sent) mutable {
     if (!result) return reply.fail(result.error());
-    const auto made = self->answer_of_submit(fresh, *result, sent);
+    const auto made = self->answer_of_submit(fresh, *result, spec_in(sent));
     if (!made) return reply.fail(made.error());
     self->count_submit(*made);
     const RetryAnswer answer{made->id, made->existing};
