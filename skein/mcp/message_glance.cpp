@@ -11,7 +11,7 @@
 namespace skein::inline v0::mcp {
 namespace {
 
-constexpr std::size_t k_simple_digits_max = 18;                   // of a number that fits for certain
+constexpr std::size_t k_simple_digits = 18;                       // of a number that fits for certain
 constexpr std::size_t k_key_text_max = 16;                        // names of members that matter are shorter
 constexpr std::size_t k_value_text_max = 6 * k_id_bytes_max + 2;  // every byte may be written as \u00xx
 
@@ -26,7 +26,7 @@ bool is_simple_string(std::string_view text) {
 
 // A positive whole number without a leading zero, far from the largest.
 bool is_simple_number(std::string_view text) {
-  if (text.empty() || text.size() > k_simple_digits_max || text.front() == '0') return false;
+  if (text.empty() || text.size() > k_simple_digits || text.front() == '0') return false;
   return std::ranges::all_of(text, [](char each) { return each >= '0' && each <= '9'; });
 }
 

@@ -69,22 +69,23 @@ bool Operations::may_be_stuck(const SubmitRequest& request) const {
 }
 
 Reply<SubmitAnswer> Operations::warned(Reply<SubmitAnswer>&& reply) {
-  return Reply<SubmitAnswer>([self = shared_from_this(), reply = std::move(reply)](Result<SubmitAnswer>&& made) mutable {
-    if (!made || ledger::is_finished(made->state)) return reply(std::move(made));
-    // The submit itself has succeeded: a journal that cannot be asked does not change that.
-    Reply<SubmitAnswer> either([answer = *made, reply = std::move(reply)](Result<SubmitAnswer>&& told) mutable {
-      if (!told) return reply(std::move(answer));
-      reply(std::move(told));
-    });
-    self->on_ledger(std::move(either), [self, answer = *made](Reply<SubmitAnswer> last) mutable {
-      const auto view = self->parts_.ledger.find(answer.id);
-      if (view && !view->finished) {
-        WaitReason why = self->why_waits(view->task);
-        if (needs_help(why.cause)) answer.waits = std::make_shared<const WaitReason>(std::move(why));
-      }
-      last(std::move(answer));
-    });
-  });
+  return Reply<SubmitAnswer>(
+      [self = shared_from_this(), reply = std::move(reply)](Result<SubmitAnswer>&& made) mutable {
+        if (!made || ledger::is_finished(made->state)) return reply(std::move(made));
+        // The submit itself has succeeded: a journal that cannot be asked does not change that.
+        Reply<SubmitAnswer> either([answer = *made, reply = std::move(reply)](Result<SubmitAnswer>&& told) mutable {
+          if (!told) return reply(std::move(answer));
+          reply(std::move(told));
+        });
+        self->on_ledger(std::move(either), [self, answer = *made](Reply<SubmitAnswer> last) mutable {
+          const auto view = self->parts_.ledger.find(answer.id);
+          if (view && !view->finished) {
+            WaitReason why = self->why_waits(view->task);
+            if (needs_help(why.cause)) answer.waits = std::make_shared<const WaitReason>(std::move(why));
+          }
+          last(std::move(answer));
+        });
+      });
 }
 
 void Operations::task_wait(const WaitRequest& request, ProgressFn progress, Reply<WaitAnswer> reply) {
