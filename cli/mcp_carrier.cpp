@@ -26,6 +26,7 @@ constexpr Duration k_reconnect_refused = 10s;  // after an answer that trying ag
 constexpr Duration k_goodbye_limit = 5s;       // for a node to close after the client has
 constexpr std::size_t k_carrier_read_bytes = 64ULL << 10U;
 constexpr std::size_t k_carrier_unsent_max = 4ULL << 20U;
+constexpr std::uint64_t k_polls_between_signals = 64;  // at most, however busy the client is
 
 Instant instant_now() {
   const auto since = std::chrono::steady_clock::now().time_since_epoch();
@@ -34,7 +35,10 @@ Instant instant_now() {
 
 short if_wanted(bool is_wanted, short what) { return static_cast<short>(is_wanted ? what : 0); }
 
-// Waits with the signals open that are closed elsewhere, so that none comes between a look and the wait.
+}  // namespace
+
+// Signals are closed, except within its poll and while it is open, so that none comes between a look and the wait. It
+// stays closed from turn to turn: opening it for each would be two system calls more.
 class SignalGate {
  public:
   SignalGate() {
@@ -42,32 +46,49 @@ class SignalGate {
     sigemptyset(&signals);
     for (const int each : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&signals, each);
     ::sigprocmask(SIG_BLOCK, &signals, &before_);
+    closed_ = before_;
+    for (const int each : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&closed_, each);
   }
-  ~SignalGate() { ::sigprocmask(SIG_SETMASK, &before_, nullptr); }
+  ~SignalGate() { open(); }
   SignalGate(const SignalGate&) = delete;
   SignalGate& operator=(const SignalGate&) = delete;
 
-  int poll(pollfd* all, std::size_t count, int timeout_ms) const {
+  void open() const { ::sigprocmask(SIG_SETMASK, &before_, nullptr); }
+  void close() const { ::sigprocmask(SIG_SETMASK, &closed_, nullptr); }
+
+  int poll(pollfd* all, std::size_t count, int timeout_ms) {
+    // A poll that finds something at once lets no signal through.
+    if (++polls_ % k_polls_between_signals == 0) {
+      open();
+      close();
+    }
     const timespec time{timeout_ms / 1000, (timeout_ms % 1000) * 1'000'000L};
     return ::ppoll(all, count, timeout_ms < 0 ? nullptr : &time, &before_);
   }
 
  private:
   sigset_t before_{};
+  sigset_t closed_{};
+  std::uint64_t polls_ = 0;
 };
-
-}  // namespace
 
 int Carrier::run() {
   std::signal(SIGPIPE, SIG_IGN);
   pause_ = k_reconnect_first;
+  read_.resize(k_carrier_read_bytes);
+  SignalGate gate;
   while (true) {
-    if (!link_ && instant_now() >= next_try_ && !try_connect()) return complain(no_link_.code, no_link_.why);
-    bridge_.on_time(instant_now());
-    pump();
+    if (!link_ && instant_now() >= next_try_) {
+      gate.open();  // it may take seconds, and start a node
+      const bool may_be = try_connect();
+      gate.close();
+      if (!may_be) return complain(no_link_.code, no_link_.why);
+    }
+    if (bridge_.due()) bridge_.on_time(instant_now());
+    if (!pump()) return k_exit_ok;
     finish_if_due();
     if (is_done()) return exit_code();
-    if (!serve()) return k_exit_ok;
+    if (!serve(gate)) return k_exit_ok;
   }
 }
 
@@ -108,14 +129,16 @@ void Carrier::on_gone() {
   next_try_ = later(instant_now(), k_reconnect_first);
 }
 
-void Carrier::pump() {
+bool Carrier::pump() {
   for (const std::string& each : bridge_.take_for_client()) {
     out_ += each;
     out_ += '\n';
   }
-  if (!link_) return;
+  if (!write_output_now()) return false;
+  if (!link_) return true;
   for (const std::string& each : bridge_.take_for_node()) link_->put(each);
   if (!link_->write_some()) read_node();  // why may be in what it has said
+  return true;
 }
 
 void Carrier::finish_if_due() {
@@ -148,7 +171,7 @@ int Carrier::wait_ms() const {
   return static_cast<int>(std::clamp<std::int64_t>(left, 0, INT_MAX));
 }
 
-bool Carrier::serve() {
+bool Carrier::serve(SignalGate& gate) {
   const bool is_full = out_.size() - out_at_ >= k_carrier_unsent_max;
   const bool reads_input = !is_input_over_ && !is_full && (!link_ || link_->unsent() < k_carrier_unsent_max);
   const auto of_node =
@@ -156,11 +179,8 @@ bool Carrier::serve() {
   std::array<pollfd, 3> all{{{reads_input ? STDIN_FILENO : -1, POLLIN, 0},
                              {link_ && of_node != 0 ? link_->fd() : -1, of_node, 0},
                              {out_.empty() ? -1 : STDOUT_FILENO, POLLOUT, 0}}};
-  {
-    const SignalGate gate;
-    patience_.check("serving");
-    if (gate.poll(all.data(), all.size(), wait_ms()) < 0) return errno == EINTR;
-  }
+  patience_.check("serving");
+  if (gate.poll(all.data(), all.size(), wait_ms()) < 0) return errno == EINTR;
   if (all[2].revents != 0 && !write_output()) return false;
   // First, so that what the client asks now is not given to a node that is gone.
   if (link_ && (all[1].revents & (POLLIN | POLLHUP | POLLERR)) != 0) read_node();
@@ -170,14 +190,13 @@ bool Carrier::serve() {
 }
 
 void Carrier::read_input() {
-  std::array<char, k_carrier_read_bytes> bytes{};
-  const auto got = ::read(STDIN_FILENO, bytes.data(), bytes.size());
+  const auto got = ::read(STDIN_FILENO, read_.data(), read_.size());
   if (got < 0 && (errno == EINTR || errno == EAGAIN)) return;
   if (got <= 0) {
     is_input_over_ = true;  // half a line is no message
     return;
   }
-  take_input({bytes.data(), static_cast<std::size_t>(got)});
+  take_input({read_.data(), static_cast<std::size_t>(got)});
 }
 
 void Carrier::take_input(std::string_view bytes) {
@@ -215,8 +234,16 @@ void Carrier::end_line() {
 // So much at a time that a pipe with room does not block.
 bool Carrier::write_output() {
   const std::size_t bytes = std::min<std::size_t>(out_.size() - out_at_, PIPE_BUF);
-  auto sent = ::send(STDOUT_FILENO, out_.data() + out_at_, bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
-  if (sent < 0 && errno == ENOTSOCK) sent = ::write(STDOUT_FILENO, out_.data() + out_at_, bytes);
+  ssize_t sent = -1;
+  if (is_out_socket_) {
+    sent = ::send(STDOUT_FILENO, out_.data() + out_at_, bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (sent < 0 && errno == ENOTSOCK) {
+      is_out_socket_ = false;  // a pipe is looked at before it is written to
+      return true;
+    }
+  } else {
+    sent = ::write(STDOUT_FILENO, out_.data() + out_at_, bytes);
+  }
   if (sent < 0) return errno == EINTR || errno == EAGAIN;
   out_at_ += static_cast<std::size_t>(sent);
   if (out_at_ == out_.size()) {
@@ -227,6 +254,14 @@ bool Carrier::write_output() {
     out_at_ = 0;
   }
   return true;
+}
+
+// An answer goes without a turn of the loop in between where the client takes it at once.
+bool Carrier::write_output_now() {
+  if (out_.empty()) return true;
+  pollfd client{STDOUT_FILENO, POLLOUT, 0};
+  if (!is_out_socket_ && ::poll(&client, 1, 0) != 1) return true;
+  return write_output();
 }
 
 void Carrier::read_node() {

@@ -9,12 +9,15 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cli/node_link.hpp"
 #include "cli/patience.hpp"
 #include "skein/mcp/bridge.hpp"
 
 namespace skein::cli {
+
+class SignalGate;
 
 class Carrier {
  public:
@@ -30,17 +33,19 @@ class Carrier {
  private:
   [[nodiscard]] bool try_connect();
   void on_gone();
-  void pump();
+  // Hands on what is due. False: nobody listens any more.
+  [[nodiscard]] bool pump();
   void finish_if_due();
   [[nodiscard]] bool is_done() const;
   [[nodiscard]] int exit_code() const;
   [[nodiscard]] int wait_ms() const;
   // Waits until something can be done, and does it. False: nobody listens any more.
-  [[nodiscard]] bool serve();
+  [[nodiscard]] bool serve(SignalGate& gate);
   void read_input();
   void take_input(std::string_view bytes);
   void end_line();
   [[nodiscard]] bool write_output();
+  [[nodiscard]] bool write_output_now();
   void read_node();
   void say(const std::string& what);
 
@@ -55,7 +60,8 @@ class Carrier {
   std::string said_;
   Instant next_try_{};
   Duration pause_{};
-  std::string in_;  // of a line that is not whole
+  std::vector<char> read_;  // room for one read
+  std::string in_;          // of a line that is not whole
   mcp::MessageGlance too_long_{};
   bool is_too_long_ = false;
   bool is_input_over_ = false;
@@ -63,6 +69,7 @@ class Carrier {
   Instant finish_until_{};
   std::string out_;
   std::size_t out_at_ = 0;
+  bool is_out_socket_ = true;  // until it is known better
 };
 
 }  // namespace skein::cli

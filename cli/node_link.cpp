@@ -3,7 +3,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <utility>
 
@@ -15,7 +14,7 @@ constexpr std::size_t k_link_line_max = 64ULL << 20U;  // an answer of a node ha
 
 class LineLink final : public NodeLink {
  public:
-  explicit LineLink(Fd socket) : socket_(std::move(socket)) {}
+  explicit LineLink(Fd socket) : socket_(std::move(socket)), read_(k_link_read_bytes) {}
 
   [[nodiscard]] int fd() const override { return socket_.get(); }
   void put(std::string_view message) override {
@@ -23,12 +22,11 @@ class LineLink final : public NodeLink {
     out_ += '\n';
   }
   [[nodiscard]] bool read_some(std::vector<std::string>& messages) override {
-    std::array<char, k_link_read_bytes> bytes{};
-    const auto got = ::recv(socket_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
+    const auto got = ::recv(socket_.get(), read_.data(), read_.size(), MSG_DONTWAIT);
     if (got < 0) return errno == EINTR || errno == EAGAIN;
     if (got == 0) return false;
     const std::size_t seen = in_.size();
-    in_.append(bytes.data(), static_cast<std::size_t>(got));
+    in_.append(read_.data(), static_cast<std::size_t>(got));
     std::size_t from = 0;
     for (std::size_t end = in_.find('\n', seen); end != std::string::npos; end = in_.find('\n', from)) {
       messages.push_back(in_.substr(from, end - from));
@@ -42,6 +40,7 @@ class LineLink final : public NodeLink {
 
  private:
   Fd socket_;
+  std::vector<char> read_;  // room for one read
   std::string in_;
 };
 

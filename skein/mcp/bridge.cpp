@@ -24,7 +24,10 @@ bool is_kept(std::string_view method) {
          method == "resources/unsubscribe" || method == "logging/setLevel";
 }
 
-std::string key_of(const json::value& id) { return id.is_null() ? std::string() : json::serialize(id); }
+std::string key_of(const json::value& id) {
+  if (id.is_null()) return {};
+  return id.is_int64() ? std::to_string(id.get_int64()) : json::serialize(id);
+}
 
 json::object params_in(std::string_view line) {
   auto message = parse_message(line);

@@ -1,6 +1,9 @@
 #include "skein/mcp/message_glance.hpp"
 
+#include <algorithm>
+#include <array>
 #include <boost/json/parse.hpp>
+#include <charconv>
 #include <utility>
 
 #include "skein/mcp/json_rpc.hpp"
@@ -8,15 +11,71 @@
 namespace skein::inline v0::mcp {
 namespace {
 
+constexpr std::size_t k_simple_digits = 18;                       // of a number that fits for certain
 constexpr std::size_t k_key_text_max = 16;                        // names of members that matter are shorter
 constexpr std::size_t k_value_text_max = 6 * k_id_bytes_max + 2;  // every byte may be written as \u00xx
 
 bool is_json_space(char each) { return each == ' ' || each == '\t' || each == '\r' || each == '\n'; }
 
+// A string in which every character stands for itself; its quotes are left out.
+bool is_simple_string(std::string_view text) {
+  if (text.size() < 2 || text.front() != '"' || text.back() != '"') return false;
+  return std::ranges::all_of(text.substr(1, text.size() - 2),
+                             [](char each) { return each >= ' ' && each <= '~' && each != '"' && each != '\\'; });
+}
+
+// A positive whole number without a leading zero, far from the largest.
+bool is_simple_number(std::string_view text) {
+  if (text.empty() || text.size() > k_simple_digits || text.front() == '0') return false;
+  return std::ranges::all_of(text, [](char each) { return each >= '0' && each <= '9'; });
+}
+
+// Null for what is no JSON. What nearly all ids and methods look like is read without a parser.
+boost::json::value value_of(std::string_view text) {
+  if (is_simple_string(text)) return boost::json::string(text.substr(1, text.size() - 2));
+  if (is_simple_number(text)) {
+    std::int64_t number = 0;
+    std::from_chars(text.data(), text.data() + text.size(), number);
+    return number;
+  }
+  boost::json::error_code error;
+  boost::json::value value = boost::json::parse(text, error);
+  return error ? boost::json::value() : value;
+}
+
+// Which bytes may change what is seen.
+using Stops = std::array<bool, 256>;
+constexpr Stops stops_of(std::string_view all) {
+  Stops stops{};
+  for (const char each : all) stops[static_cast<unsigned char>(each)] = true;
+  return stops;
+}
+constexpr Stops k_stops = stops_of("\"{}[],:");
+constexpr Stops k_stops_deeper = stops_of("\"{}[]");
+constexpr Stops k_stops_in_strings = stops_of("\"\\");
+
 }  // namespace
 
 void MessageGlance::feed(std::string_view bytes) {
-  for (const char each : bytes) take(each);
+  while (!bytes.empty()) {
+    if (!is_recorded()) bytes.remove_prefix(skipped(bytes));
+    if (bytes.empty()) return;
+    take(bytes.front());
+    bytes.remove_prefix(1);
+  }
+}
+
+// How many bytes from here on change nothing; only of what is not recorded.
+std::size_t MessageGlance::skipped(std::string_view bytes) const {
+  if (is_escaped_) return 0;
+  const auto& stops = in_string_ ? k_stops_in_strings : depth_ > 1 ? k_stops_deeper : k_stops;
+  std::size_t at = 0;
+  while (at < bytes.size() && !stops[static_cast<unsigned char>(bytes[at])]) ++at;
+  return at;
+}
+
+bool MessageGlance::is_recorded() const {
+  return depth_ == 1 && (is_key_ || member_ == Member::id || member_ == Member::method);
 }
 
 void MessageGlance::take(char each) {
@@ -60,8 +119,7 @@ void MessageGlance::take(char each) {
 }
 
 void MessageGlance::record(char each) {
-  const bool matters = is_key_ || member_ == Member::id || member_ == Member::method;
-  if (depth_ != 1 || !matters) return;
+  if (!is_recorded()) return;
   if (recorded_.size() < (is_key_ ? k_key_text_max : k_value_text_max)) {
     recorded_ += each;
   } else {
@@ -88,9 +146,7 @@ void MessageGlance::end_member() {
   const bool is_plain = std::exchange(is_plain_, true);
   is_key_ = true;
   if (!is_object_ || (member != Member::id && member != Member::method)) return;
-  boost::json::error_code error;
-  boost::json::value value = is_plain ? boost::json::parse(text, error) : boost::json::value();
-  if (error) value = nullptr;
+  boost::json::value value = is_plain ? value_of(text) : boost::json::value();
   if (member == Member::method) {
     const boost::json::string* name = value.if_string();
     method_ = name != nullptr && !has_method_ ? std::string(*name) : std::string();

@@ -35,6 +35,8 @@ class MessageGlance {
  private:
   enum class Member : std::uint8_t { other, id, method, result, error };
 
+  [[nodiscard]] bool is_recorded() const;
+  [[nodiscard]] std::size_t skipped(std::string_view bytes) const;
   void take(char each);
   void record(char each);
   void end_key();

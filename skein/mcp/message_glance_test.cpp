@@ -43,6 +43,20 @@ TEST(MessageGlance, gives_no_id_that_is_not_one) {
   EXPECT_TRUE(MessageGlance(R"({"id":")" + std::string(100'000, 'x') + "\"}").id().is_null());
 }
 
+TEST(MessageGlance, reads_ids_and_methods_that_are_not_plain) {
+  EXPECT_EQ(MessageGlance(R"({"id":0})").id(), 0);
+  EXPECT_EQ(MessageGlance(R"({"id":-12})").id(), -12);
+  EXPECT_EQ(MessageGlance(R"({"id":123456789012345678})").id(), 123456789012345678);
+  EXPECT_EQ(MessageGlance(R"({"id":18446744073709551615})").id(), 18446744073709551615U);
+  EXPECT_EQ(MessageGlance("{\"id\":\"\u00e4\"}").id(), "\u00e4");
+  EXPECT_EQ(MessageGlance(R"({"id":""})").id(), "");
+  EXPECT_EQ(MessageGlance(R"({"params":{"a":["\\","]"],"b":"\\\""},"method":"x"})").method(), "x");
+  for (const char* text : {R"({"id":01})", R"({"id":"a"b"})", R"({"id":""a"})", "{\"id\":\"\n\"}", "{\"id\":\"\xff\"}",
+                           R"({"id":1 2x})", R"({"id":"a\"})"}) {
+    EXPECT_TRUE(MessageGlance(text).id().is_null()) << text;
+  }
+}
+
 TEST(MessageGlance, answers_no_answers) {
   const MessageGlance result(R"({"id":"skein-3","result":{"error":1}})");
   EXPECT_TRUE(result.is_answer());

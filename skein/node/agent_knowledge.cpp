@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <mutex>
 #include <set>
+#include <span>
 #include <unordered_map>
 #include <utility>
 
@@ -80,7 +81,7 @@ class NodeAgents final : public operations::AgentKnowledge {
     return found;
   }
 
-  [[nodiscard]] bool is_likely_able(std::string_view swarm, const std::vector<std::string>& required) const override {
+  [[nodiscard]] bool is_likely_able(std::string_view swarm, std::span<const std::string> required) const override {
     const auto context = context_.lock();
     if (!context) return true;
     std::string shape(swarm);
@@ -107,8 +108,8 @@ class NodeAgents final : public operations::AgentKnowledge {
   // A swarm with agents of its own needs one of those; any other takes whoever can. Which of the two it is, the ledger
   // knows: so here a swarm without any agent counts as one of the latter.
   [[nodiscard]] static bool is_able_now(const RegistryTable& registry, std::string_view swarm,
-                                        const std::vector<std::string>& required) {
-    std::vector<std::string> needed = required;
+                                        std::span<const std::string> required) {
+    std::vector<std::string> needed(required.begin(), required.end());
     const std::string its_swarm = dispatch::swarm_capability(swarm);
     if (!registry.find_agents_by_capability(its_swarm, 1).empty()) needed.push_back(its_swarm);
     const auto able = registry.query_agents(needed);

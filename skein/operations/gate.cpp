@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "skein/ledger/codec.hpp"
 #include "skein/operations/planted.hpp"
 
 namespace skein::inline v0::operations {
@@ -23,6 +24,14 @@ std::string command_of(std::size_t count, std::uint8_t version, std::string_view
 
 }  // namespace
 
+std::optional<ledger::Op> operation_in(std::string_view sent) {
+  if (sent.empty()) return std::nullopt;
+  ledger::Reader reader(sent);
+  const auto opcode = static_cast<ledger::Opcode>(reader.byte());
+  const auto body = reader.view();
+  return reader.done() ? ledger::decode_op({opcode, body}) : std::nullopt;
+}
+
 Gate::Gate(journal::Journal& journal, JobQueue& timers, journal::Urgency urgency, std::uint64_t space,
            const GateLimits& limits)
     : journal_(journal), timers_(timers), urgency_(urgency), space_(space), limits_(limits) {}
@@ -39,9 +48,9 @@ void Gate::append(const ledger::Op& op, Done done) {
     case Admission::taken:
       break;
     case Admission::full:
-      return done(std::unexpected(overloaded("too many requests wait to be written")));
+      return done(std::unexpected(overloaded("too many requests wait to be written")), {});
     case Admission::stopped:
-      return done(std::unexpected(error_of(Outcome::stopped, "it takes no more")));
+      return done(std::unexpected(error_of(Outcome::stopped, "it takes no more")), {});
   }
   if (flight) send(flight);
 }
@@ -154,11 +163,17 @@ void Gate::deliver(Flight& flight, const journal::Applied& applied) {
     return fail_all(flight, {Code::internal, "the entry was skipped, or its answer makes no sense",
                              "look at the log: 'skein log dump'", std::chrono::milliseconds(0)});
   }
-  for (std::size_t i = 0; i < flight.items.size(); ++i) flight.items[i].done((*results)[i]);
+  std::string_view rest = flight.ops;
+  for (std::size_t i = 0; i < flight.items.size(); ++i) {
+    Item& item = flight.items[i];
+    item.done((*results)[i], rest.substr(0, item.bytes));
+    rest.remove_prefix(item.bytes);
+  }
 }
 
 void Gate::fail_all(Flight& flight, const Error& error) {
-  for (auto& item : flight.items) item.done(std::unexpected(error));
+  const Result<ledger::OpResult> failed = std::unexpected(error);
+  for (auto& item : flight.items) item.done(failed, {});
 }
 
 void Gate::send_again(const FlightPtr& flight, const journal::Answer& answer) {

@@ -13,6 +13,8 @@
 // 4. Once in doubt, only an answer ends the doubt: when the journal turns the repeated command away, that says nothing
 //    of the one before, and the callers get `unknown`.
 // 5. A command the journal can never take is sent in halves: `too_large` is said only of what is too large alone.
+// 6. A callback that gets the ledger's answer gets its operation with it, as it was encoded, so that callers need not
+//    keep what only a refusal asks for. See operation_in().
 #pragma once
 
 #include <atomic>
@@ -22,6 +24,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,7 +59,8 @@ struct GateStatus {
 
 class Gate : public std::enable_shared_from_this<Gate> {
  public:
-  using Done = std::move_only_function<void(Result<ledger::OpResult>)>;
+  // `sent`: its operation as it was encoded, gone after the call; empty where the ledger has not answered.
+  using Done = std::move_only_function<void(const Result<ledger::OpResult>&, std::string_view sent)>;
 
   // `space`: the first half of its command ids; no two gates may share one.
   Gate(journal::Journal& journal, JobQueue& timers, journal::Urgency urgency, std::uint64_t space,
@@ -115,5 +119,8 @@ class Gate : public std::enable_shared_from_this<Gate> {
   std::uint64_t refused_ = 0;
   std::atomic<std::uint64_t> repeated_{0};
 };
+
+// What a callback was given as `sent`; nothing for an empty one.
+[[nodiscard]] std::optional<ledger::Op> operation_in(std::string_view sent);
 
 }  // namespace skein::inline v0::operations

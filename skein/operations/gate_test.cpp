@@ -92,10 +92,14 @@ class Gates : public testing::Test {
     ledger::TaskSpec spec;
     spec.type = "echo";
     spec.params = ledger::body_of(std::string(params_bytes, 'x'));
-    gate_->append(ledger::Submit{archive::TestWorld::id(n), 1, spec}, [this, n](Result<ledger::OpResult> result) {
+    const ledger::Submit op{archive::TestWorld::id(n), 1, spec};
+    gate_->append(op, [this, n](const Result<ledger::OpResult>& result, std::string_view sent) {
       answers_.push_back(std::to_string(n) + " " +
                          std::string(result ? ledger::name_of(result->verdict) : name_of(result.error().code)));
       if (!result) last_error_ = result.error();
+      const auto handed_back = operation_in(sent);
+      const auto* submit = handed_back ? std::get_if<ledger::Submit>(&*handed_back) : nullptr;
+      handed_back_.push_back(submit != nullptr ? submit->id : ledger::TaskId{});
     });
   }
 
@@ -103,6 +107,7 @@ class Gates : public testing::Test {
   ManualJobQueue jobs_;
   std::shared_ptr<Gate> gate_;
   std::vector<std::string> answers_;
+  std::vector<ledger::TaskId> handed_back_;  // of the submits that came with the answers
   Error last_error_;
 };
 
@@ -131,6 +136,18 @@ TEST_F(Gates, sends_in_halves_what_is_too_large_together) {
   journal_.apply();
   journal_.apply();
   EXPECT_THAT(answers_, ElementsAre("1 ok", "2 too_large", "3 ok", "4 ok", "5 ok"));
+}
+
+TEST_F(Gates, hand_each_operation_back_with_the_answer_of_the_ledger) {
+  start();
+  for (std::uint64_t n = 1; n <= 4; ++n) submit(n, n * 100);
+  journal_.apply();
+  journal_.refuse(Outcome::refused, "too large");  // 2, 3 and 4 go in halves: 2, and 3 with 4
+  journal_.refuse(Outcome::refused, "too large");
+  journal_.apply();
+  EXPECT_THAT(answers_, ElementsAre("1 ok", "2 too_large", "3 ok", "4 ok"));
+  const auto id = [](std::uint64_t n) { return archive::TestWorld::id(n); };
+  EXPECT_THAT(handed_back_, ElementsAre(id(1), ledger::TaskId{}, id(3), id(4))) << "the ledger has not answered 2";
 }
 
 TEST_F(Gates, gathers_what_comes_meanwhile_into_one_command) {
@@ -301,7 +318,9 @@ TEST(GateThreads, answers_every_one_of_many_callers_once) {
       spec.type = "echo";
       for (std::uint64_t i = 0; i < k_each; ++i) {
         gate->append(ledger::Submit{archive::TestWorld::id(t * k_each + i), 1, spec},
-                     [&](const Result<ledger::OpResult>& result) { accepted += result && !result->refused() ? 1 : 0; });
+                     [&](const Result<ledger::OpResult>& result, std::string_view) {
+                       accepted += result && !result->refused() ? 1 : 0;
+                     });
       }
     });
   }

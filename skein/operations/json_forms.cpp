@@ -149,8 +149,8 @@ json::value to_json(const SubmitAnswer& answer) {
   json::object out{{"id", answer.id.text()}, {"state", ledger::name_of(answer.state)}};
   if (answer.existing) out["existing"] = true;
   if (answer.is_gone) out["gone"] = true;
-  if (!answer.waits.text.empty()) out["waits"] = answer.waits.text;
-  if (!answer.waits.able_swarms.empty()) out["able_swarms"] = texts(answer.waits.able_swarms);
+  if (answer.waits) out["waits"] = answer.waits->text;
+  if (answer.waits && !answer.waits->able_swarms.empty()) out["able_swarms"] = texts(answer.waits->able_swarms);
   return out;
 }
 

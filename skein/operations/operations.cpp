@@ -101,12 +101,12 @@ void Operations::take(const std::shared_ptr<const ledger::ChangeBatch>& batch) {
 }
 
 void Operations::control(const ledger::Op& op, std::string what, Reply<Nothing> reply) {
-  controls_->append(
-      op, [what = std::move(what), reply = counted(std::move(reply))](const Result<ledger::OpResult>& result) mutable {
-        if (!result) return reply.fail(result.error());
-        if (result->refused()) return reply.fail(error_of(*result, what));
-        reply(Nothing{});
-      });
+  controls_->append(op, [what = std::move(what), reply = counted(std::move(reply))](
+                            const Result<ledger::OpResult>& result, std::string_view) mutable {
+    if (!result) return reply.fail(result.error());
+    if (result->refused()) return reply.fail(error_of(*result, what));
+    reply(Nothing{});
+  });
 }
 
 void Operations::swarm_create(SwarmRequest request, Reply<Nothing> reply) {

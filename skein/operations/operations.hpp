@@ -169,11 +169,18 @@ class Operations final : public ledger::ChangeSink, public std::enable_shared_fr
   // On the journal's thread.
   [[nodiscard]] WaitReason why_waits(const ledger::Task& task) const;
   [[nodiscard]] TaskStatus live_status(ledger::TaskView view) const;
-  [[nodiscard]] Reply<SubmitAnswer> warned(const SubmitRequest& request, Reply<SubmitAnswer> reply);
+  // Nobody may be able to do it: the ledger is to be asked why it would wait.
+  [[nodiscard]] bool may_be_stuck(const SubmitRequest& request) const;
+  // The same reply, which says so when nobody can do the task.
+  [[nodiscard]] Reply<SubmitAnswer> warned(Reply<SubmitAnswer>&& reply);
   // What the ledger said to a submit. On the journal's thread.
   [[nodiscard]] Result<SubmitAnswer> answer_of_submit(TaskId id, const ledger::OpResult& result,
-                                                      const SubmitSizes& sent, TaskId parent = {}) const;
-  void submit(SubmitRequest&& request, Reply<SubmitAnswer> reply);
+                                                      const ledger::Submit& sent) const;
+  // Answers a submit by what the ledger said, and counts it.
+  void answer_submit(TaskId id, const Result<ledger::OpResult>& result, const ledger::Submit& sent,
+                     Reply<SubmitAnswer>&& reply);
+  void begin_submit(SubmitRequest&& request, Reply<SubmitAnswer>&& reply);
+  void submit(SubmitRequest&& request, Reply<SubmitAnswer>&& reply);
   void submit(const std::shared_ptr<ledger::Submit>& op, Reply<SubmitAnswer> reply);
   void count_submit(const SubmitAnswer& answer) {
     (answer.existing ? repeated_ : submitted_).fetch_add(1, std::memory_order_relaxed);

@@ -14,7 +14,7 @@ namespace skein::inline v0::operations {
 
 template <class T>
 Reply<T> Operations::counted(Reply<T> reply) {
-  return Reply<T>([self = shared_from_this(), reply = std::move(reply)](Result<T> result) mutable {
+  return Reply<T>([self = shared_from_this(), reply = std::move(reply)](Result<T>&& result) mutable {
     if (!result) self->errors_[static_cast<std::size_t>(result.error().code)].fetch_add(1, std::memory_order_relaxed);
     reply(std::move(result));
   });

@@ -30,9 +30,10 @@ void Operations::look_for_existing(const SubmitAnswer& found, const ledger::Body
   const bool has_params = params && !params->empty();
   if (!has_params && !ledger::is_finished(found.state)) return reply(found);
   // The submit itself was answered: a node that is too busy to be asked more does not change that.
-  Reply<SubmitAnswer> either([found, reply = std::move(reply)](Result<SubmitAnswer> told) mutable {
+  Reply<SubmitAnswer> either([found, reply = std::move(reply)](Result<SubmitAnswer>&& told) mutable {
     const bool is_busy = !told && told.error().code == Code::overloaded;
-    reply(is_busy ? Result<SubmitAnswer>(found) : std::move(told));
+    if (is_busy) return reply(found);
+    reply(std::move(told));
   });
   on_ledger(std::move(either), [self = shared_from_this(), found, params](Reply<SubmitAnswer> answer) {
     if (const auto view = self->parts_.ledger.find(found.id)) {

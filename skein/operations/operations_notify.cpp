@@ -25,7 +25,7 @@ void Operations::submit_and_notify(Pid pid, SubmitRequest request, Reply<SubmitA
   }
   request.notify = Pid{};
   submit(std::move(request),
-         [self = shared_from_this(), pid, reply = std::move(reply)](Result<SubmitAnswer> answer) mutable {
+         [self = shared_from_this(), pid, reply = std::move(reply)](Result<SubmitAnswer>&& answer) mutable {
            if (answer) {
              self->notify_at_end(pid, answer->id);
            } else {

@@ -107,6 +107,13 @@ ledger::TaskSpec spec_of(SubmitRequest&& request, WallMs now) {
   return spec;
 }
 
+// Of a submit that the gate hands back; an empty one for anything else.
+ledger::Submit submit_in(std::string_view sent) {
+  auto op = operation_in(sent);
+  auto* submit = op ? std::get_if<ledger::Submit>(&*op) : nullptr;
+  return submit != nullptr ? std::move(*submit) : ledger::Submit();
+}
+
 std::string task_text(TaskId id) { return "task " + id.text(); }
 
 TaskId parent_in(const ledger::Submit& op) { return op.child_of ? op.child_of->task : TaskId{}; }
@@ -133,8 +140,7 @@ std::optional<Error> Operations::unknown_agent(const SubmitRequest& request) con
 }
 
 // What the ledger said to a submit.
-Result<SubmitAnswer> Operations::answer_of_submit(TaskId id, const OpResult& result, const SubmitSizes& sent,
-                                                  TaskId parent) const {
+Result<SubmitAnswer> Operations::answer_of_submit(TaskId id, const OpResult& result, const ledger::Submit& sent) const {
   const auto state = result.state.value_or(State::queued);
   switch (result.verdict) {
     case Verdict::ok:
@@ -147,65 +153,67 @@ Result<SubmitAnswer> Operations::answer_of_submit(TaskId id, const OpResult& res
     case Verdict::no_such_task:
     case Verdict::too_many_children:
     case Verdict::too_deep:
-      return std::unexpected(error_of(result, task_text(parent)));
+      return std::unexpected(error_of(result, task_text(parent_in(sent))));
     default:
-      return std::unexpected(submit_refusal(result, sent, parts_.ledger.limits()));
+      return std::unexpected(submit_refusal(result, sent.spec, parts_.ledger.limits()));
   }
 }
 
 void Operations::task_submit(SubmitRequest request, Reply<SubmitAnswer> reply) {
   if (auto error = check(request, limits_)) return counted(std::move(reply)).fail(std::move(*error));
   if (auto error = unknown_agent(request)) return counted(std::move(reply)).fail(std::move(*error));
-  auto told = warned(request, std::move(reply));
-  if (const Pid pid = request.notify) return submit_and_notify(pid, std::move(request), std::move(told));
-  if (request.child_of && !request.key.empty()) {
-    auto checked = only_own(*request.child_of, std::move(told));
-    return submit(std::move(request), std::move(checked));
-  }
-  submit(std::move(request), std::move(told));
+  if (may_be_stuck(request)) return begin_submit(std::move(request), warned(std::move(reply)));
+  begin_submit(std::move(request), std::move(reply));
 }
 
-void Operations::submit(SubmitRequest&& request, Reply<SubmitAnswer> reply) {
+void Operations::begin_submit(SubmitRequest&& request, Reply<SubmitAnswer>&& reply) {
+  if (const Pid pid = request.notify) return submit_and_notify(pid, std::move(request), std::move(reply));
+  if (request.child_of && !request.key.empty()) {
+    auto checked = only_own(*request.child_of, std::move(reply));
+    return submit(std::move(request), std::move(checked));
+  }
+  submit(std::move(request), std::move(reply));
+}
+
+void Operations::submit(SubmitRequest&& request, Reply<SubmitAnswer>&& reply) {
   const WallMs now = parts_.timers.wall_now();
   const TaskId id = ids_.next(now);
   auto child = request.child_of ? std::make_shared<const ledger::ChildOf>(*request.child_of) : nullptr;
-  const TaskId parent = child ? child->task : TaskId{};
   ledger::Op op(ledger::Submit{id, now, spec_of(std::move(request), now), std::move(child)});
   auto& submit_op = std::get<ledger::Submit>(op);
   if (!submit_op.spec.extras.dependencies.empty()) {
     return submit(std::make_shared<ledger::Submit>(std::move(submit_op)), std::move(reply));
   }
   if (planted(Bug::acknowledged_before_commit)) {
-    submits_->append(op, [](const auto&) {});
+    submits_->append(op, [](const auto&, std::string_view) {});
     return reply(SubmitAnswer{id, State::queued, false});
   }
-  // Only a submit with a key can find another task.
-  const auto& extras = submit_op.spec.extras;
-  ledger::Body params = extras.key.empty() ? nullptr : submit_op.spec.params;
-  submits_->append(op, [self = shared_from_this(), id, params = std::move(params), sent = sizes_of(submit_op.spec),
-                        parent, reply = std::move(reply)](const Result<OpResult>& result) mutable {
-    auto answer = result ? self->answer_of_submit(id, *result, sent, parent) : std::unexpected(result.error());
-    if (answer) self->count_submit(*answer);
-    if (answer && answer->existing) return self->look_for_existing(*answer, params, self->counted(std::move(reply)));
-    if (!answer) self->errors_[static_cast<std::size_t>(answer.error().code)].fetch_add(1, std::memory_order_relaxed);
-    reply(std::move(answer));
+  submits_->append(op, [self = shared_from_this(), id, reply = std::move(reply)](const Result<OpResult>& result,
+                                                                                 std::string_view sent) mutable {
+    if (!result || result->verdict != Verdict::ok) {
+      return self->answer_submit(id, result, submit_in(sent), std::move(reply));
+    }
+    self->submitted_.fetch_add(1, std::memory_order_relaxed);
+    reply(SubmitAnswer{id, result->state.value_or(State::queued), false});
   });
 }
 
 void Operations::submit(const std::shared_ptr<ledger::Submit>& op, Reply<SubmitAnswer> reply) {
-  submits_->append(ledger::Op(*op),
-                   [self = shared_from_this(), op, reply = std::move(reply)](const Result<OpResult>& result) mutable {
-                     if (!result) return self->counted(std::move(reply)).fail(result.error());
-                     if (result->verdict == Verdict::no_such_dependency) {
-                       return self->settle_dependency(op, result->task, std::move(reply));
-                     }
-                     auto answer = self->answer_of_submit(op->id, *result, sizes_of(op->spec), parent_in(*op));
-                     if (answer) self->count_submit(*answer);
-                     if (answer && answer->existing) {
-                       return self->look_for_existing(*answer, op->spec.params, self->counted(std::move(reply)));
-                     }
-                     self->counted(std::move(reply))(std::move(answer));
-                   });
+  submits_->append(ledger::Op(*op), [self = shared_from_this(), op, reply = std::move(reply)](
+                                        const Result<OpResult>& result, std::string_view) mutable {
+    if (result && result->verdict == Verdict::no_such_dependency) {
+      return self->settle_dependency(op, result->task, std::move(reply));
+    }
+    self->answer_submit(op->id, result, *op, std::move(reply));
+  });
+}
+
+void Operations::answer_submit(TaskId id, const Result<OpResult>& result, const ledger::Submit& sent,
+                               Reply<SubmitAnswer>&& reply) {
+  auto answer = result ? answer_of_submit(id, *result, sent) : std::unexpected(result.error());
+  if (answer) count_submit(*answer);
+  if (answer && answer->existing) return look_for_existing(*answer, sent.spec.params, counted(std::move(reply)));
+  counted(std::move(reply))(std::move(answer));
 }
 
 // The ledger no longer knows a task that is archived. Completed, it holds up nobody; otherwise there is nothing to wait
@@ -254,24 +262,24 @@ void Operations::task_status(const StatusRequest& request, Reply<TaskStatus> rep
 void Operations::task_cancel(CancelRequest request, Reply<State> reply) {
   const TaskId id = request.id;
   const ledger::Cancel op{id, parts_.timers.wall_now(), std::move(request.reason)};
-  controls_->append(
-      op, [self = shared_from_this(), id, reply = counted(std::move(reply))](const Result<OpResult>& result) mutable {
-        if (!result) return reply.fail(result.error());
-        if (result->verdict == Verdict::no_such_task) {
-          return self->find_archived(id, std::move(reply), [id](const archive::Finished& finished, Reply<State> last) {
-            last.fail(error_of({Verdict::already_finished, finished->task.state, 0, {}}, task_text(id)));
-          });
-        }
-        if (result->refused()) return reply.fail(error_of(*result, task_text(id)));
-        reply(result->state.value_or(State::cancelled));
+  controls_->append(op, [self = shared_from_this(), id, reply = counted(std::move(reply))](
+                            const Result<OpResult>& result, std::string_view) mutable {
+    if (!result) return reply.fail(result.error());
+    if (result->verdict == Verdict::no_such_task) {
+      return self->find_archived(id, std::move(reply), [id](const archive::Finished& finished, Reply<State> last) {
+        last.fail(error_of({Verdict::already_finished, finished->task.state, 0, {}}, task_text(id)));
       });
+    }
+    if (result->refused()) return reply.fail(error_of(*result, task_text(id)));
+    reply(result->state.value_or(State::cancelled));
+  });
 }
 
 void Operations::task_retry(TaskId id, Reply<RetryAnswer> reply) {
   const WallMs now = parts_.timers.wall_now();
   const TaskId fresh = ids_.next(now);
-  submits_->append(ledger::Retry{id, fresh, now}, [self = shared_from_this(), id, fresh,
-                                                   reply = std::move(reply)](const Result<OpResult>& result) mutable {
+  submits_->append(ledger::Retry{id, fresh, now}, [self = shared_from_this(), id, fresh, reply = std::move(reply)](
+                                                      const Result<OpResult>& result, std::string_view) mutable {
     auto answer = self->counted(std::move(reply));
     if (!result) return answer.fail(result.error());
     if (result->verdict == Verdict::no_such_task) {
@@ -319,10 +327,10 @@ void Operations::retry_archived(const ledger::FinishedTask& old_task, Reply<Retr
   const WallMs now = parts_.timers.wall_now();
   const TaskId fresh = ids_.next(now);
   const ledger::Submit op{fresh, now, std::move(spec)};
-  submits_->append(op, [self = shared_from_this(), old_id = task.id, fresh, sent = sizes_of(op.spec),
-                        reply = std::move(reply)](const Result<OpResult>& result) mutable {
+  submits_->append(op, [self = shared_from_this(), old_id = task.id, fresh, reply = std::move(reply)](
+                           const Result<OpResult>& result, std::string_view sent) mutable {
     if (!result) return reply.fail(result.error());
-    const auto made = self->answer_of_submit(fresh, *result, sent);
+    const auto made = self->answer_of_submit(fresh, *result, submit_in(sent));
     if (!made) return reply.fail(made.error());
     self->count_submit(*made);
     const RetryAnswer answer{made->id, made->existing};

@@ -62,12 +62,12 @@ void Operations::tell_access(const ledger::ChangeBatch& batch) const {
 void Operations::put_token(ledger::TokenPut op, std::string secret, Reply<MadeToken> reply) {
   auto made = std::make_shared<MadeToken>(MadeToken{op.token, std::move(secret)});
   const std::string what = token_text(op.token.name);
-  controls_->append(std::move(op),
-                    [made, what, reply = counted(std::move(reply))](const Result<OpResult>& result) mutable {
-                      if (!result) return reply.fail(result.error());
-                      if (result->refused()) return reply.fail(error_of(*result, what));
-                      reply(std::move(*made));
-                    });
+  controls_->append(std::move(op), [made, what, reply = counted(std::move(reply))](const Result<OpResult>& result,
+                                                                                   std::string_view) mutable {
+    if (!result) return reply.fail(result.error());
+    if (result->refused()) return reply.fail(error_of(*result, what));
+    reply(std::move(*made));
+  });
 }
 
 void Operations::token_create(TokenRequest request, Reply<MadeToken> reply) {
@@ -212,7 +212,7 @@ void Operations::check_scope(const Scope& scope, std::vector<TaskId> tasks, Repl
 
 Reply<SubmitAnswer> Operations::only_own(const ledger::ChildOf& child, Reply<SubmitAnswer> reply) {
   return Reply<SubmitAnswer>([self = shared_from_this(), task = child.task,
-                              reply = std::move(reply)](Result<SubmitAnswer> made) mutable {
+                              reply = std::move(reply)](Result<SubmitAnswer>&& made) mutable {
     // Whose task it is must not be told.
     if (!made && made.error().code == Code::key_reused) {
       return reply.fail({Code::key_reused, "the key belongs to a task with other params", "choose another key", 0ms});

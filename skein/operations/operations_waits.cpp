@@ -1,5 +1,7 @@
 // Waiting for a task to end, and why one does not begin.
 #include <algorithm>
+#include <memory>
+#include <span>
 #include <utility>
 
 #include "skein/dispatch/swarm_load.hpp"
@@ -56,27 +58,34 @@ TaskStatus Operations::live_status(ledger::TaskView view) const {
   return status;
 }
 
-// The same reply, which says so when nobody can do the task. Only where that is likely is the ledger asked.
-Reply<SubmitAnswer> Operations::warned(const SubmitRequest& request, Reply<SubmitAnswer> reply) {
+bool Operations::may_be_stuck(const SubmitRequest& request) const {
+  if (!request.agent.empty()) return false;
   const auto agents = agents_known_.load();
-  if (!agents || !request.agent.empty()) return reply;
-  const ledger::Shape shape{request.swarm, request.type, request.capabilities};
-  if (agents->is_likely_able(shape.swarm, shape.required())) return reply;
-  return Reply<SubmitAnswer>([self = shared_from_this(), reply = std::move(reply)](Result<SubmitAnswer> made) mutable {
-    if (!made || ledger::is_finished(made->state)) return reply(std::move(made));
-    // The submit itself has succeeded: a journal that cannot be asked does not change that.
-    Reply<SubmitAnswer> either([answer = *made, reply = std::move(reply)](Result<SubmitAnswer> told) mutable {
-      reply(told ? std::move(told) : Result<SubmitAnswer>(std::move(answer)));
-    });
-    self->on_ledger(std::move(either), [self, answer = *made](Reply<SubmitAnswer> last) mutable {
-      const auto view = self->parts_.ledger.find(answer.id);
-      if (view && !view->finished) {
-        WaitReason why = self->why_waits(view->task);
-        if (needs_help(why.cause)) answer.waits = std::move(why);
-      }
-      last(std::move(answer));
-    });
-  });
+  if (!agents) return false;
+  // As Shape::required() has it, without a copy.
+  std::span<const std::string> required(request.capabilities);
+  if (required.empty()) required = {&request.type, 1};
+  return !agents->is_likely_able(request.swarm, required);
+}
+
+Reply<SubmitAnswer> Operations::warned(Reply<SubmitAnswer>&& reply) {
+  return Reply<SubmitAnswer>(
+      [self = shared_from_this(), reply = std::move(reply)](Result<SubmitAnswer>&& made) mutable {
+        if (!made || ledger::is_finished(made->state)) return reply(std::move(made));
+        // The submit itself has succeeded: a journal that cannot be asked does not change that.
+        Reply<SubmitAnswer> either([answer = *made, reply = std::move(reply)](Result<SubmitAnswer>&& told) mutable {
+          if (!told) return reply(std::move(answer));
+          reply(std::move(told));
+        });
+        self->on_ledger(std::move(either), [self, answer = *made](Reply<SubmitAnswer> last) mutable {
+          const auto view = self->parts_.ledger.find(answer.id);
+          if (view && !view->finished) {
+            WaitReason why = self->why_waits(view->task);
+            if (needs_help(why.cause)) answer.waits = std::make_shared<const WaitReason>(std::move(why));
+          }
+          last(std::move(answer));
+        });
+      });
 }
 
 void Operations::task_wait(const WaitRequest& request, ProgressFn progress, Reply<WaitAnswer> reply) {

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,9 +51,9 @@ struct SubmitRequest {
 struct SubmitAnswer {
   TaskId id;
   State state = State::queued;
-  bool existing = false;  // the key had this task already
-  bool is_gone = false;   // and its result is kept no more: lost, or removed by retention
-  WaitReason waits{};     // no agent can do it now: why, and which swarms could; else none
+  bool existing = false;                      // the key had this task already
+  bool is_gone = false;                       // and its result is kept no more: lost, or removed by retention
+  std::shared_ptr<const WaitReason> waits{};  // no agent can do it now: why, and which swarms could; else null
 };
 
 // What the process named in SubmitRequest::notify is sent when the task has ended, once, as long as this node runs: who
@@ -232,7 +233,7 @@ class AgentKnowledge {
   // False: nobody may be able to do such a task, and able_agents() should be asked. Cheap: it is asked at every submit,
   // and its answer may be a second old.
   [[nodiscard]] virtual bool is_likely_able(std::string_view /*swarm*/,
-                                            const std::vector<std::string>& /*required*/) const {
+                                            std::span<const std::string> /*required*/) const {
     return true;
   }
 };

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace skein::inline v0::operations {
 namespace {
@@ -19,18 +21,25 @@ struct Member {
   std::string_view unit;  // empty: the member is itself a number
 };
 
-Error too_large(const SubmitSizes& sent, const ledger::Limits& limits, std::uint64_t judged_by) {
+std::uint64_t longest(const std::vector<std::string>& names) {
+  std::uint64_t bytes = 0;
+  for (const std::string& each : names) bytes = std::max<std::uint64_t>(bytes, each.size());
+  return bytes;
+}
+
+Error too_large(const ledger::TaskSpec& sent, const ledger::Limits& limits, std::uint64_t judged_by) {
+  const ledger::Placement* where = sent.extras.placement.get();
   const std::array<Member, 10> members{{
-      {"type", sent.type_bytes, limits.name_bytes, "bytes"},
-      {"capabilities", sent.capability_bytes, limits.name_bytes, "bytes in one name"},
-      {"agent", sent.agent_bytes, limits.name_bytes, "bytes"},
-      {"route_key", sent.route_key_bytes, limits.key_bytes, "bytes"},
-      {"params", sent.params_bytes, limits.params_bytes, "bytes"},
-      {"capabilities", sent.capabilities, limits.capabilities, "names"},
-      {"dependencies", sent.dependencies, limits.dependencies, "ids"},
-      {"key", sent.key_bytes, limits.key_bytes, "bytes"},
-      {"trace", sent.trace_bytes, limits.trace_bytes, "bytes"},
-      {"attempts", sent.attempts, limits.attempts, ""},
+      {"type", sent.type.size(), limits.name_bytes, "bytes"},
+      {"capabilities", longest(sent.capabilities), limits.name_bytes, "bytes in one name"},
+      {"agent", where != nullptr ? where->agent.size() : 0, limits.name_bytes, "bytes"},
+      {"route_key", where != nullptr ? where->route_key.size() : 0, limits.key_bytes, "bytes"},
+      {"params", ledger::view_of(sent.params).size(), limits.params_bytes, "bytes"},
+      {"capabilities", sent.capabilities.size(), limits.capabilities, "names"},
+      {"dependencies", sent.extras.dependencies.size(), limits.dependencies, "ids"},
+      {"key", sent.extras.key.size(), limits.key_bytes, "bytes"},
+      {"trace", sent.extras.trace.size(), limits.trace_bytes, "bytes"},
+      {"attempts", sent.attempts_max, limits.attempts, ""},
   }};
   const auto is_too_large = [](const Member& each) { return each.size > each.limit; };
   const auto found = std::ranges::find_if(members, is_too_large);
@@ -49,27 +58,7 @@ Error too_large(const SubmitSizes& sent, const ledger::Limits& limits, std::uint
 
 }  // namespace
 
-SubmitSizes sizes_of(const ledger::TaskSpec& spec) {
-  SubmitSizes sizes;
-  sizes.swarm = spec.swarm;
-  sizes.params_bytes = ledger::view_of(spec.params).size();
-  sizes.type_bytes = spec.type.size();
-  for (const std::string& each : spec.capabilities) {
-    sizes.capability_bytes = std::max<std::uint64_t>(sizes.capability_bytes, each.size());
-  }
-  sizes.capabilities = spec.capabilities.size();
-  sizes.dependencies = spec.extras.dependencies.size();
-  sizes.key_bytes = spec.extras.key.size();
-  sizes.trace_bytes = spec.extras.trace.size();
-  if (const auto& where = spec.extras.placement) {
-    sizes.agent_bytes = where->agent.size();
-    sizes.route_key_bytes = where->route_key.size();
-  }
-  sizes.attempts = spec.attempts_max;
-  return sizes;
-}
-
-Error submit_refusal(const ledger::OpResult& result, const SubmitSizes& sent, const ledger::Limits& limits) {
+Error submit_refusal(const ledger::OpResult& result, const ledger::TaskSpec& sent, const ledger::Limits& limits) {
   switch (result.verdict) {
     case Verdict::too_large:
       return too_large(sent, limits, result.number);

@@ -10,7 +10,7 @@ using ledger::Verdict;
 using testing::HasSubstr;
 
 Error refused(Verdict verdict, const ledger::TaskSpec& spec, std::uint64_t number = 0) {
-  return submit_refusal({verdict, std::nullopt, number, {1, 2}}, sizes_of(spec), ledger::Limits{});
+  return submit_refusal({verdict, std::nullopt, number, {1, 2}}, spec, ledger::Limits{});
 }
 
 ledger::TaskSpec plain() {
