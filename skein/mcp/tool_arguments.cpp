@@ -51,22 +51,27 @@ std::string ignored_sentence(const IgnoredArguments& ignored) {
 
 IgnoredArguments tidy_arguments(const json::object& schema, json::object& arguments) {
   static const json::object k_no_properties;
+  IgnoredArguments ignored;
+  if (arguments.empty()) return ignored;
   const json::object* found = object_in(schema, "properties");
   const json::object& properties = found != nullptr ? *found : k_no_properties;
   const json::value* others = schema.if_contains("additionalProperties");
   const bool is_closed = others != nullptr && *others == false;
-  const json::value* required = schema.if_contains("required");
-  IgnoredArguments ignored;
+  const auto is_unknown = [&](const auto& each) { return is_closed && !properties.contains(each.key()); };
+  const auto is_as_if_absent = [&](const auto& each) {
+    if (!each.value().is_null()) return false;
+    const json::value* property = properties.if_contains(each.key());
+    return property != nullptr && !takes_null(*property) && !has_text(schema.if_contains("required"), each.key());
+  };
+  const auto is_left_out = [&](const auto& each) { return is_unknown(each) || is_as_if_absent(each); };
+  if (std::ranges::none_of(arguments, is_left_out)) return ignored;
   json::object kept;
   for (auto& each : arguments) {
-    const json::value* property = properties.if_contains(each.key());
-    if (property == nullptr && is_closed) {
+    if (is_unknown(each)) {
       if (ignored.size() < k_ignored_max) ignored.push_back(named(each.key(), properties));
-      continue;
+    } else if (!is_as_if_absent(each)) {
+      kept.emplace(each.key(), std::move(each.value()));
     }
-    const bool is_as_if_absent =
-        each.value().is_null() && property != nullptr && !takes_null(*property) && !has_text(required, each.key());
-    if (!is_as_if_absent) kept.emplace(each.key(), std::move(each.value()));
   }
   arguments = std::move(kept);
   return ignored;

@@ -6,6 +6,7 @@
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <unordered_map>
 
 namespace skein::inline v0::operations {
 namespace {
@@ -95,9 +96,13 @@ const std::vector<Operation>& operations() { return table().operations; }
 const std::vector<AnswerType>& answer_types() { return table().answers; }
 
 const Operation* find_operation(std::string_view name) {
-  const auto& all = operations();
-  const auto found = std::ranges::find(all, name, &Operation::name);
-  return found != all.end() ? &*found : nullptr;
+  static const auto k_by_name = [] {
+    std::unordered_map<std::string_view, const Operation*> all;
+    for (const Operation& each : operations()) all.emplace(each.name, &each);
+    return all;
+  }();
+  const auto found = k_by_name.find(name);
+  return found != k_by_name.end() ? found->second : nullptr;
 }
 
 const std::vector<Code>& common_errors() {
