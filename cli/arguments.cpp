@@ -55,7 +55,8 @@ Verb& Verb::optional_place(const std::string& name, std::string& value, const st
 }
 
 void Verb::run(std::function<int()> call) {
-  app_->callback([call = std::move(call)] {
+  app_->callback([call = std::move(call), app = app_] {
+    if (!app->get_subcommands().empty()) return;  // a verb below it was given, and runs
     if (const int code = call(); code != k_exit_ok) throw CLI::RuntimeError(code);
   });
 }

@@ -219,6 +219,14 @@ class Doctor {
           agents.empty() ? "none: tasks wait; give a swarm agents with 'skein swarm scale'"
           : lost.empty() ? fmt::format("{}", agents.size())
                          : fmt::format("not heard of:{}: 'skein agent show' tells more", lost));
+    for (const json::value& each : agents) {
+      const std::string status = text_of(each, "status");
+      const std::string id = text_of(each, "id");
+      if (status == "stopped") warned("agents", fmt::format("'{0}' is stopped: 'skein agent start {0}'", id));
+      if (status == "parked") {
+        warned("agents", fmt::format("'{0}' is parked after crashes: 'skein agent start {0}' tries it at once", id));
+      }
+    }
     check_passed_over(agents);
   }
 

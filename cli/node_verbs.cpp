@@ -286,6 +286,10 @@ void add_node(Verb& root) {
   Verb tree_verb = simple(root, "tree", "The supervision tree", args, tree);
   tree_verb.flag("--watch", args->watch, "Again whenever it changes");
   tree_verb.option("--every-ms", args->every_ms, "How often to look");
+  Verb restart = tree_verb.verb("restart", "Restart one child of it, also one that is down or parked");
+  restart.place("PATH", args->target, "As the tree shows it, such as agents_sup/named_agents/ada");
+  args->session.add_to(restart);
+  restart.run([args] { return ask_and_show(args->session, "tree_restart", {{"path", args->target}}, print_text); });
   add_top(root);
 
   Verb ps = root.verb("ps", "Processes by mailbox, time or memory");

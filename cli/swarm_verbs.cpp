@@ -1,6 +1,7 @@
 // skein agents, agent show|pause|resume|stop|spawn, swarms, swarm create|show|scale|pause|resume|drain|stop|remove.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 #include <tuple>
@@ -8,7 +9,7 @@
 #include "cli/session.hpp"
 #include "cli/terminal.hpp"
 #include "cli/verbs.hpp"
-#include "skein/swarm/definition.hpp"
+#include "skein/ledger/swarm_fields.hpp"
 
 namespace skein::cli {
 namespace {
@@ -171,6 +172,7 @@ void add_agent_verbs(Verb& root) {
   simple(agent, "pause", "Let it begin nothing more", args, "agent_pause", "id");
   simple(agent, "resume", "Let it go on", args, "agent_resume", "id");
   simple(agent, "stop", "End it; what it holds goes to others", args, "agent_stop", "id");
+  simple(agent, "start", "Start an agent of [[agents]] that was stopped, or is parked", args, "agent_start", "id");
   Verb spawn = agent.verb("spawn", "Start one more; prints its name");
   spawn.option("--executor", args->executor, "What runs its tasks; defined in skein.toml");
   spawn.option("--name", args->name, "Its name; one is made when none is given");
@@ -189,11 +191,17 @@ void add_agent_verbs(Verb& root) {
   });
 }
 
+// A smaller maximum alone lowers the minimum too.
+std::uint64_t usual_min(const std::string& max) {
+  const std::uint64_t usual = ledger::SwarmFields{}.min;
+  return std::min(usual, whole_number(max).value_or(usual));
+}
+
 int create(const SwarmArguments& args) {
   json::object fields{{"executor", args.executor},
                       {"role", args.role},
-                      {"agents_min", args.min.empty() ? std::to_string(swarm::k_agents_min) : args.min},
-                      {"agents_max", args.max.empty() ? std::to_string(swarm::k_agents_max) : args.max}};
+                      {"min", args.min.empty() ? std::to_string(usual_min(args.max)) : args.min},
+                      {"max", args.max.empty() ? std::to_string(ledger::SwarmFields{}.max) : args.max}};
   std::string capabilities;
   for (const std::string& each : args.capabilities) capabilities += (capabilities.empty() ? "" : ",") + each;
   if (!capabilities.empty()) fields["capabilities"] = capabilities;

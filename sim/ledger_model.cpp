@@ -254,7 +254,17 @@ class Model {
   }
 
   OpResult on(const SwarmSetState& op) {
+    const bool is_removal = op.state == SwarmState::removed;
+    if (is_removal && version_ < 5) return {Verdict::old_version, {}, version_, {}};
+    if (is_removal && op.name == "default") return {Verdict::swarm_busy, {}, 0, {}};
+    // Only a new declaration brings it back.
+    if (swarms_[op.name] == SwarmState::removed && !is_removal) return {Verdict::swarm_closed, {}, 0, {}};
     swarms_[op.name] = op.state;
+    return {};
+  }
+
+  OpResult on(const SwarmPut& op) {
+    if (swarms_[op.name] == SwarmState::removed) swarms_[op.name] = SwarmState::active;
     return {};
   }
 
@@ -525,8 +535,9 @@ class World {
       case 1:
         return answered(encode_command(TakeDispatch{"node", now_}), model_.took(log_.size() + 1));
       case 2:
-        return check(SwarmSetState{s.more % 8 < 4 ? k_first : k_second, static_cast<SwarmState>(s.more % 4 + 1)});
+        return check(SwarmSetState{s.more % 8 < 4 ? k_first : k_second, static_cast<SwarmState>(s.more % 5 + 1)});
       case 3:
+        if (s.more % 4 == 3) return check(SwarmPut{k_second, Origin::config, {}});
         return check(SwarmSetState{s.more % 2 == 0 ? k_first : k_second, SwarmState::active});
       case 4:
       case 5:

@@ -16,7 +16,7 @@ constexpr std::uint8_t k_has_task = 0x80;
 
 // The lowest version of a command that knows the operation.
 std::uint8_t version_of(Opcode opcode) {
-  if (opcode == Opcode::unpin || opcode == Opcode::submit_placed) return k_command_version;
+  if (opcode == Opcode::unpin || opcode == Opcode::submit_placed) return k_placed_command_version;
   return opcode == Opcode::hand_on ? k_hand_on_command_version : k_first_command_version;
 }
 
@@ -69,7 +69,7 @@ std::uint8_t version_of(const Op& op) {
   if (std::holds_alternative<HandOn>(op)) return k_hand_on_command_version;
   const auto* submit = std::get_if<Submit>(&op);
   const bool is_placed = submit != nullptr && submit->spec.extras.placement;
-  return is_placed || std::holds_alternative<Unpin>(op) ? k_command_version : k_first_command_version;
+  return is_placed || std::holds_alternative<Unpin>(op) ? k_placed_command_version : k_first_command_version;
 }
 
 std::string CommandBuilder::take() {
@@ -210,6 +210,8 @@ std::string_view name_of(SwarmState state) {
       return "draining";
     case SwarmState::stopped:
       return "stopped";
+    case SwarmState::removed:
+      return "removed";
   }
   return "unknown";
 }

@@ -1,20 +1,13 @@
-// Times and sizes as the config file writes them. Pure functions.
+// Times and sizes as the config file writes them, see base/units.hpp. Pure functions.
 #pragma once
 
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
-
-#include "skein/base/time.hpp"
+#include "skein/base/units.hpp"
 
 namespace skein::inline v0::node {
 
-// "500ms", "5s", "2min", "1h"; nothing for any other text.
-[[nodiscard]] std::optional<Duration> parse_time(std::string_view text);
-[[nodiscard]] std::string time_text(Duration time);
-// "512", "256KiB", "64MiB", "4GiB".
-[[nodiscard]] std::optional<std::uint64_t> parse_bytes(std::string_view text);
-[[nodiscard]] std::string bytes_text(std::uint64_t bytes);
+using skein::bytes_text;
+using skein::parse_bytes;
+using skein::parse_time;
+using skein::time_text;
 
 }  // namespace skein::inline v0::node

@@ -201,7 +201,33 @@ void log_level(NodeHooks& hooks, JsonReader& in, const Responder& respond) {
 }
 
 void agent_list(NodeHooks& hooks, JsonReader& in, const Responder& respond) {
-  if (!is_bad(in, respond)) hooks.agents(respond.reply<std::vector<AgentDetail>>());
+  auto capabilities = in.texts("capabilities");
+  if (!is_bad(in, respond)) hooks.agents(std::move(capabilities), respond.reply<std::vector<AgentDetail>>());
+}
+
+void agent_start(NodeHooks& hooks, JsonReader& in, const Responder& respond) {
+  auto id = in.required_text("id");
+  if (!is_bad(in, respond)) hooks.agent_start(std::move(id), respond.reply<Nothing>());
+}
+
+void agent_update(NodeHooks& hooks, JsonReader& in, const Responder& respond) {
+  UpdateAgentRequest request;
+  request.id = in.required_text("id");
+  constexpr std::uint64_t k_as_it_is = UINT32_MAX;
+  const std::uint64_t prefetch = in.count("prefetch", k_as_it_is, k_as_it_is);
+  if (prefetch != k_as_it_is) request.prefetch = static_cast<std::uint32_t>(prefetch);
+  request.capabilities = in.texts("capabilities");
+  if (!is_bad(in, respond)) hooks.agent_update(std::move(request), respond.reply<Nothing>());
+}
+
+void agent_cancel(NodeHooks& hooks, JsonReader& in, const Responder& respond) {
+  auto id = in.required_text("id");
+  if (!is_bad(in, respond)) hooks.agent_cancel(std::move(id), respond.reply<CancelAgentAnswer>());
+}
+
+void tree_restart(NodeHooks& hooks, JsonReader& in, const Responder& respond) {
+  auto path = in.required_text("path");
+  if (!is_bad(in, respond)) hooks.tree_restart(std::move(path), respond.reply<std::string>());
 }
 
 void agent_status(NodeHooks& hooks, JsonReader& in, const Responder& respond) {
@@ -286,7 +312,7 @@ struct NodeMethod {
   std::string_view name;
   NodeCall call;
 };
-constexpr std::array<NodeMethod, 17> k_node_methods{{
+constexpr std::array<NodeMethod, 21> k_node_methods{{
     {"info", info},
     {"tree", tree},
     {"processes", processes},
@@ -299,6 +325,10 @@ constexpr std::array<NodeMethod, 17> k_node_methods{{
     {"agent_pause", agent_pause<true>},
     {"agent_resume", agent_pause<false>},
     {"agent_stop", agent_stop},
+    {"agent_start", agent_start},
+    {"agent_update", agent_update},
+    {"agent_cancel", agent_cancel},
+    {"tree_restart", tree_restart},
     {"agent_spawn", agent_spawn},
     {"chaos_kill", chaos_kill},
     {"reload", reload},

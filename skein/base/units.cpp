@@ -1,4 +1,4 @@
-#include "skein/node/config_values.hpp"
+#include "skein/base/units.hpp"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <charconv>
 #include <limits>
 
-namespace skein::inline v0::node {
+namespace skein::inline v0 {
 namespace {
 
 template <class Value>
@@ -75,4 +75,4 @@ std::string bytes_text(std::uint64_t bytes) {
   return fmt::format("{}", bytes);
 }
 
-}  // namespace skein::inline v0::node
+}  // namespace skein::inline v0
