@@ -34,7 +34,7 @@ int backup(const BackupArguments& args) {
   // The node has a folder of its own to be in.
   const std::string dest = std::filesystem::absolute(args.first).lexically_normal().string();
   return ask_and_show(args.session, "backup", {{"dest", dest}},
-                      [](const json::value& answer) { fmt::print("{}\n", std::string_view(answer.get_string())); });
+                      [](const json::value& answer) { fmt::print("{}\n", text_of(answer, "copied")); });
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include "cli/session.hpp"
 #include "cli/verbs.hpp"
 #include "skein/base/version.hpp"
-#include "skein/control/limits.hpp"
+#include "skein/control/protocol_version.hpp"
 
 namespace skein::cli {
 namespace {

@@ -240,10 +240,6 @@ int events(const NodeArguments& args) {
   return answer ? static_cast<int>(k_exit_ok) : complain(answer.error());
 }
 
-void print_text(const json::value& answer) {
-  fmt::print("{}\n", answer.is_string() ? std::string(answer.get_string()) : "");
-}
-
 Verb simple(Verb& root, const std::string& name, const std::string& what, const NodeArgumentsPtr& args,
             int (*run)(const NodeArguments&)) {
   Verb verb = root.verb(name, what);
@@ -289,7 +285,10 @@ void add_node(Verb& root) {
   Verb restart = tree_verb.verb("restart", "Restart one child of it, also one that is down or parked");
   restart.place("PATH", args->target, "As the tree shows it, such as agents_sup/named_agents/ada");
   args->session.add_to(restart);
-  restart.run([args] { return ask_and_show(args->session, "tree_restart", {{"path", args->target}}, print_text); });
+  restart.run([args] {
+    return ask_and_show(args->session, "tree_restart", {{"path", args->target}},
+                        [](const json::value& answer) { fmt::print("{}\n", text_of(answer, "restarted")); });
+  });
   add_top(root);
 
   Verb ps = root.verb("ps", "Processes by mailbox, time or memory");
@@ -307,7 +306,10 @@ void add_node(Verb& root) {
 
   Verb dump = root.verb("dump", "Write the state of every process to a file; prints its path");
   args->session.add_to(dump);
-  dump.run([args] { return ask_and_show(args->session, "dump", {}, print_text); });
+  dump.run([args] {
+    return ask_and_show(args->session, "dump", {},
+                        [](const json::value& answer) { fmt::print("{}\n", text_of(answer, "path")); });
+  });
 
   Verb events_verb = simple(root, "events", "What happened, and with --follow what happens", args, events);
   events_verb.flag("--follow", args->follow, "Go on with what happens");
@@ -317,7 +319,10 @@ void add_node(Verb& root) {
   Verb level = root.verb("log-level", "Show or change the level of the node's log");
   level.optional_place("LEVEL", args->level, "debug, info, warning or error");
   args->session.add_to(level);
-  level.run([args] { return ask_and_show(args->session, "log_level", {{"level", args->level}}, print_text); });
+  level.run([args] {
+    return ask_and_show(args->session, "log_level", {{"level", args->level}},
+                        [](const json::value& answer) { fmt::print("{}\n", text_of(answer, "level")); });
+  });
 
   Verb reload = root.verb("reload", "Have the node read its config again, as SIGHUP does");
   args->session.add_to(reload);

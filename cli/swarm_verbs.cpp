@@ -160,8 +160,13 @@ void simple(Verb& parent, const std::string& name, const std::string& what, cons
 void add_agent_verbs(Verb& root) {
   const auto args = std::make_shared<SwarmArguments>();
   Verb agents = root.verb("agents", "List agents: status, load, heartbeat, tasks done");
+  agents.option("--capability", args->capabilities, "Only agents that have all of these; may be given often");
   args->session.add_to(agents);
-  agents.run([args] { return ask_and_show(args->session, "agent_list", {}, show_agents); });
+  agents.run([args] {
+    json::array capabilities;
+    for (const std::string& each : args->capabilities) capabilities.emplace_back(each);
+    return ask_and_show(args->session, "agent_list", {{"capabilities", std::move(capabilities)}}, show_agents);
+  });
 
   Verb agent = root.verb("agent", "Show, pause, resume, stop or spawn one agent");
   agent.needs_verb();
@@ -172,6 +177,7 @@ void add_agent_verbs(Verb& root) {
   simple(agent, "pause", "Let it begin nothing more", args, "agent_pause", "id");
   simple(agent, "resume", "Let it go on", args, "agent_resume", "id");
   simple(agent, "stop", "End it; what it holds goes to others", args, "agent_stop", "id");
+  simple(agent, "cancel", "Cut short what it runs; that attempt fails for good", args, "agent_cancel", "id");
   simple(agent, "start", "Start an agent of [[agents]] that was stopped, or is parked", args, "agent_start", "id");
   Verb spawn = agent.verb("spawn", "Start one more; prints its name");
   spawn.option("--executor", args->executor, "What runs its tasks; defined in skein.toml");
@@ -185,9 +191,8 @@ void add_agent_verbs(Verb& root) {
     json::array capabilities;
     for (const std::string& each : args->capabilities) capabilities.emplace_back(each);
     params["capabilities"] = std::move(capabilities);
-    return ask_and_show(args->session, "agent_spawn", params, [](const json::value& id) {
-      fmt::print("{}\n", id.is_string() ? std::string(id.get_string()) : "");
-    });
+    return ask_and_show(args->session, "agent_spawn", params,
+                        [](const json::value& answer) { fmt::print("{}\n", text_of(answer, "id")); });
   });
 }
 

@@ -224,7 +224,7 @@ class Up {
   int stop() {
     const Duration limit = node_->context().config()->node.drain;
     node::sd_notify("STOPPING=1\nSTATUS=finishing what runs");
-    node_->context().log.info(fmt::format("stopping: what runs has {} to finish", node::time_text(limit)));
+    node_->context().log.info(fmt::format("stopping: what runs has {} to finish", time_text(limit)));
     bool is_hurried = false;
     const bool is_idle = node_->drain(limit, [&] {
       const int signal = wakes_.wait(0);

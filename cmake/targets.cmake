@@ -80,7 +80,7 @@ skein_unity(skein-sim)
 if(SKEIN_FUZZ)
   file(GLOB fuzz_sources CONFIGURE_DEPENDS fuzz/*.cpp)
   skein_sources(fuzzed_sources skein/base/boost_json.cpp skein/base/json_text.cpp skein/base/utf8.cpp
-                skein/net/http.cpp skein/net/websocket.cpp skein/rest/answers.cpp skein/rest/params.cpp
+                skein/net/http.cpp skein/net/websocket.cpp skein/operations/arguments.cpp skein/rest/params.cpp
                 skein/rest/routes.cpp skein/mcp/core*.cpp skein/mcp/catalog.cpp skein/mcp/exchange.cpp
                 skein/mcp/json_rpc.cpp skein/mcp/schema.cpp skein/agent/stdio_protocol.cpp
                 skein/journal/log_*.cpp skein/journal/segment_file.cpp skein/journal/snapshot_file.cpp

@@ -12,6 +12,7 @@
 
 #include "skein/base/version.hpp"
 #include "skein/control/limits.hpp"
+#include "skein/control/protocol_version.hpp"
 #include "skein/control/unix_socket.hpp"
 #include "skein/operations/json_exact.hpp"
 
@@ -70,6 +71,12 @@ ClientResult<Client> Client::connect(const std::string& data) {
                  k_hello_timeout);
   if (!hello) return std::unexpected(std::move(hello.error()));
   if (hello->is_object()) client.node_ = hello->get_object();
+  const json::value* spoken = client.node_.if_contains("protocol");
+  const auto version = spoken != nullptr && spoken->is_number() ? spoken->to_number<std::uint64_t>() : 0;
+  if (version != k_protocol_version) {
+    const auto error = other_version({"this skein program", k_protocol_version}, {"the node", version});
+    return std::unexpected(unreachable(error.message, error.advice));
+  }
   return client;
 }
 

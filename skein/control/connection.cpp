@@ -6,13 +6,13 @@
 #include <utility>
 
 #include "skein/base/version.hpp"
+#include "skein/control/protocol_version.hpp"
 
 namespace skein::inline v0::control {
 namespace {
 
 using operations::engine_is_away;
 using operations::invalid;
-using operations::is_for_connection;
 using operations::Request;
 
 constexpr std::size_t k_reads_at_once = 8;           // then others get their turn
@@ -20,22 +20,10 @@ constexpr std::size_t k_streams_max = 16;            // of one connection
 constexpr std::size_t k_events_at_once = 256;        // taken from the stream in one go
 constexpr std::size_t k_stream_bytes = 1ULL << 20U;  // unsent, beyond which streams wait for the client
 constexpr std::chrono::milliseconds k_tree_min{100};
-constexpr std::chrono::milliseconds k_tree_default{1000};
 
-std::optional<operations::Event::Kind> event_kind_named(std::string_view name) {
-  for (std::size_t i = 0; i < operations::k_event_kinds; ++i) {
-    const auto kind = static_cast<operations::Event::Kind>(i);
-    if (operations::name_of(kind) == name) return kind;
-  }
-  return std::nullopt;
-}
-
-std::string all_event_kinds() {
-  std::string all = "choose among";
-  for (std::size_t i = 0; i < operations::k_event_kinds; ++i) {
-    all += fmt::format("{}{}", i == 0 ? " " : ", ", operations::name_of(static_cast<operations::Event::Kind>(i)));
-  }
-  return all;
+// What a connection carries out itself.
+bool is_own(const operations::Operation* operation) {
+  return operation != nullptr && operation->is_on_socket && operation->handler == nullptr;
 }
 
 }  // namespace
@@ -200,28 +188,26 @@ void Connection::on_line(Self self, std::string_view line) {
 
 void Connection::on_request(Self self, std::uint64_t id, std::string_view op, const json::object& params) {
   ++under_way_;
-  operations::JsonReader in(params);
   const Responder respond(*setup_->runtime, self.pid(), id);
   if (!said_hello_ && op != "hello") return respond.fail(invalid("the first request must be hello"));
-  if (!is_for_connection(op)) return carry_out(op, Request{*setup_->hooks, in, respond});
-  if (op == "hello") return hello(self, respond, in);
-  if (op == "cancel") return cancel(respond, in);
+  const operations::Operation* operation = operations::find_operation(op);
+  if (!is_own(operation)) return carry_out(op, Request{*setup_->hooks, params, respond});
+  const auto in = operations::read_arguments(operation->params, params);
   if (op == "mcp") return begin_mcp(self, id, in);
+  if (!in) return respond.fail(in.error());
+  if (op == "hello") return hello(respond, *in);
+  if (op == "cancel") return cancel(respond, *in);
   if (streams_.contains(id) || streams_.size() >= k_streams_max) {
     return respond.fail(operations::overloaded("too many streams on one connection"));
   }
-  if (op == "events") return begin_events(self, respond, in);
-  begin_tree(self, respond, in);
+  if (op == "events") return begin_events(self, respond, *in);
+  begin_tree(self, respond, *in);
 }
 
-void Connection::hello(Self, const Responder& respond, operations::JsonReader& in) {
-  const auto version = in.count("version", 0, UINT32_MAX);
-  (void)in.text("client");
-  if (auto error = in.error()) return respond.fail(std::move(*error));
+void Connection::hello(const Responder& respond, const operations::Arguments& in) {
+  const auto version = in.count("version");
   if (version != k_protocol_version) {
-    return respond.fail(
-        invalid(fmt::format("this node speaks version {} of the protocol, not {}", k_protocol_version, version),
-                "use the skein program of the node's release"));
+    return respond.fail(other_version({"the skein program that asks", version}, {"this node", k_protocol_version}));
   }
   said_hello_ = true;
   respond.send(Answer::Kind::ok, [hooks = setup_->hooks]() -> json::value {
@@ -232,9 +218,10 @@ void Connection::hello(Self, const Responder& respond, operations::JsonReader& i
 }
 
 // Answered here and now: the next line is already MCP.
-void Connection::begin_mcp(Self self, std::uint64_t id, operations::JsonReader& in) {
+void Connection::begin_mcp(Self self, std::uint64_t id, const operations::Result<operations::Arguments>& in) {
   --under_way_;
-  auto error = in.error();
+  std::optional<operations::Error> error;
+  if (!in) error = in.error();
   if (!error && setup_->mcp == nullptr) error = invalid("this node does not speak MCP");
   if (!error && !is_idle()) error = invalid("other requests are under way", "ask for mcp on a connection of its own");
   if (error) return put(id, "error", operations::to_json(*error));
@@ -244,18 +231,10 @@ void Connection::begin_mcp(Self self, std::uint64_t id, operations::JsonReader& 
   self.trap_exit(true);  // to end in order, see terminate()
 }
 
-void Connection::begin_events(Self self, const Responder& respond, operations::JsonReader& in) {
-  operations::EventFilter filter;
-  filter.task = in.task_id("task", false);
+void Connection::begin_events(Self self, const Responder& respond, const operations::Arguments& in) {
+  auto filter = operations::event_filter(in.task_id("task"), in.texts("kinds"));
+  if (!filter) return respond.fail(std::move(filter.error()));
   const bool follow = in.flag("follow");
-  const auto after = in.count("after", UINT64_MAX, UINT64_MAX);
-  const auto names = in.texts("kinds");
-  if (auto error = in.error()) return respond.fail(std::move(*error));
-  for (const std::string& name : names) {
-    const auto kind = event_kind_named(name);
-    if (!kind) return respond.fail(invalid(fmt::format("there is no kind of event '{}'", name), all_event_kinds()));
-    filter.kinds.insert(*kind);
-  }
   Stream stream;
   stream.ops = setup_->hooks->operations();
   if (stream.ops == nullptr) return respond.fail(engine_is_away());
@@ -263,10 +242,10 @@ void Connection::begin_events(Self self, const Responder& respond, operations::J
   stream.follows = follow;
   // Without an `after` a reader who does not follow gets what is kept.
   std::optional<std::uint64_t> from;
-  if (after != UINT64_MAX) from = after;
+  if (in.has("after")) from = in.count("after");
   if (!follow && !from) from = 0;
   auto made = stream.ops->events().subscribe(
-      std::move(filter), [respond] { respond.runtime().notify(respond.connection(), EventsReady{respond.id()}); },
+      std::move(*filter), [respond] { respond.runtime().notify(respond.connection(), EventsReady{respond.id()}); },
       from);
   if (!made) return respond.fail(std::move(made.error()));
   stream.events = std::move(*made);
@@ -290,11 +269,9 @@ void Connection::pump_events(Self self, std::uint64_t id) {
   }
 }
 
-void Connection::begin_tree(Self self, const Responder& respond, operations::JsonReader& in) {
-  const auto every = in.milliseconds("every_ms", k_tree_default);
-  if (auto error = in.error()) return respond.fail(std::move(*error));
+void Connection::begin_tree(Self self, const Responder& respond, const operations::Arguments& in) {
   Stream stream;
-  stream.tree_every = std::max(every, k_tree_min);
+  stream.tree_every = std::max(in.milliseconds("every_ms"), k_tree_min);
   streams_.emplace(respond.id(), std::move(stream));
   send_tree(self, respond.id());
 }
@@ -312,9 +289,8 @@ void Connection::send_tree(Self self, std::uint64_t id) {
   self.send_after(stream.tree_every, self.pid(), TreeTick{id});
 }
 
-void Connection::cancel(const Responder& respond, operations::JsonReader& in) {
-  const auto id = in.count("id", 0, UINT64_MAX);
-  if (auto error = in.error()) return respond.fail(std::move(*error));
+void Connection::cancel(const Responder& respond, const operations::Arguments& in) {
+  const auto id = in.count("id");
   if (streams_.erase(id) != 0) {
     Responder(respond.runtime(), respond.connection(), id).answer<std::monostate>(std::monostate{});
   }

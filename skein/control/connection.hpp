@@ -1,7 +1,7 @@
 // One client of the Unix socket: a process that reads requests, hands them on and writes the answers.
 //
 // The protocol: one JSON object per line, in both directions. The first request is hello.
-//   {"id":1,"op":"hello","params":{"version":1}}      {"id":1,"ok":{"version":1,...}}
+//   {"id":1,"op":"hello","params":{"version":2}}      {"id":1,"ok":{"protocol":2,...}}
 //   {"id":2,"op":"task_status","params":{"id":"..."}} {"id":2,"error":{"code":"task_not_found","message":"..."}}
 //   {"id":3,"op":"events","params":{"follow":true}}   {"id":3,"part":{...}} ... until {"op":"cancel","params":{"id":3}}
 //   {"id":4,"op":"mcp"}                               {"id":4,"ok":{}}, and from here on a line is a message of MCP
@@ -81,11 +81,11 @@ class Connection {
   void take_lines(Self self);
   void on_line(Self self, std::string_view line);
   void on_request(Self self, std::uint64_t id, std::string_view op, const json::object& params);
-  void hello(Self self, const Responder& respond, operations::JsonReader& in);
-  void begin_mcp(Self self, std::uint64_t id, operations::JsonReader& in);
-  void begin_events(Self self, const Responder& respond, operations::JsonReader& in);
-  void begin_tree(Self self, const Responder& respond, operations::JsonReader& in);
-  void cancel(const Responder& respond, operations::JsonReader& in);
+  void hello(const Responder& respond, const operations::Arguments& in);
+  void begin_mcp(Self self, std::uint64_t id, const operations::Result<operations::Arguments>& in);
+  void begin_events(Self self, const Responder& respond, const operations::Arguments& in);
+  void begin_tree(Self self, const Responder& respond, const operations::Arguments& in);
+  void cancel(const Responder& respond, const operations::Arguments& in);
   void pump_events(Self self, std::uint64_t id);
   void send_tree(Self self, std::uint64_t id);
   void end_streams(const operations::Error& why);

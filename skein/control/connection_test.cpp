@@ -8,6 +8,7 @@
 #include <string>
 
 #include "skein/control/client.hpp"
+#include "skein/control/protocol_version.hpp"
 #include "skein/control/test_socket.hpp"
 
 namespace skein::inline v0::control {
@@ -48,7 +49,11 @@ TEST_F(ConnectionTest, wants_hello_first_and_in_its_own_version) {
   client.send(k_request);
   EXPECT_THAT(message_of(client.line()), HasSubstr("first request must be hello"));
   client.send("{\"id\":2,\"op\":\"hello\",\"params\":{\"version\":99}}\n");
-  EXPECT_THAT(message_of(client.line()), HasSubstr("speaks version 1 of the protocol, not 99"));
+  EXPECT_EQ(message_of(client.line()),
+            "this node is older than the skein program that asks: they speak versions 2 and 99 of the protocol");
+  client.send("{\"id\":3,\"op\":\"hello\",\"params\":{\"version\":1}}\n");
+  EXPECT_EQ(message_of(client.line()),
+            "the skein program that asks is older than this node: they speak versions 1 and 2 of the protocol");
   EXPECT_TRUE(client.hello().as_object().contains("ok"));
 }
 

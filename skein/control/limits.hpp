@@ -8,7 +8,6 @@
 namespace skein::inline v0::control {
 
 inline constexpr const char* k_socket_file = "skein.sock";  // in the data folder
-inline constexpr std::uint32_t k_protocol_version = 1;      // said in hello
 
 struct SocketLimits {
   std::uint32_t connections = 256;            // at once

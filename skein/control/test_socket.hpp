@@ -70,7 +70,7 @@ class RawClient {
     return is_closed_;
   }
   boost::json::value hello() {
-    send("{\"id\":1,\"op\":\"hello\",\"params\":{\"version\":1}}\n");
+    send("{\"id\":1,\"op\":\"hello\",\"params\":{\"version\":2}}\n");
     return line();
   }
 

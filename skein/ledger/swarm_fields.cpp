@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "skein/base/suggestion.hpp"
+#include "skein/base/time_text.hpp"
 #include "skein/base/units.hpp"
 #include "skein/ledger/fallback.hpp"
 

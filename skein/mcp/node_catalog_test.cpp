@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "skein/mcp/test_core.hpp"
 #include "skein/mcp/tool_parts.hpp"
 
@@ -13,7 +15,8 @@ namespace {
 using testing::HasSubstr;
 
 constexpr const char* k_task = R"({"id":"t1","state":"completed","type":"echo","swarm":"default","priority":50,
-  "attempts":1,"attempts_max":4,"params":{"a":1},"result":{"a":1},"capabilities":["echo"],"failed_attempts":[]})";
+  "attempts":1,"attempts_max":4,"submitted_at":5,
+  "params":{"a":1},"result":{"a":1},"capabilities":["echo"],"failed_attempts":[]})";
 
 class NodeCatalogTest : public CoreTest {
  protected:
@@ -43,21 +46,38 @@ class NodeCatalogTest : public CoreTest {
 };
 
 TEST_F(NodeCatalogTest, offers_tools_that_every_client_can_use) {
-  EXPECT_EQ(catalog_->tools().size(), 21U);
+  const auto is_tool = [](const operations::Operation& each) { return each.is_tool; };
+  EXPECT_EQ(catalog_->tools().size(),
+            static_cast<std::size_t>(std::ranges::count_if(operations::operations(), is_tool)));
   for (const Catalog::ListedTool& each : catalog_->tools()) {
     EXPECT_FALSE(each.tool.title.empty()) << each.tool.name;
     EXPECT_GT(each.tool.description.size(), 20U) << each.tool.name;
     EXPECT_TRUE(each.listed.at("annotations").as_object().contains("readOnlyHint")) << each.tool.name;
     EXPECT_EQ(each.listed.at("outputSchema").at("type"), "object") << each.tool.name;
     EXPECT_EQ(each.listed.at("inputSchema").at("additionalProperties"), false) << each.tool.name;
+    for (const auto& member : each.listed.at("inputSchema").at("properties").as_object()) {
+      EXPECT_TRUE(member.value().as_object().contains("type")) << each.tool.name << ": " << member.key();
+    }
   }
 }
 
+// Every model that uses the node reads all of it.
+TEST_F(NodeCatalogTest, says_what_its_tools_are_in_few_bytes) {
+  std::size_t bytes = 0;
+  for (const Catalog::ListedTool& each : catalog_->tools()) bytes += json::serialize(each.listed).size() + 1;
+  constexpr std::size_t k_bytes = 20'000;
+  EXPECT_LT(bytes, k_bytes);
+  RecordProperty("bytes", static_cast<int>(bytes));
+}
+
 TEST_F(NodeCatalogTest, gives_results_that_fit_their_schemas) {
-  const std::string swarm = R"({"name":"s","state":"active","origin":"api","open_tasks":1,"open_bytes":2,
-                                "definition":{},"breaker":"closed","problems":["agents_min is 'x'"]})";
-  const std::string agent = R"({"id":"a","role":"worker","status":"idle","swarm":"default","executor":"function",
-                                "load":0,"completed":1,"failed":0})";
+  const std::string swarm = R"({"name":"s","state":"active","origin":"api","open_tasks":1,"open_bytes":2,"settings":{},
+                                "definition":{},"breaker":"closed","passed_over":[],"problems":["min is 'x'"]})";
+  const std::string members = R"("id":"a","role":"worker","status":"idle","swarm":"default","executor":"function",
+      "capabilities":[],"load":0,"slots":1,"queue_length":0,"heartbeat_age_ms":3,"completed":1,"failed":0,
+      "handed_back":0,"named":false,"pid":"<0.1.1>","passed_over":[])";
+  const std::string agent = "{" + members + "}";
+  const std::string agent_status = "{" + members + R"(,"success_rate":null,"avg_latency_ms":0,"past":[]})";
   struct Case {
     const char* tool;
     json::object arguments;
@@ -71,20 +91,21 @@ TEST_F(NodeCatalogTest, gives_results_that_fit_their_schemas) {
       {"task_cancel", {{"id", "t1"}}, {R"({"state":"cancelled"})"}},
       {"task_retry", {{"id", "t1"}}, {R"({"id":"t2"})"}},
       {"swarm_create", {{"name", "s"}, {"executor", "function"}, {"min", 1}, {"max", 2}}, {"{}"}},
-      {"swarm_list", {}, {R"({"swarms":[)" + swarm + "]}"}},
+      {"swarm_list", {}, {R"({"total":1,"swarms":[)" + swarm + "]}"}},
       {"swarm_status", {{"name", "s"}}, {swarm}},
-      {"swarm_scale", {{"name", "s"}, {"min", 0}, {"max", 3}}, {"{}"}},
+      {"swarm_scale", {{"name", "s"}, {"min", 0}, {"max", 3}}, {R"({"name":"s","min":0,"max":3})"}},
       {"swarm_pause", {{"name", "s"}}, {"{}"}},
       {"swarm_resume", {{"name", "s"}}, {"{}"}},
       {"swarm_stop", {{"name", "s"}}, {"{}"}},
-      {"agent_spawn", {{"executor", "function"}}, {R"("a")"}},
-      {"agent_list", {}, {R"({"agents":[)" + agent + "]}"}},
-      {"agent_status", {{"id", "a"}}, {agent}},
+      {"agent_spawn", {{"executor", "function"}}, {R"({"id":"a"})"}},
+      {"agent_list", {}, {R"({"total":1,"agents":[)" + agent + "]}"}},
+      {"agent_status", {{"id", "a"}}, {agent_status}},
       {"agent_pause", {{"id", "a"}}, {"{}"}},
       {"agent_resume", {{"id", "a"}}, {"{}"}},
       {"agent_stop", {{"id", "a"}}, {"{}"}},
-      {"tree", {{"depth", 2}}, {R"({"id":"root","children":[{"id":"a","children":[{"id":"b"}]}]})"}},
-      {"metrics", {}, {R"({"name":"n"})", R"({"open_tasks":1})"}},
+      {"tree", {{"depth", 2}}, {R"({"id":"root","type":"supervisor","state":"running","restart":"permanent",
+        "restarts":0,"mailbox":0,"failures":[]})"}},
+      {"metrics", {}, {R"({"node":{"name":"n"},"work":{"open_tasks":1}})"}},
   };
   EXPECT_EQ(cases.size(), catalog_->tools().size());
   for (const Case& each : cases) expect_fits(each.tool, called(each.tool, each.arguments, each.answers));
@@ -103,7 +124,11 @@ TEST_F(NodeCatalogTest, asks_the_node_in_its_own_words) {
   EXPECT_EQ(outlet_.asked.back().params.at("timeout_ms"), 50'000);
   EXPECT_THAT(text_of(outlet_.sent.back().message.at("result").as_object()), HasSubstr("call task_wait again"));
   called("swarm_create", {{"name", "s"}, {"min", 2}}, {"{}"});
-  EXPECT_EQ(outlet_.asked.back().params.at("fields").at("agents_min"), "2");
+  EXPECT_EQ(outlet_.asked.back().params.at("min"), 2);
+  called("agent_list", {{"swarm", "odd"}}, {R"({"total":0,"agents":[]})"});
+  EXPECT_EQ(outlet_.asked.back().params, (json::object{{"swarm", "odd"}, {"limit", 20}}));
+  called("tree", {}, {R"({"id":"root"})"});
+  EXPECT_EQ(outlet_.asked.back().params, (json::object{{"depth", 4}, {"children", 20}}));
   called("task_list", {}, {R"({"tasks":[]})"});
   EXPECT_EQ(outlet_.asked.back().params.at("limit"), 20);
 }
@@ -148,42 +173,6 @@ TEST_F(NodeCatalogTest, takes_or_refuses_numbers_of_any_size) {
       }
     }
   }
-}
-
-TEST_F(NodeCatalogTest, pages_agents_by_their_ids) {
-  std::string all;
-  for (int i = 29; i >= 0; --i) {
-    all += fmt::format(R"({}{{"id":"a{:02}","status":"idle","swarm":"{}"}})", all.empty() ? "" : ",", i,
-                       i % 2 == 0 ? "even" : "odd");
-  }
-  const std::string answer = R"({"agents":[)" + all + "]}";
-  const json::object first = called("agent_list", {}, {answer}).at("structuredContent").as_object();
-  EXPECT_EQ(first.at("agents").as_array().size(), 20U);
-  EXPECT_EQ(first.at("cursor"), "a19");
-  EXPECT_EQ(first.at("total"), 30);
-  const json::object second = called("agent_list", {{"cursor", "a19"}}, {answer}).at("structuredContent").as_object();
-  EXPECT_EQ(second.at("agents").at(0).at("id"), "a20");
-  EXPECT_FALSE(second.contains("cursor"));
-  const json::object odd = called("agent_list", {{"swarm", "odd"}}, {answer}).at("structuredContent").as_object();
-  EXPECT_EQ(odd.at("agents").as_array().size(), 15U);
-}
-
-TEST_F(NodeCatalogTest, pages_swarms_by_their_names) {
-  std::string all;
-  for (int i = 29; i >= 0; --i) {
-    all += fmt::format(R"({}{{"name":"s{:02}","state":"active","open_tasks":0}})", all.empty() ? "" : ",", i);
-  }
-  const std::string answer = R"({"swarms":[)" + all + "]}";
-  const json::object first = called("swarm_list", {}, {answer});
-  expect_fits("swarm_list", first);
-  EXPECT_EQ(first.at("structuredContent").at("swarms").as_array().size(), 20U);
-  EXPECT_EQ(first.at("structuredContent").at("cursor"), "s19");
-  EXPECT_EQ(first.at("structuredContent").at("total"), 30);
-  const json::object last =
-      called("swarm_list", {{"cursor", "s19"}, {"limit", 100}}, {answer}).at("structuredContent").as_object();
-  EXPECT_EQ(last.at("swarms").at(0).at("name"), "s20");
-  EXPECT_EQ(last.at("swarms").as_array().size(), 10U);
-  EXPECT_FALSE(last.contains("cursor"));
 }
 
 TEST_F(NodeCatalogTest, hands_numbers_on_as_they_were_written) {

@@ -108,11 +108,10 @@ void Driver::end(StreamId stream) { sink_.end(stream); }
 void Driver::let_go(StreamId stream) { sink_.let_go(stream); }
 
 void Driver::ask_node(std::uint64_t call, std::string_view op, json::object params) {
-  operations::JsonReader in(params);
   std::shared_ptr<operations::WaitTicket> ticket;
   if (op == "task_wait") ticket = waits_[call] = std::make_shared<operations::WaitTicket>();
   operations::carry_out(
-      op, {*server_->hooks, in, operations::Responder(*server_->runtime, self_.pid(), call, std::move(ticket))});
+      op, {*server_->hooks, params, operations::Responder(*server_->runtime, self_.pid(), call, std::move(ticket))});
 }
 
 void Driver::give_up(std::uint64_t call) {

@@ -87,6 +87,9 @@ struct EventFilter {
   ledger::TaskId task{};
 };
 
+// Of a task, or of all when it has no id, and of the kinds with these names. The error names the kind that is none.
+[[nodiscard]] Result<EventFilter> event_filter(ledger::TaskId task, const std::vector<std::string>& kinds);
+
 struct EventBatch {
   std::vector<Event> events;
   std::uint64_t missed = 0;  // of whatever kind, since the take() before

@@ -3,13 +3,25 @@
 #include <algorithm>
 #include <boost/json/array.hpp>
 
+#include "skein/base/time_text.hpp"
 #include "skein/base/utf8.hpp"
 #include "skein/dispatch/agent_protocol.hpp"
+#include "skein/operations/swarm_settings.hpp"
 
 namespace skein::inline v0::operations {
 namespace {
 
-json::value time_or_null(WallMs at) { return at == 0 ? json::value(nullptr) : json::value(at); }
+// Both forms of a moment, when there is one.
+void put_time(json::object& out, std::string_view key, std::string_view text_key, WallMs at) {
+  if (at == 0) return;
+  out[key] = at;
+  out[text_key] = moment_text(at);
+}
+// Likewise; without one the number is null.
+void put_time_or_null(json::object& out, std::string_view key, std::string_view text_key, WallMs at) {
+  if (at == 0) out[key] = nullptr;
+  put_time(out, key, text_key, at);
+}
 
 // Journals may hold messages from before they were made fit to be shown.
 std::string people_text(const std::string& message) { return shown_text(message, dispatch::k_message_bytes_max); }
@@ -38,8 +50,9 @@ json::array hops_of(const ledger::Task& task) {
   for (std::size_t i = 0; i < hops.size(); ++i) {
     const bool is_last = i + 1 == hops.size();
     const std::string to = !is_last ? hops[i + 1].swarm : task.shape ? task.shape->swarm : "";
-    all.push_back(
-        {{"from", hops[i].swarm}, {"to", to}, {"attempts", hops[i].attempts}, {"at", time_or_null(hops[i].at)}});
+    json::object hop{{"from", hops[i].swarm}, {"to", to}, {"attempts", hops[i].attempts}};
+    put_time_or_null(hop, "at", "time", hops[i].at);
+    all.push_back(std::move(hop));
   }
   return all;
 }
@@ -49,7 +62,7 @@ void add_placement(const ledger::Placement& where, json::object& out) {
   if (where.agent.empty()) return;
   if (where.fallback != ledger::AgentFallback::by_config) out["agent_fallback"] = ledger::name_of(where.fallback);
   if (where.wait_ms != 0) out["agent_wait_ms"] = where.wait_ms;
-  if (where.unpinned_at != 0) out["unpinned_at"] = where.unpinned_at;
+  put_time(out, "unpinned_at", "unpinned_time", where.unpinned_at);
 }
 
 void add_details(const TaskStatus& status, json::object& out) {
@@ -69,11 +82,11 @@ void add_details(const TaskStatus& status, json::object& out) {
   json::array history;
   if (task.history) {
     for (const ledger::Attempt& each : *task.history) {
-      history.push_back({{"agent", each.agent},
-                         {"error", ledger::name_of(each.error)},
-                         {"message", people_text(each.message)},
-                         {"started_at", time_or_null(each.started_at)},
-                         {"ended_at", time_or_null(each.ended_at)}});
+      json::object attempt{
+          {"agent", each.agent}, {"error", ledger::name_of(each.error)}, {"message", people_text(each.message)}};
+      put_time_or_null(attempt, "started_at", "started_time", each.started_at);
+      put_time_or_null(attempt, "ended_at", "ended_time", each.ended_at);
+      history.push_back(std::move(attempt));
     }
   }
   out["failed_attempts"] = std::move(history);
@@ -101,11 +114,12 @@ json::object to_json(const TaskStatus& status, Detail detail) {
   if (task.agent) out["agent"] = ledger::view_of(task.agent);
   if (const auto& wanted = task.more().where().agent; !wanted.empty()) out["for_agent"] = wanted;
   if (!status.waits.empty()) out["waits"] = status.waits;
-  out["submitted_at"] = time_or_null(task.submitted_at);
-  if (task.started_at != 0) out["started_at"] = task.started_at;
-  if (task.not_before != 0) out["not_before"] = task.not_before;
+  put_time_or_null(out, "submitted_at", "submitted_time", task.submitted_at);
+  put_time(out, "started_at", "started_time", task.started_at);
+  put_time(out, "not_before", "not_before_time", task.not_before);
   if (status.finished) {
     out["finished_at"] = status.finished->finished_at;
+    out["finished_time"] = moment_text(status.finished->finished_at);
     out["ending"] = ledger::name_of(status.finished->ending);
     if (!status.finished->message.empty()) out["message"] = people_text(status.finished->message);
     if (!status.finished->retried_as.none()) out["retried_as"] = status.finished->retried_as.text();
@@ -153,7 +167,7 @@ json::array passed_over(const std::vector<dispatch::PassedOver>& all) {
   for (const dispatch::PassedOver& each : all) {
     json::object one{{"why", name_of(each.why)}, {"detail", each.detail}};
     if (!each.type.empty()) one["type"] = each.type;
-    if (each.until != 0) one["until"] = each.until;
+    put_time(one, "until", "until_time", each.until);
     out.push_back(std::move(one));
   }
   return out;
@@ -175,6 +189,7 @@ json::value to_json(const SwarmView& swarm) {
                    {"origin", swarm.origin == ledger::Origin::config ? "config" : "api"},
                    {"open_tasks", swarm.open_tasks},
                    {"open_bytes", swarm.open_bytes},
+                   {"settings", settings_json(swarm)},
                    {"definition", fields(swarm.definition)}};
   out["breaker"] = breaker_of(swarm);
   out["passed_over"] = passed_over(swarm.passed_over);
@@ -185,10 +200,8 @@ json::value to_json(const SwarmView& swarm) {
   return out;
 }
 
-json::value to_json(const std::vector<SwarmView>& swarms) {
-  json::array all;
-  for (const SwarmView& each : swarms) all.push_back(to_json(each));
-  return {{"swarms", std::move(all)}};
+json::value to_json(const ScaleAnswer& answer) {
+  return {{"name", answer.name}, {"min", answer.agents_min}, {"max", answer.agents_max}};
 }
 
 namespace {
@@ -204,7 +217,10 @@ json::object archive_json(const NodeStatus& status) {
   json::array losses;
   for (const archive::Loss& each : status.losses) {
     if (each.count == 0) continue;
-    losses.push_back({{"at", each.at}, {"from", each.from}, {"to", each.to}, {"count", each.count}, {"why", each.why}});
+    json::object loss{{"from", each.from}, {"to", each.to}, {"count", each.count}, {"why", each.why}};
+    loss["at"] = each.at;
+    loss["time"] = moment_text(each.at);
+    losses.push_back(std::move(loss));
   }
   if (!losses.empty()) out["losses"] = std::move(losses);
   if (!status.archive_error.empty()) out["failing"] = people_text(status.archive_error);
@@ -220,7 +236,7 @@ json::object archive_json(const NodeStatus& status) {
   out["damaged"] = archiver.damaged;
   if (archiver.verified_at != 0) {
     out["verified"] = archiver.verified;
-    out["verified_at"] = archiver.verified_at;
+    put_time(out, "verified_at", "verified_time", archiver.verified_at);
   }
   return out;
 }
@@ -291,7 +307,7 @@ json::value to_json(const NodeInfo& info) {
 
 json::value to_json(const Event& event) {
   json::object out{{"sequence", event.sequence}, {"event", name_of(event.kind)}, {"position", event.position}};
-  if (event.at != 0) out["at"] = event.at;
+  put_time(out, "at", "time", event.at);
   if (!event.task.none()) out["task"] = event.task.text();
   if (!event.type.empty()) out["type"] = event.type;
   if (!event.name.empty()) out["name"] = event.name;
@@ -319,12 +335,6 @@ json::value to_json(const AgentDetail& agent) {
                    {"passed_over", passed_over(agent.passed_over)}};
   if (agent.executing_task) out["executing_task"] = agent.executing_task->text();
   return out;
-}
-
-json::value to_json(const std::vector<AgentDetail>& agents) {
-  json::array all;
-  for (const AgentDetail& each : agents) all.push_back(to_json(each));
-  return {{"agents", std::move(all)}};
 }
 
 json::value to_json(const CancelAgentAnswer& answer) {

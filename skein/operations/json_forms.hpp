@@ -1,4 +1,7 @@
-// Requests and answers as JSON: the same for the CLI's socket, MCP and REST. Pure; any thread.
+// Answers as JSON: the same for the CLI's socket, MCP and REST. table_<group>.cpp declares their types. Pure; any
+// thread.
+//
+// A moment is there twice: in milliseconds since 1970 (`submitted_at`), and as RFC 3339 (`submitted_time`).
 //
 // What a task was given and what it answered are JSON texts of their own; they are put in with every number as it was
 // written (json_exact.hpp).
@@ -7,7 +10,6 @@
 #include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,40 +30,6 @@ namespace json = boost::json;
 // A JSON text that the program itself wrote, as deep as a tree or what a client gave may be. Throws when it is none.
 [[nodiscard]] json::value own_json(std::string_view text);
 
-// Reads the members of a request. The first thing wrong is kept, the rest then reads as defaults.
-class JsonReader {
- public:
-  explicit JsonReader(const json::object& object) : object_(object) {}
-
-  std::string text(std::string_view key, std::string otherwise = {});
-  std::string required_text(std::string_view key);
-  std::uint64_t count(std::string_view key, std::uint64_t otherwise, std::uint64_t max);
-  bool flag(std::string_view key, bool otherwise = false);
-  std::vector<std::string> texts(std::string_view key);
-  ledger::TaskId task_id(std::string_view key, bool is_required = true);
-  std::vector<ledger::TaskId> task_ids(std::string_view key);
-  ledger::Fields fields(std::string_view key);
-  std::chrono::milliseconds milliseconds(std::string_view key, std::chrono::milliseconds otherwise);
-  std::optional<State> state(std::string_view key);
-
-  // Also for members nobody asked for.
-  [[nodiscard]] std::optional<Error> error();
-
-  // What error() or a member before it found wrong, if anything.
-  [[nodiscard]] const std::optional<Error>& found_wrong() const { return error_; }
-
- private:
-  const json::value* get(std::string_view key);
-  void wrong(std::string_view key, std::string_view should_be);
-
-  const json::object& object_;
-  std::set<std::string, std::less<>> seen_;
-  std::optional<Error> error_;
-};
-
-[[nodiscard]] SubmitRequest read_submit(JsonReader& in);
-[[nodiscard]] ListRequest read_list(JsonReader& in);
-
 // With params, result and history; or the line of a list.
 enum class Detail { line, whole };
 [[nodiscard]] json::object to_json(const TaskStatus& status, Detail detail);
@@ -73,12 +41,11 @@ enum class Detail { line, whole };
 [[nodiscard]] json::value to_json(const WaitAnswer& answer);
 [[nodiscard]] json::value to_json(const RetryAnswer& answer);
 [[nodiscard]] json::value to_json(const SwarmView& swarm);
-[[nodiscard]] json::value to_json(const std::vector<SwarmView>& swarms);
+[[nodiscard]] json::value to_json(const ScaleAnswer& answer);
 [[nodiscard]] json::value to_json(const NodeStatus& status);
 [[nodiscard]] json::value to_json(const NodeInfo& info);
 [[nodiscard]] json::value to_json(const Event& event);
 [[nodiscard]] json::value to_json(const AgentDetail& agent);
-[[nodiscard]] json::value to_json(const std::vector<AgentDetail>& agents);
 [[nodiscard]] json::value to_json(const AgentStatusAnswer& answer);
 [[nodiscard]] json::value to_json(const CancelAgentAnswer& answer);
 [[nodiscard]] json::value to_json(const ProcessInfo& process);

@@ -1,81 +1,22 @@
-// What can be asked over the socket, by name, and who answers it: the operations and the node's hooks. Nothing here
-// knows a socket: answers go to a Responder.
+// Carries out what is asked of a node, by the table of operations. Every way in calls it. Any thread.
 #pragma once
 
-#include <cstdint>
-#include <functional>
-#include <memory>
-#include <string>
+#include <boost/json/object.hpp>
 #include <string_view>
-#include <utility>
-#include <vector>
 
-#include "skein/operations/json_forms.hpp"
-#include "skein/operations/node_hooks.hpp"
-#include "skein/runtime/runtime.hpp"
+#include "skein/operations/table.hpp"
 
 namespace skein::inline v0::operations {
 
-namespace json = boost::json;
-
-inline constexpr std::size_t k_events_listed_max = 1000;        // in one answer
-inline constexpr std::size_t k_processes_listed_max = 100'000;  // likewise
-
-// An answer on its way to the connection that asked. Its JSON is made there.
-struct Answer {
-  enum class Kind : std::uint8_t { ok, part, error };
-  std::uint64_t id = 0;
-  Kind kind = Kind::ok;
-  std::unique_ptr<std::move_only_function<json::value()>> make;
-};
-
-// Where the answers of one request go. Any thread; copies go to the same place.
-class Responder {
- public:
-  // With a ticket whoever asked can give up a wait, see Operations::give_up().
-  Responder(Runtime& runtime, Pid connection, std::uint64_t id, std::shared_ptr<WaitTicket> ticket = nullptr)
-      : runtime_(&runtime), to_(connection), id_(id), ticket_(std::move(ticket)) {}
-
-  void send(Answer::Kind kind, std::move_only_function<json::value()> make) const {
-    runtime_->notify(to_, Answer{id_, kind, std::make_unique<std::move_only_function<json::value()>>(std::move(make))});
-  }
-  void fail(Error error) const {
-    send(Answer::Kind::error, [error = std::move(error)] { return to_json(error); });
-  }
-  // By reference throughout: GCC 12 warns of an uninitialised value when an expected is moved by value.
-  template <class T>
-  void answer(Result<T>&& result) const {
-    if (!result) return fail(std::move(result.error()));
-    send(Answer::Kind::ok,
-         [value = std::make_unique<T>(std::move(result.value()))]() -> json::value { return to_json(*value); });
-  }
-  template <class T>
-  [[nodiscard]] Reply<T> reply() const {
-    return Reply<T>([to = *this](Result<T>&& result) { to.answer<T>(std::move(result)); });
-  }
-  [[nodiscard]] Runtime& runtime() const { return *runtime_; }
-  [[nodiscard]] Pid connection() const { return to_; }
-  [[nodiscard]] std::uint64_t id() const { return id_; }
-  [[nodiscard]] const std::shared_ptr<WaitTicket>& ticket() const { return ticket_; }
-
- private:
-  Runtime* runtime_;
-  Pid to_;
-  std::uint64_t id_;
-  std::shared_ptr<WaitTicket> ticket_;
-};
-
 struct Request {
   NodeHooks& hooks;
-  JsonReader& in;
+  const json::object& params;
   Responder respond;
 };
 
-// Carries out a request; every one is answered exactly once, perhaps much later, also a name that is unknown.
+// Every request is answered exactly once, perhaps much later, also one for a name that is unknown. An operation that
+// the connection carries out itself is as unknown here as any other, see Operation::handler.
 void carry_out(std::string_view name, const Request& request);
-// What the connection itself does: hello, events, tree_watch, cancel, mcp.
-[[nodiscard]] bool is_for_connection(std::string_view name);
-[[nodiscard]] std::vector<std::string_view> method_names();
 
 [[nodiscard]] Error engine_is_away();
 

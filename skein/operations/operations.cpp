@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
 #include <utility>
 
 #include "skein/dispatch/swarm_load.hpp"
@@ -273,16 +274,49 @@ void Operations::swarm_drop_overrides(std::string name, Reply<Nothing> reply) {
   control(ledger::SwarmDropOverrides{std::move(name)}, what, std::move(reply));
 }
 
-void Operations::swarm_scale(const ScaleRequest& request, Reply<Nothing> reply) {
-  if (request.agents_max == 0 || request.agents_min > request.agents_max) {
-    return counted(std::move(reply))
-        .fail(invalid(fmt::format("{} to {} agents cannot be", request.agents_min, request.agents_max),
-                      "give a minimum that is not above the maximum, and a maximum of at least 1"));
+void Operations::swarm_scale(const ScaleRequest& request, Reply<ScaleAnswer> reply) {
+  if (!request.agents_min && !request.agents_max) {
+    return counted(std::move(reply)).fail(invalid("neither min nor max is given", "give one of them, or both"));
   }
-  swarm_override({request.name,
-                  {{k_field_agents_min, std::to_string(request.agents_min)},
-                   {k_field_agents_max, std::to_string(request.agents_max)}}},
-                 std::move(reply));
+  on_ledger(counted(std::move(reply)), [self = shared_from_this(), request](Reply<ScaleAnswer> answer) {
+    auto scaled = self->scaled(request);
+    if (!scaled) return answer.fail(std::move(scaled.error()));
+    Fields fields;
+    if (request.agents_min) fields.emplace(k_field_agents_min, std::to_string(scaled->agents_min));
+    if (request.agents_max) fields.emplace(k_field_agents_max, std::to_string(scaled->agents_max));
+    Reply<Nothing> then([scaled = *scaled, answer = std::move(answer)](Result<Nothing> done) mutable {
+      if (!done) return answer.fail(std::move(done.error()));
+      answer(std::move(scaled));
+    });
+    self->control(ledger::SwarmOverride{request.name, std::move(fields)}, swarm_text(request.name), std::move(then));
+  });
+}
+
+Result<ScaleAnswer> Operations::scaled(const ScaleRequest& request) const {
+  const auto swarm = parts_.ledger.find_swarm(request.name);
+  if (!swarm) {
+    return std::unexpected(error_of({ledger::Verdict::no_such_swarm, std::nullopt, 0, {}}, swarm_text(request.name)));
+  }
+  const auto in_force = [&](const char* field, std::uint32_t otherwise) {
+    std::uint32_t number = otherwise;
+    const auto text = swarm->field(field).value_or("");
+    std::from_chars(text.data(), text.data() + text.size(), number);
+    return number;
+  };
+  ScaleAnswer scaled{request.name, 0, 0};
+  scaled.agents_min = request.agents_min.value_or(in_force(k_field_agents_min, ledger::SwarmFields{}.min));
+  scaled.agents_max =
+      request.agents_max.value_or(in_force(k_field_agents_max, std::max(scaled.agents_min, ledger::SwarmFields{}.max)));
+  if (scaled.agents_max == 0 || scaled.agents_max > ledger::k_swarm_agents_limit) {
+    return std::unexpected(invalid(fmt::format("max must be from 1 to {}", ledger::k_swarm_agents_limit)));
+  }
+  if (scaled.agents_min > scaled.agents_max) {
+    return std::unexpected(
+        invalid(fmt::format("{} to {} agents cannot be: the minimum of {} would be above its maximum",
+                            scaled.agents_min, scaled.agents_max, swarm_text(request.name)),
+                request.agents_min ? "give a larger max too" : "give a smaller min too"));
+  }
+  return scaled;
 }
 
 void Operations::set_swarm_state(std::string name, ledger::SwarmState state, Reply<Nothing> reply) {

@@ -106,7 +106,7 @@ class Operations final : public ledger::ChangeSink, public std::enable_shared_fr
   void swarm_override(SwarmRequest request, Reply<Nothing> reply);
   // All of a swarm's at once: what it was declared or created with holds again.
   void swarm_drop_overrides(std::string name, Reply<Nothing> reply);
-  void swarm_scale(const ScaleRequest& request, Reply<Nothing> reply);
+  void swarm_scale(const ScaleRequest& request, Reply<ScaleAnswer> reply);
   void swarm_pause(std::string name, Reply<Nothing> reply);
   void swarm_resume(std::string name, Reply<Nothing> reply);
   void swarm_drain(std::string name, Reply<Nothing> reply);
@@ -148,6 +148,8 @@ class Operations final : public ledger::ChangeSink, public std::enable_shared_fr
   void create(SwarmRequest request, Reply<Nothing> reply);
   [[nodiscard]] std::optional<Error> store_fields(SwarmRequest& request) const;
   [[nodiscard]] std::optional<Error> unknown_executor(const SwarmRequest& request) const;
+  // What a swarm would have; or why it cannot.
+  [[nodiscard]] Result<ScaleAnswer> scaled(const ScaleRequest& request) const;
   // What is wrong with a swarm that somebody would create, its fallback apart.
   [[nodiscard]] std::optional<Error> bad_swarm(const SwarmRequest& request) const;
   [[nodiscard]] std::optional<Error> bad_definition(ledger::Swarm swarm) const;

@@ -158,14 +158,34 @@ TEST_F(SwarmOperations, pauses_drains_stops_and_resumes) {
 
 TEST_F(SwarmOperations, scales_by_overrides) {
   ASSERT_EQ(create("blue", {{"agents_min", "5"}, {"agents_max", "10"}}), "ok");
-  const auto scale = [&](std::uint32_t min, std::uint32_t max) {
-    return call<Nothing>([&](auto reply) { ops_->swarm_scale({"blue", min, max}, std::move(reply)); }).code();
+  const auto scaled = [&](std::optional<std::uint32_t> min, std::optional<std::uint32_t> max) {
+    return call<ScaleAnswer>([&](auto reply) { ops_->swarm_scale({"blue", min, max}, std::move(reply)); });
+  };
+  const auto scale = [&](std::optional<std::uint32_t> min, std::optional<std::uint32_t> max) {
+    return scaled(min, max).code();
   };
   EXPECT_EQ(scale(7, 70), "ok");
   EXPECT_EQ(swarm("blue").value().field(k_field_agents_max), "70");
   EXPECT_EQ(swarm("blue").value().definition.at("agents_max"), "10");
   EXPECT_EQ(scale(8, 7), "invalid");
   EXPECT_EQ(scale(0, 0), "invalid");
+  EXPECT_EQ(scale(0, 100'001), "invalid");
+  // What is not given stays as it is in force.
+  EXPECT_EQ(scale(9, std::nullopt), "ok");
+  EXPECT_EQ(scaled(std::nullopt, 11).value().agents_min, 9U);
+  EXPECT_EQ(swarm("blue").value().field(k_field_agents_min), "9");
+  EXPECT_EQ(swarm("blue").value().field(k_field_agents_max), "11");
+  EXPECT_THAT(scaled(std::nullopt, 3).error().describe(), HasSubstr("9 to 3 agents cannot be"));
+  EXPECT_EQ(scale(std::nullopt, std::nullopt), "invalid");
+}
+
+// A swarm that says nothing of its size has the defaults, 5 to 100.
+TEST_F(SwarmOperations, scales_one_bound_of_a_swarm_that_has_none) {
+  ASSERT_EQ(create("blue"), "ok");
+  const auto scaled =
+      call<ScaleAnswer>([&](auto reply) { ops_->swarm_scale({"blue", std::nullopt, 7}, std::move(reply)); }).value();
+  EXPECT_EQ(scaled.agents_min, 5U);
+  EXPECT_EQ(scaled.agents_max, 7U);
 }
 
 TEST_F(SwarmOperations, removes_a_swarm_only_when_nothing_is_open_in_it) {

@@ -146,8 +146,15 @@ struct SwarmRequest {
 };
 inline constexpr const char* k_field_agents_min = "agents_min";
 inline constexpr const char* k_field_agents_max = "agents_max";
+// What is not given stays as it is in force.
 struct ScaleRequest {
   std::string name{};
+  std::optional<std::uint32_t> agents_min{};
+  std::optional<std::uint32_t> agents_max{};
+};
+// What is in force now.
+struct ScaleAnswer {
+  std::string name;
   std::uint32_t agents_min = 0;
   std::uint32_t agents_max = 0;
 };

@@ -2,65 +2,45 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/json/array.hpp>
+#include <map>
 #include <string>
 
 #include "skein/base/version.hpp"
+#include "skein/operations/schemas.hpp"
+#include "skein/rest/rest_service.hpp"
 #include "skein/rest/routes.hpp"
 
 namespace skein::inline v0::rest {
 namespace {
 
-json::object schema_ref(std::string_view name) { return {{"$ref", fmt::format("#/components/schemas/{}", name)}}; }
+using operations::Way;
 
-json::object schema_of_param(const Param& param) {
-  json::object schema;
-  switch (param.kind) {
-    case Param::Kind::text:
-      schema["type"] = "string";
-      break;
-    case Param::Kind::count:
-      schema = {{"type", "integer"}, {"minimum", param.least}};
-      if (param.most != 0) schema["maximum"] = param.most;
-      break;
-    case Param::Kind::texts:
-      schema = {{"type", "array"}, {"items", {{"type", "string"}}}};
-      break;
-    case Param::Kind::fields:
-      schema = {{"type", "object"}, {"additionalProperties", {{"type", "string"}}}};
-      break;
-    case Param::Kind::any:
-      break;
-  }
-  if (!param.words.empty()) {
-    json::array words;
-    for (std::string_view rest = param.words; !rest.empty();) {
-      const std::size_t end = std::min(rest.find(' '), rest.size());
-      words.emplace_back(rest.substr(0, end));
-      rest.remove_prefix(std::min(end + 1, rest.size()));
-    }
-    schema["enum"] = std::move(words);
-  }
-  if (param.in == Param::In::body) schema["description"] = param.about;
-  return schema;
-}
+constexpr std::string_view k_schemas_at = "#/components/schemas/";
+constexpr int k_created = 201;
 
-json::array parameters_of(const Route& route) {
+json::object schema_ref(std::string_view name) { return {{"$ref", fmt::format("{}{}", k_schemas_at, name)}}; }
+
+json::array parameters_of(const Operation& operation) {
   json::array all;
-  for (const Param& each : route.params) {
-    if (each.in == Param::In::body) continue;
+  for (const Param& each : operation.params) {
+    const Place place = place_of(operation, each);
+    if (!each.is_on(Way::rest) || place == Place::body) continue;
+    json::object schema = operations::schema_of(each, Way::rest);
+    schema.erase("description");
     json::object one{{"name", each.name},
-                     {"in", each.in == Param::In::path ? "path" : "query"},
-                     {"required", each.is_required},
-                     {"description", each.about},
-                     {"schema", schema_of_param(each)}};
+                     {"in", place == Place::path ? "path" : "query"},
+                     {"required", place == Place::path || each.is_required},
+                     {"description", each.help},
+                     {"schema", std::move(schema)}};
     if (each.kind == Param::Kind::texts) {
       one["style"] = "form";
       one["explode"] = false;
     }
     all.push_back(std::move(one));
   }
-  if (route.op == "events") {
+  if (operation.name == "events") {
     all.push_back({{"name", "Last-Event-ID"},
                    {"in", "header"},
                    {"required", false},
@@ -71,34 +51,58 @@ json::array parameters_of(const Route& route) {
 }
 
 // Null when it takes none.
-json::value body_of(const Route& route) {
-  json::object properties;
-  json::array required;
-  for (const Param& each : route.params) {
-    if (each.in != Param::In::body) continue;
-    properties[each.name] = schema_of_param(each);
-    if (each.is_required) required.emplace_back(each.name);
+json::value body_of(const Operation& operation) {
+  std::vector<Param> in_body;
+  for (const Param& each : operation.params) {
+    if (each.is_on(Way::rest) && place_of(operation, each) == Place::body) in_body.push_back(each);
   }
-  if (properties.empty()) return nullptr;
-  const bool is_required = !required.empty();
-  json::object schema{{"type", "object"}, {"properties", std::move(properties)}, {"additionalProperties", false}};
-  if (is_required) schema["required"] = std::move(required);
+  if (in_body.empty()) return nullptr;
+  json::object schema = operations::schema_of(in_body, Way::rest);
+  const bool is_required = schema.contains("required");
   return {{"required", is_required}, {"content", {{"application/json", {{"schema", std::move(schema)}}}}}};
 }
 
-json::object operation_of(const Route& route) {
-  json::object out{{"operationId", route.op}, {"summary", route.about}};
-  if (json::array parameters = parameters_of(route); !parameters.empty()) out["parameters"] = std::move(parameters);
-  if (json::value body = body_of(route); !body.is_null()) out["requestBody"] = std::move(body);
-  const char* const type = route.op == "events" ? "text/event-stream" : "application/json";
-  const json::value good{{"description", route.about}, {"content", {{type, {{"schema", schema_ref(route.answer)}}}}}};
-  json::object responses{{std::to_string(route.status), good}, {"default", {{"$ref", "#/components/responses/Error"}}}};
-  if (route.status == 201 && schemas().at(route.answer).as_object().contains("properties") &&
-      schemas().at(route.answer).at("properties").as_object().contains("existing")) {
-    responses["200"] = good;
+// The errors of its own, by status; those that any operation can give are the default.
+void add_errors(const Operation& operation, json::object& responses) {
+  std::map<int, std::string> codes;
+  for (const operations::Code each : operation.errors) {
+    std::string& names = codes[status_of(operations::name_of(each))];
+    names += (names.empty() ? "" : ", ") + std::string(operations::name_of(each));
   }
+  for (const auto& [status, names] : codes) {
+    responses[std::to_string(status)] = {{"description", names},
+                                         {"content", {{"application/json", {{"schema", schema_ref("Error")}}}}}};
+  }
+  responses["default"] = {{"$ref", "#/components/responses/Error"}};
+}
+
+bool may_exist(const Operation& operation) {
+  const auto& types = operations::answer_types();
+  const auto members = operations::members_of(*operations::find_type(operation.answer, types), types);
+  return std::ranges::any_of(members, [](const auto& each) { return each.key() == "existing"; });
+}
+
+json::object operation_of(const Operation& operation) {
+  json::object out{{"operationId", operation.name}, {"summary", operation.summary}};
+  if (!operation.help.empty()) out["description"] = operation.help;
+  out["x-rank"] = operations::name_of(operation.rank);
+  if (json::array parameters = parameters_of(operation); !parameters.empty()) out["parameters"] = std::move(parameters);
+  if (json::value body = body_of(operation); !body.is_null()) out["requestBody"] = std::move(body);
+  const char* const type = operation.name == "events" ? "text/event-stream" : "application/json";
+  const json::value good{{"description", operation.summary},
+                         {"content", {{type, {{"schema", schema_ref(operation.answer)}}}}}};
+  json::object responses{{std::to_string(operation.rest.status), good}};
+  if (operation.rest.status == k_created && may_exist(operation)) responses["200"] = good;
+  add_errors(operation, responses);
   out["responses"] = std::move(responses);
   return out;
+}
+
+json::object make_schemas() {
+  const auto& types = operations::answer_types();
+  json::object all;
+  for (const operations::AnswerType& each : types) all[each.name] = operations::schema_of(each, types, k_schemas_at);
+  return all;
 }
 
 std::string small_method(std::string_view method) {
@@ -109,10 +113,10 @@ std::string small_method(std::string_view method) {
 
 json::object make_openapi() {
   json::object paths;
-  for (const Route& each : routes()) {
-    json::value& path = paths[each.path];
+  for (const Operation* each : routes()) {
+    json::value& path = paths[each->rest.path];
     if (!path.is_object()) path = json::object();
-    path.as_object()[small_method(each.method)] = operation_of(each);
+    path.as_object()[small_method(each->rest.method)] = operation_of(*each);
   }
   json::object error{{"description", "What went wrong, and what to do. 429 and 503 have Retry-After, 405 has Allow."},
                      {"content", {{"application/json", {{"schema", schema_ref("Error")}}}}}};
@@ -125,7 +129,7 @@ json::object make_openapi() {
           {"security", json::array{{{"token", json::array()}}}},
           {"paths", std::move(paths)},
           {"components",
-           {{"schemas", schemas()},
+           {{"schemas", make_schemas()},
             {"responses", {{"Error", std::move(error)}}},
             {"securitySchemes",
              {{"token",

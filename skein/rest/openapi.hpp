@@ -1,4 +1,4 @@
-// REST described as OpenAPI 3.1, from the table of routes. Pure; any thread.
+// REST described as OpenAPI 3.1, from the table of operations. Pure; any thread.
 #pragma once
 
 #include <boost/json/object.hpp>
@@ -7,7 +7,5 @@ namespace skein::inline v0::rest {
 
 // The whole file. What an answer may hold is closed: a member that is not in its schema does not come.
 [[nodiscard]] const boost::json::object& openapi();
-// The schemas of answers by name.
-[[nodiscard]] const boost::json::object& schemas();
 
 }  // namespace skein::inline v0::rest

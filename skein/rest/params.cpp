@@ -1,6 +1,5 @@
 // What a request says, as the params of an operation.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <boost/json/array.hpp>
@@ -15,6 +14,7 @@
 #include "skein/mcp/json_rpc.hpp"
 #include "skein/operations/json_exact.hpp"
 #include "skein/operations/json_forms.hpp"
+#include "skein/operations/schemas.hpp"
 #include "skein/rest/routes.hpp"
 
 namespace skein::inline v0::rest {
@@ -24,18 +24,21 @@ using operations::Error;
 using operations::invalid;
 using Fault = std::optional<Error>;
 
-const Param* find_param(const Route& route, Param::In in, std::string_view name) {
-  const auto found =
-      std::ranges::find_if(route.params, [&](const Param& each) { return each.in == in && each.name == name; });
-  return found != route.params.end() ? &*found : nullptr;
+bool is_named(const Param& param, std::string_view name) {
+  return param.name == name || std::ranges::find(param.older, name) != param.older.end();
 }
 
-std::string known(const Route& route, Param::In in) {
-  std::vector<std::string_view> names;
-  for (const Param& each : route.params) {
-    if (each.in == in) names.push_back(each.name);
+std::vector<Param> params_at(const Operation& operation, Place place) {
+  std::vector<Param> all;
+  for (const Param& each : operation.params) {
+    if (each.is_on(operations::Way::rest) && place_of(operation, each) == place) all.push_back(each);
   }
-  return names.empty() ? "none is taken here" : fmt::format("known here: {}", fmt::join(names, ", "));
+  return all;
+}
+
+const Param* find_param(const std::vector<Param>& params, std::string_view name) {
+  const auto found = std::ranges::find_if(params, [&](const Param& each) { return is_named(each, name); });
+  return found != params.end() ? &*found : nullptr;
 }
 
 std::optional<unsigned> hex_digit(char digit) {
@@ -59,29 +62,33 @@ std::vector<std::string> split(const std::string& text, char at) {
 
 // A query has texts only: as what they mean.
 std::expected<json::value, Error> query_value(const Param& param, const std::string& text) {
-  if (param.kind == Param::Kind::count) {
-    std::uint64_t number = 0;
-    const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (text.empty() || read.ec != std::errc() || read.ptr != text.data() + text.size()) {
-      return std::unexpected(invalid(fmt::format("{} must be a whole number", param.name)));
-    }
-    return json::value(number);
+  using Kind = Param::Kind;
+  if (param.kind == Kind::flag && (text == "true" || text == "false")) return json::value(text == "true");
+  std::uint64_t number = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool is_number = !text.empty() && read.ec == std::errc() && read.ptr == text.data() + text.size();
+  if (param.is_number() && !is_number) {
+    return std::unexpected(invalid(fmt::format("{} must be {}", param.name, param.should_be())));
   }
-  if (param.kind != Param::Kind::texts) return json::value(text);
+  const bool may_be_number = param.is_number() || param.kind == Kind::duration || param.kind == Kind::time;
+  if (may_be_number && is_number) return json::value(number);
+  if (param.kind != Kind::texts && param.kind != Kind::task_ids) return json::value(text);
   json::array all;
   for (const std::string& each : split(text, ',')) all.emplace_back(each);
   return json::value(std::move(all));
 }
 
-Fault read_query_member(const Route& route, const std::string& pair, json::object& params) {
+Fault read_query_member(const std::vector<Param>& known, const std::string& pair, json::object& params) {
   const std::size_t equals = pair.find('=');
   const bool has_value = equals != std::string::npos;
   const auto name = unescaped(has_value ? pair.substr(0, equals) : pair, true);
   const auto text = unescaped(has_value ? pair.substr(equals + 1) : "", true);
   if (!name || !text) return invalid("the query is not escaped as it should be", "escape it as %41, in UTF-8");
-  const Param* param = find_param(route, Param::In::query, *name);
+  const Param* param = find_param(known, *name);
   if (param == nullptr) {
-    return invalid(fmt::format("unknown in the query: '{}'", *name), known(route, Param::In::query));
+    Error unknown = operations::unknown_member(*name, known);
+    unknown.message = fmt::format("unknown in the query: '{}'", *name);
+    return unknown;
   }
   if (params.contains(*name)) return invalid(fmt::format("{} is there twice", *name));
   auto value = query_value(*param, *text);
@@ -90,10 +97,12 @@ Fault read_query_member(const Route& route, const std::string& pair, json::objec
   return std::nullopt;
 }
 
-Fault read_query(const Route& route, const std::string& query, json::object& params) {
+Fault read_query(const Operation& operation, const std::string& query, json::object& params) {
+  if (query.empty()) return std::nullopt;
+  const auto known = params_at(operation, Place::query);
   for (const std::string& pair : split(query, '&')) {
     if (pair.empty()) continue;
-    if (auto fault = read_query_member(route, pair, params)) return fault;
+    if (auto fault = read_query_member(known, pair, params)) return fault;
   }
   return std::nullopt;
 }
@@ -107,7 +116,7 @@ std::string written(const std::string& body, const json::key_value_pair& member)
   return operations::json_text(member.value());
 }
 
-Fault read_body(const Route& route, const std::string& body, json::object& params) {
+Fault read_body(const Operation& operation, const std::string& body, json::object& params) {
   if (body.empty()) return std::nullopt;
   auto value = mcp::parse_json(body);
   if (!value) {
@@ -115,14 +124,29 @@ Fault read_body(const Route& route, const std::string& body, json::object& param
   }
   json::object* object = value->if_object();
   if (object == nullptr) return invalid("the body must be a JSON object");
+  const auto known = params_at(operation, Place::body);
   for (auto& each : *object) {
-    const Param* param = find_param(route, Param::In::body, each.key());
-    if (param == nullptr) {
-      return invalid(fmt::format("unknown member '{}'", std::string_view(each.key())), known(route, Param::In::body));
-    }
-    params[each.key()] = param->kind == Param::Kind::any ? json::value(written(body, each)) : std::move(each.value());
+    const Param* param = find_param(known, each.key());
+    if (param == nullptr) return operations::unknown_member(each.key(), known);
+    params[each.key()] = param->kind == Param::Kind::json ? json::value(written(body, each)) : std::move(each.value());
   }
   return std::nullopt;
+}
+
+// Where REST has a range and a default of its own.
+Fault narrow(const Param& param, json::object& params) {
+  const json::value* given = params.if_contains(param.name);
+  if (given == nullptr || given->is_null()) {
+    if (json::value otherwise = operations::default_of(param, operations::Way::rest); !otherwise.is_null()) {
+      params[param.name] = std::move(otherwise);
+    }
+    return std::nullopt;
+  }
+  json::error_code no_number;
+  const auto number = given->to_number<std::uint64_t>(no_number);
+  const std::uint64_t most = param.most_on(operations::Way::rest);
+  if (no_number || number <= most) return std::nullopt;
+  return invalid(fmt::format("{} must be a whole number from {} to {}, not {}", param.name, param.least, most, number));
 }
 
 }  // namespace
@@ -146,15 +170,14 @@ std::optional<std::string> unescaped(std::string_view text, bool is_query) {
   return out;
 }
 
-std::expected<json::object, Error> read_params(const Route& route, json::object from_path,
+std::expected<json::object, Error> read_params(const Operation& operation, json::object from_path,
                                                const net::HttpRequest& request) {
   json::object params = std::move(from_path);
-  if (auto fault = read_query(route, request.query, params)) return std::unexpected(std::move(*fault));
-  if (auto fault = read_body(route, request.body, params)) return std::unexpected(std::move(*fault));
-  for (const Param& each : route.params) {
-    if (each.is_required && !params.contains(each.name)) {
-      return std::unexpected(invalid(fmt::format("{} is missing", each.name), known(route, each.in)));
-    }
+  if (auto fault = read_query(operation, request.query, params)) return std::unexpected(std::move(*fault));
+  if (auto fault = read_body(operation, request.body, params)) return std::unexpected(std::move(*fault));
+  for (const Param& each : operation.params) {
+    if (each.narrower.empty() || !each.is_on(operations::Way::rest)) continue;
+    if (auto fault = narrow(each, params)) return std::unexpected(std::move(*fault));
   }
   return params;
 }

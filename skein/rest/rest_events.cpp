@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/json/array.hpp>
 #include <charconv>
 #include <utility>
 
@@ -32,38 +31,15 @@ std::optional<SeenId> parse_seen(std::string_view text) {
   return id;
 }
 
-// The first name that is no kind, or empty.
-std::string add_kinds(const json::array& names, operations::EventFilter& filter) {
-  for (const json::value& each : names) {
-    bool is_known = false;
-    for (std::size_t i = 0; i < operations::k_event_kinds; ++i) {
-      const auto kind = static_cast<operations::Event::Kind>(i);
-      if (operations::name_of(kind) != std::string_view(each.as_string())) continue;
-      filter.kinds.insert(kind);
-      is_known = true;
-    }
-    if (!is_known) return std::string(each.as_string());
-  }
-  return "";
-}
-
 }  // namespace
 
 void RestService::begin_events(Self self, const net::HttpRequest& request, const json::object& params) {
-  operations::EventFilter filter;
-  operations::JsonReader in(params);
-  filter.task = in.task_id("task", false);
+  const auto in = operations::read_arguments(route_->params, params);
+  if (!in) return refuse(in.error());
+  auto filter = operations::event_filter(in->task_id("task"), in->texts("kinds"));
+  if (!filter) return refuse(filter.error());
   std::optional<std::uint64_t> after;
-  if (params.contains("after")) after = in.count("after", 0, UINT64_MAX);
-  (void)in.texts("kinds");
-  if (auto error = in.error()) return fail(operations::to_json(*error));
-  if (const json::value* kinds = params.if_contains("kinds")) {
-    const std::string unknown = add_kinds(kinds->as_array(), filter);
-    if (!unknown.empty()) {
-      return fail(operations::to_json(operations::invalid(fmt::format("there is no kind of event '{}'", unknown),
-                                                          "'skein events --help' lists them")));
-    }
-  }
+  if (in->has("after")) after = in->count("after");
   ops_ = setup_->hooks->operations();
   if (ops_ == nullptr) return fail(operations::to_json(operations::engine_is_away()));
   const std::string* last = request.header("last-event-id");
@@ -72,7 +48,7 @@ void RestService::begin_events(Self self, const net::HttpRequest& request, const
   if (last != nullptr) after = is_of_before ? 0 : seen->sequence;
   call_ = std::max(call_, k_first_rest_call) + 1;
   auto made = ops_->events().subscribe(
-      std::move(filter),
+      std::move(*filter),
       [runtime = setup_->runtime, pid = self.pid(), stream = call_] { runtime->notify(pid, EventsReady{stream}); },
       after);
   if (!made) {

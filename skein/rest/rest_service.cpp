@@ -15,6 +15,7 @@ namespace {
 
 using operations::Answer;
 
+constexpr int k_ok = 200;
 constexpr int k_not_found = 404;
 constexpr int k_method_not_allowed = 405;
 constexpr int k_unsupported_media = 415;
@@ -84,14 +85,13 @@ Task<void> RestService::on_request(Self self, net::HttpRequest request) {
 
 void RestService::begin(Self self, const net::HttpRequest& request) {
   route_ = nullptr;
-  first_ = nullptr;
   if (auto refused = on_head(self, request)) return fail(std::move(*refused));
   Match found = match(request.method, request.path);
-  if (found.route == nullptr && found.allowed.empty()) {
+  if (found.operation == nullptr && found.allowed.empty()) {
     return fail(refusal_of(k_not_found, "not_found", fmt::format("there is nothing at {}", request.path),
                            "/api/v1/openapi.json says what there is"));
   }
-  if (found.route == nullptr) {
+  if (found.operation == nullptr) {
     return fail(refusal_of(k_method_not_allowed, "method_not_allowed",
                            fmt::format("{} is not for this path", request.method), "use " + found.allowed,
                            {{"Allow", found.allowed}}));
@@ -101,22 +101,19 @@ void RestService::begin(Self self, const net::HttpRequest& request) {
     return fail(refusal_of(k_unsupported_media, "unsupported_media_type", "the body must be JSON",
                            "send Content-Type: application/json"));
   }
-  auto params = read_params(*found.route, std::move(found.values), request);
+  auto params = read_params(*found.operation, std::move(found.values), request);
   if (!params) return refuse(params.error());
-  auto shown = take_shown(*found.route, *params);
-  if (!shown) return refuse(shown.error());
-  route_ = found.route;
-  shown_ = std::move(*shown);
-  if (route_->op == "openapi") return answer(route_->status, openapi());
-  if (route_->op == "events") return begin_events(self, request, *params);
-  ask(self, route_->op == "metrics" ? "info" : route_->op, *params);
+  route_ = found.operation;
+  if (route_->name == "openapi") return answer(route_->rest.status, openapi());
+  if (route_->name == "events") return begin_events(self, request, *params);
+  ask(self, route_->name, *params);
 }
 
 void RestService::ask(Self self, std::string_view op, const json::object& params) {
   call_ = std::max(call_, k_first_rest_call) + 1;
-  operations::JsonReader in(params);
   if (op == "task_wait") wait_ = std::make_shared<operations::WaitTicket>();
-  operations::carry_out(op, {*setup_->hooks, in, operations::Responder(*setup_->runtime, self.pid(), call_, wait_)});
+  operations::carry_out(op,
+                        {*setup_->hooks, params, operations::Responder(*setup_->runtime, self.pid(), call_, wait_)});
 }
 
 void RestService::give_up_wait() {
@@ -129,7 +126,7 @@ bool RestService::take(Self self, Message& message) {
   if (auto* answer = message.get_if<Answer>()) {
     if (answer->id < k_first_rest_call) return false;
     // What was asked by a request that nobody waits for any more is passed over.
-    if (answer->id == call_ && route_ != nullptr && answer->kind != Answer::Kind::part) on_answer(self, *answer);
+    if (answer->id == call_ && route_ != nullptr && answer->kind != Answer::Kind::part) on_answer(*answer);
     return true;
   }
   if (const auto* ready = message.get_if<EventsReady>()) {
@@ -141,20 +138,13 @@ bool RestService::take(Self self, Message& message) {
   return true;
 }
 
-void RestService::on_answer(Self self, Answer& given) {
+void RestService::on_answer(Answer& given) {
   wait_.reset();
   json::value value = (*given.make)();
   if (given.kind == Answer::Kind::error) return fail(value);
-  if (route_->op == "metrics") {
-    if (first_.is_null()) {
-      first_ = std::move(value);
-      return ask(self, "status", {});
-    }
-    value = {{"node", std::move(first_)}, {"work", std::move(value)}};
-  }
-  value = shown_of(*route_, shown_, std::move(value));
-  const bool was_there = value.as_object().contains("existing");
-  answer(was_there ? 200 : route_->status, value);
+  const json::object* object = value.if_object();
+  const bool was_there = object != nullptr && object->contains("existing");
+  answer(was_there ? k_ok : route_->rest.status, value);
 }
 
 void RestService::answer(int status, const json::value& value) {

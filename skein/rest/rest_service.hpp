@@ -1,5 +1,5 @@
-// REST on HTTP: the service of one connection at /api/v1. Each request becomes an operation, by the table of routes;
-// at /events it becomes a stream of server-sent events. Part of the process that serves the connection.
+// REST on HTTP: the service of one connection at /api/v1. Each request becomes an operation, by the table of
+// operations; at /events it becomes a stream of server-sent events. Part of the process that serves the connection.
 //
 // Asked in this order, and refused by the first that says no: Host, Origin and the token, the path, the method, the
 // media type, the query and the body, and then the operation itself.
@@ -16,7 +16,6 @@
 #include "skein/mcp/http_gate.hpp"
 #include "skein/net/http_connection.hpp"
 #include "skein/operations/methods.hpp"
-#include "skein/rest/answers.hpp"
 #include "skein/rest/routes.hpp"
 
 namespace skein::inline v0::rest {
@@ -56,7 +55,7 @@ class RestService final : public net::HttpService {
   void begin(Self self, const net::HttpRequest& request);
   void ask(Self self, std::string_view op, const json::object& params);
   void give_up_wait();
-  void on_answer(Self self, operations::Answer& answer);
+  void on_answer(operations::Answer& answer);
   void answer(int status, const json::value& value);
   void refuse(const operations::Error& error);
   void fail(const json::value& error);
@@ -69,9 +68,7 @@ class RestService final : public net::HttpService {
 
   std::shared_ptr<const RestSetup> setup_;
   net::HttpAnswers& answers_;
-  const Route* route_ = nullptr;  // of the request that is being answered
-  Shown shown_{};
-  json::value first_{};                           // the first answer, of a route that asks twice
+  const Operation* route_ = nullptr;              // of the request that is being answered
   std::uint64_t call_ = 0;                        // the number of what was asked last
   std::shared_ptr<operations::WaitTicket> wait_;  // of a wait that is not answered
   std::shared_ptr<operations::Operations> ops_;   // keeps the event stream alive; let go when it must end

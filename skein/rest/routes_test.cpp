@@ -9,7 +9,6 @@
 
 #include "skein/operations/json_forms.hpp"
 #include "skein/operations/methods.hpp"
-#include "skein/rest/answers.hpp"
 #include "skein/rest/openapi.hpp"
 #include "skein/rest/rest_service.hpp"
 
@@ -34,14 +33,16 @@ net::HttpRequest request_of(std::string query, std::string body = {}) {
 
 std::string read_of(std::string_view method, std::string_view path, const net::HttpRequest& request) {
   Match found = match(method, path);
-  if (found.route == nullptr) return "no route";
-  const auto params = read_params(*found.route, std::move(found.values), request);
-  return params ? operations::json_text(*params) : params.error().describe();
+  if (found.operation == nullptr) return "no route";
+  const auto params = read_params(*found.operation, std::move(found.values), request);
+  if (!params) return params.error().describe();
+  const auto arguments = operations::read_arguments(found.operation->params, *params);
+  return arguments ? operations::json_text(*params) : arguments.error().describe();
 }
 
 TEST(RestRoutes, are_all_in_the_openapi_file_and_it_has_no_others) {
   std::set<std::string> in_table;
-  for (const Route& each : routes()) in_table.insert(small(each.method) + " " + std::string(each.path));
+  for (const Operation* each : routes()) in_table.insert(small(each->rest.method) + " " + std::string(each->rest.path));
   EXPECT_EQ(in_table.size(), routes().size()) << "a route is there twice";
   std::set<std::string> in_file;
   for (const auto& path : openapi().at("paths").as_object()) {
@@ -53,12 +54,14 @@ TEST(RestRoutes, are_all_in_the_openapi_file_and_it_has_no_others) {
 }
 
 TEST(RestRoutes, have_a_schema_for_every_answer_and_a_param_for_every_part_of_a_path) {
-  for (const Route& each : routes()) {
-    EXPECT_TRUE(schemas().contains(each.answer)) << each.answer;
-    const auto in_path = std::ranges::count(each.params, Param::In::path, &Param::in);
-    EXPECT_EQ(std::ranges::count(each.path, '{'), in_path) << each.path;
-    const bool has_body = std::ranges::count(each.params, Param::In::body, &Param::in) > 0;
-    EXPECT_TRUE(!has_body || each.method == "POST" || each.method == "PATCH") << each.path;
+  const json::object& schemas = openapi().at("components").at("schemas").as_object();
+  for (const Operation* each : routes()) {
+    EXPECT_TRUE(schemas.contains(each->answer)) << each->answer;
+    const auto count = [&](Place place) {
+      return std::ranges::count_if(each->params, [&](const Param& param) { return place_of(*each, param) == place; });
+    };
+    EXPECT_EQ(std::ranges::count(each->rest.path, '{'), count(Place::path)) << each->rest.path;
+    EXPECT_TRUE(count(Place::body) == 0 || each->rest.method == "POST" || each->rest.method == "PATCH") << each->name;
   }
 }
 
@@ -66,10 +69,8 @@ TEST(RestRoutes, have_a_schema_for_every_answer_and_a_param_for_every_part_of_a_
 TEST(RestRoutes, offer_every_operation_but_those_that_are_for_the_socket) {
   const std::set<std::string_view> not_here{"hello", "cancel",    "mcp",    "tree_watch", "describe", "trace",
                                             "dump",  "log_level", "reload", "stop",       "backup",   "chaos_kill"};
-  std::set<std::string_view> offered;
-  for (const Route& each : routes()) offered.insert(each.op);
-  for (const std::string_view name : operations::method_names()) {
-    EXPECT_NE(offered.contains(name), not_here.contains(name)) << name;
+  for (const Operation& each : operations::operations()) {
+    EXPECT_NE(each.is_on(operations::Way::rest), not_here.contains(each.name)) << each.name;
   }
 }
 
@@ -86,14 +87,14 @@ TEST(RestRoutes, give_every_error_of_an_operation_a_status) {
 
 TEST(RestRoutes, are_found_by_method_and_path_and_say_which_methods_a_path_takes) {
   const Match found = match("POST", "/api/v1/tasks/a%20b/cancel");
-  ASSERT_NE(found.route, nullptr);
-  EXPECT_EQ(found.route->op, "task_cancel");
+  ASSERT_NE(found.operation, nullptr);
+  EXPECT_EQ(found.operation->name, "task_cancel");
   EXPECT_EQ(found.values.at("id"), "a b");
   EXPECT_EQ(match("PUT", "/api/v1/tasks").allowed, "GET, POST");
   for (const char* path : {"/api/v1", "/api/v1/", "/api/v1/task", "/api/v1/tasks/", "/api/v1/tasks//cancel",
                            "/api/v2/tasks", "/api/v1tasks", "/api/v1/tasks/x/cancel/more", "/api/v1/tasks/%ff"}) {
     const Match none = match("GET", path);
-    EXPECT_EQ(none.route, nullptr) << path;
+    EXPECT_EQ(none.operation, nullptr) << path;
     EXPECT_EQ(none.allowed, "") << path;
   }
 }
@@ -101,12 +102,22 @@ TEST(RestRoutes, are_found_by_method_and_path_and_say_which_methods_a_path_takes
 TEST(RestParams, come_from_path_query_and_body) {
   EXPECT_EQ(read_of("GET", "/api/v1/tasks", request_of("state=queued&limit=5&text=a+b%26c")),
             R"({"state":"queued","limit":5,"text":"a b&c"})");
+  EXPECT_EQ(read_of("GET", "/api/v1/tasks", request_of("finished_from=2026-01-02T00:00:00Z")),
+            R"({"finished_from":"2026-01-02T00:00:00Z","limit":100})");
   EXPECT_EQ(read_of("GET", "/api/v1/events", request_of("kinds=task_queued,journal&after=0")),
             R"({"kinds":["task_queued","journal"],"after":0})");
   EXPECT_EQ(read_of("POST", "/api/v1/tasks", request_of("", R"({"type":"echo","params":{"a":[1.5,null]}})")),
             R"({"type":"echo","params":"{\"a\":[1.5,null]}"})");
   EXPECT_EQ(read_of("POST", "/api/v1/swarms/x/scale", request_of("", R"({"min":1,"max":2})")),
             R"({"name":"x","min":1,"max":2})");
+  EXPECT_EQ(read_of("GET", "/api/v1/agents", request_of("")), R"({"limit":100})") << "REST's own default";
+}
+
+TEST(RestParams, are_read_under_their_older_names_too) {
+  EXPECT_EQ(read_of("PATCH", "/api/v1/swarms/x", request_of("", R"({"agents_min":2,"idle_shrink":"5s"})")),
+            R"({"name":"x","agents_min":2,"idle_shrink":"5s"})");
+  EXPECT_THAT(read_of("PATCH", "/api/v1/swarms/x", request_of("", R"({"agents_min":2,"min":3})")),
+              HasSubstr("min is given twice"));
 }
 
 TEST(RestParams, keep_numbers_as_they_were_written) {
@@ -127,6 +138,7 @@ TEST(RestParams, that_are_wrong_are_refused_with_what_is_known) {
   EXPECT_THAT(read_of("GET", "/api/v1/tasks", request_of("colour=red")), HasSubstr("known here: state, swarm"));
   EXPECT_THAT(read_of("GET", "/api/v1/tasks", request_of("limit=5&limit=6")), HasSubstr("twice"));
   EXPECT_THAT(read_of("GET", "/api/v1/tasks", request_of("limit=")), HasSubstr("whole number"));
+  EXPECT_THAT(read_of("GET", "/api/v1/agents", request_of("limit=1001")), HasSubstr("from 1 to 1000, not 1001"));
   EXPECT_THAT(read_of("GET", "/api/v1/tasks", request_of("text=%4")), HasSubstr("escaped"));
   EXPECT_THAT(read_of("GET", "/api/v1/status", request_of("", "{\"a\":1}")), HasSubstr("none is taken here"));
   EXPECT_THAT(read_of("POST", "/api/v1/tasks", request_of("", "{}")), HasSubstr("type is missing"));
@@ -134,30 +146,6 @@ TEST(RestParams, that_are_wrong_are_refused_with_what_is_known) {
   EXPECT_THAT(read_of("POST", "/api/v1/tasks", request_of("type=echo")), HasSubstr("unknown in the query"));
   EXPECT_THAT(read_of("POST", "/api/v1/swarms/x/scale", request_of("", R"({"name":"y","min":1,"max":2})")),
               HasSubstr("unknown member 'name'"));
-}
-
-TEST(RestAnswers, are_cut_to_pages_in_the_order_of_names) {
-  const Route& route = *match("GET", "/api/v1/agents").route;
-  const json::value all{{"agents",
-                         {{{"id", "c"}, {"swarm", "s"}},
-                          {{"id", "a"}, {"swarm", "s"}},
-                          {{"id", "b"}, {"swarm", "t"}},
-                          {{"id", "d"}, {"swarm", "s"}}}}};
-  Shown shown{.limit = 2, .swarm = "s"};
-  EXPECT_EQ(operations::json_text(shown_of(route, shown, all)),
-            R"({"total":3,"cursor":"c","agents":[{"id":"a","swarm":"s"},{"id":"c","swarm":"s"}]})");
-  shown.cursor = "c";
-  EXPECT_EQ(operations::json_text(shown_of(route, shown, all)), R"({"total":3,"agents":[{"id":"d","swarm":"s"}]})");
-}
-
-TEST(RestAnswers, show_as_much_of_the_tree_as_was_asked_for) {
-  const Route& route = *match("GET", "/api/v1/tree").route;
-  const json::value leaf{{"id", "x"}};
-  const json::value branch{{"id", "b"}, {"children", {leaf, leaf, leaf}}};
-  const json::value root{{"id", "r"}, {"children", {branch, branch}}};
-  EXPECT_EQ(operations::json_text(shown_of(route, {.depth = 2, .children = 1}, root)),
-            R"({"id":"r","children":[{"id":"b","children":[],"children_not_shown":3}],"children_not_shown":1})");
-  EXPECT_EQ(operations::json_text(shown_of(route, {}, root)), operations::json_text(root));
 }
 
 }  // namespace

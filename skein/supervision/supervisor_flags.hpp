@@ -23,6 +23,7 @@ enum class Strategy : std::uint8_t {
   simple_one_for_one,  // a pool: many children of one spec, started by start_child
   escalate,            // the first failure ends the supervisor with the child's reason
 };
+inline constexpr Strategy k_last_strategy = Strategy::escalate;
 
 enum class AutoShutdown : std::uint8_t {
   never,

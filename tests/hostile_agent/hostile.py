@@ -118,7 +118,7 @@ def ask(at, operations):
             link.connect(f"{at['data']}/skein.sock")
         except OSError:
             link.connect("skein.sock")
-        lines = [{"op": "hello", "params": {"version": 1, "client": "hostile"}}] + operations
+        lines = [{"op": "hello", "params": {"version": 2, "client": "hostile"}}] + operations
         link.sendall(b"".join(json.dumps({"id": n, **each}).encode() + b"\n" for n, each in enumerate(lines, 1)))
         answers = {}
         with link.makefile("rb") as file:

@@ -1,0 +1,361 @@
+// Operations on tasks: each declaration beside its handler.
+#include <memory>
+#include <utility>
+
+#include "skein/archive/store.hpp"
+#include "skein/operations/table.hpp"
+
+namespace skein::inline v0::operations {
+namespace {
+
+constexpr std::uint64_t k_attempts_most = 10'000;  // [limits] attempts can be no more
+constexpr std::uint64_t k_wait_mcp_ms = 50'000;    // many clients abort a call after a minute
+constexpr std::uint64_t k_tasks_listed_cli = 50;
+
+std::vector<std::string_view> state_names() {
+  std::vector<std::string_view> names;
+  for (int number = static_cast<int>(State::queued); number <= static_cast<int>(State::awaiting_approval); ++number) {
+    names.push_back(ledger::name_of(static_cast<State>(number)));
+  }
+  return names;
+}
+
+std::optional<State> state_named(std::string_view name) {
+  for (int number = static_cast<int>(State::queued); number <= static_cast<int>(State::awaiting_approval); ++number) {
+    if (ledger::name_of(static_cast<State>(number)) == name) return static_cast<State>(number);
+  }
+  return std::nullopt;
+}
+
+Param the_task() { return Param::task_id("id", "The task's id").required().at("ID"); }
+
+// A whole task, with params, result and history.
+Reply<TaskStatus> whole_task(const Responder& respond) {
+  return Reply<TaskStatus>([respond](Result<TaskStatus>&& result) {
+    if (!result) return respond.fail(std::move(result.error()));
+    respond.send(Answer::Kind::ok, [status = std::make_shared<TaskStatus>(std::move(*result))]() -> json::value {
+      return to_json(*status, Detail::whole);
+    });
+  });
+}
+
+void submit_task(const Call& call) {
+  const Arguments& in = call.in;
+  SubmitRequest request;
+  request.type = in.text("type");
+  request.swarm = in.text("swarm");
+  request.params = in.text("params");
+  request.priority = in.text("priority");
+  request.key = in.text("key");
+  request.capabilities = in.texts("capabilities");
+  request.dependencies = in.task_ids("dependencies");
+  request.attempts = static_cast<std::uint32_t>(in.count("attempts"));
+  request.timeout = in.milliseconds("timeout_ms");
+  request.delay = in.milliseconds("delay_ms");
+  request.deadline = in.milliseconds("deadline_ms");
+  request.trace = in.text("trace");
+  request.agent = in.text("agent");
+  request.agent_fallback = in.text("agent_fallback");
+  request.agent_wait = in.milliseconds("agent_wait_ms");
+  request.route_key = in.text("route_key");
+  call.ops->task_submit(std::move(request), call.respond.reply<SubmitAnswer>());
+}
+
+Operation task_submit() {
+  return {
+      .name = "task_submit",
+      .title = "Submit a task",
+      .summary = "Submit a task; it is durable when this is answered",
+      .help =
+          "Gives a task to a swarm and answers its id: from then on no crash loses it. An agent that can do its type "
+          "runs it; task_wait gives the result. To repeat a call safely give the same key: the first task is then "
+          "found instead of a second one made.",
+      .params =
+          {
+              Param::text("type", "What is to be done; an agent with this capability runs it").required().at("TYPE"),
+              Param::json("params", "Any JSON value, handed to the agent as it is"),
+              Param::text("swarm", "Whose agents run it").or_else(SubmitRequest{}.swarm),
+              Param::word("priority", {"low", "normal", "high", "critical"}, "Which of the swarm's tasks come first")
+                  .or_else(SubmitRequest{}.priority),
+              Param::text("key", "Idempotency key: the same key again finds the first task"),
+              Param::texts("capabilities", "What the agent must have, instead of the type").as_option("capability"),
+              Param::task_ids("dependencies", "Tasks that must complete first").as_option("after"),
+              Param::count("attempts", 1, k_attempts_most, "At most so many, the first included")
+                  .or_else(SubmitRequest{}.attempts),
+              Param::milliseconds("timeout_ms", "Limit of each attempt; 0: that of the type or the executor")
+                  .as_option("task-timeout"),
+              Param::milliseconds("delay_ms", "Start no sooner than after this time"),
+              Param::milliseconds("deadline_ms", "Limit of all attempts together, from now; 0: none"),
+              Param::text("trace", "A W3C traceparent").only_on({Way::socket, Way::rest, Way::cli}),
+              Param::text("agent", "The only agent that may do it; the task waits for it"),
+              Param::word("agent_fallback", {"none", "any"}, "any: other agents may, after agent_wait_ms"),
+              Param::milliseconds("agent_wait_ms", "How long it waits for its agent before others may"),
+              Param::text("route_key", "With consistent_hash, the same key goes to the same agent"),
+          },
+      .answer = "Submitted",
+      .errors = {Code::invalid_json, Code::too_large, Code::swarm_not_found, Code::swarm_closed, Code::agent_not_found,
+                 Code::dependency_not_found, Code::dependency_failed, Code::queue_full, Code::ledger_full,
+                 Code::archive_behind},
+      .rank = Rank::operate,
+      .effect = Operation::Effect::adds,
+      .is_tool = true,
+      .rest = {"POST", "/tasks", 201},
+      .cli = {"submit", "skein submit echo --params '{\"a\":1}' --wait"},
+      .needs_engine = true,
+      .makes_work = true,
+      .handler = submit_task,
+  };
+}
+
+void wait_for_task(const Call& call) {
+  WaitRequest request;
+  request.id = call.in.task_id("id");
+  request.timeout = call.in.milliseconds("timeout_ms");
+  request.ticket = call.respond.ticket();
+  ProgressFn progress;
+  if (call.in.flag("progress")) {
+    progress = [respond = call.respond](TaskId, const ledger::Body& mark) {
+      respond.send(Answer::Kind::part,
+                   [mark]() -> json::value { return {{"progress", json_or_text(ledger::view_of(mark))}}; });
+    };
+  }
+  call.ops->task_wait(request, std::move(progress), call.respond.reply<WaitAnswer>());
+}
+
+Operation task_wait() {
+  return {
+      .name = "task_wait",
+      .title = "Wait for a task",
+      .summary = "Wait until a task has ended; finished says whether it has",
+      .help =
+          "Waits until a task has ended, at most 50 seconds, and gives its result. If finished is false the task is "
+          "not done: call again. state tells how it ended: completed (see result), failed (see message and "
+          "failed_attempts) or cancelled.",
+      .params = {the_task(),
+                 Param::milliseconds("timeout_ms", "Wait at most so long, and no longer than [operations] wait_max")
+                     .or_else(static_cast<std::uint64_t>(WaitRequest{}.timeout.count()))
+                     .narrowed(Way::mcp, k_wait_mcp_ms, k_wait_mcp_ms)
+                     .only_on({Way::socket, Way::mcp, Way::rest}),
+                 Param::flag("progress", "Answer with each progress mark on the way").only_on({Way::socket})},
+      .answer = "Waited",
+      .errors = {Code::task_not_found, Code::archive_unavailable},
+      .is_tool = true,
+      .rest = {"POST", "/tasks/{id}/wait"},
+      .cli = {"task wait", "skein task wait 0197f0c2-0000-7000-8000-000000000000 --timeout 5min"},
+      .needs_engine = true,
+      .handler = wait_for_task,
+  };
+}
+
+void look_at_task(const Call& call) {
+  StatusRequest request;
+  request.key = call.in.text("key");
+  request.swarm = call.in.text("swarm");
+  request.id = call.in.task_id("id");
+  call.ops->task_status(request, whole_task(call.respond));
+}
+
+Operation task_status() {
+  return {
+      .name = "task_status",
+      .title = "Look at a task",
+      .summary = "Show a task with its params, result and failed attempts",
+      .help = "Everything about one task as it stands now: state, params, result, failed attempts. Does not wait.",
+      .params = {Param::task_id("id", "The task's id").required_unless("key").at("ID"),
+                 Param::text("key", "Its idempotency key, instead of the id").only_on({Way::socket}),
+                 Param::text("swarm", "The swarm of the key").or_else(StatusRequest{}.swarm).only_on({Way::socket})},
+      .answer = "Task",
+      .errors = {Code::task_not_found, Code::archive_unavailable},
+      .is_tool = true,
+      .rest = {"GET", "/tasks/{id}"},
+      .cli = {"task show", "skein task show 0197f0c2-0000-7000-8000-000000000000"},
+      .needs_engine = true,
+      .handler = look_at_task,
+  };
+}
+
+void list_tasks(const Call& call) {
+  const Arguments& in = call.in;
+  ListRequest request;
+  request.state = state_named(in.text("state"));
+  request.swarm = in.text("swarm");
+  request.type = in.text("type");
+  request.text = in.text("text");
+  request.finished_from = in.count("finished_from");
+  request.finished_before = in.count("finished_before");
+  request.cursor = in.text("cursor");
+  request.limit = in.count("limit");
+  call.ops->task_list(std::move(request), call.respond.reply<ListAnswer>());
+}
+
+Operation task_list() {
+  Param limit = page_limit(ListRequest{}.limit).narrowed(Way::cli, archive::k_page_max, k_tasks_listed_cli);
+  limit.most = archive::k_page_max;
+  return {
+      .name = "task_list",
+      .title = "List tasks",
+      .summary = "List tasks: open ones first, then finished ones",
+      .help =
+          "Tasks that match all that is given, open ones first, newest at the top. Pass the cursor of the answer to "
+          "get the next page; an answer without one is the last.",
+      .params = {Param::word("state", state_names(), "Only tasks in this state"),
+                 Param::text("swarm", "Only tasks of this swarm"), Param::text("type", "Only tasks of this type"),
+                 Param::text("text", "Only tasks with these words in params, result or message"),
+                 Param::time("finished_from", "Only tasks that finished at this time or later"),
+                 Param::time("finished_before", "Only tasks that finished before this time"), limit, page_cursor()},
+      .answer = "TaskPage",
+      .errors = {Code::bad_cursor, Code::archive_unavailable},
+      .is_tool = true,
+      .rest = {"GET", "/tasks"},
+      .cli = {"tasks", "skein tasks --state failed --all"},
+      .needs_engine = true,
+      .handler = list_tasks,
+  };
+}
+
+void cancel_task(const Call& call) {
+  call.ops->task_cancel({call.in.task_id("id"), call.in.text("reason")}, call.respond.reply<State>());
+}
+
+Operation task_cancel() {
+  return {
+      .name = "task_cancel",
+      .title = "Cancel a task",
+      .summary = "Cancel a task in whatever state it is; a run is stopped",
+      .help = "Cancels a task in whatever state it is; an OS process that runs it is killed with all it started.",
+      .params = {the_task(), Param::text("reason", "For people; kept with the task")},
+      .answer = "TaskState",
+      .errors = {Code::task_not_found, Code::already_finished},
+      .rank = Rank::operate,
+      .effect = Operation::Effect::destroys,
+      .is_tool = true,
+      .rest = {"POST", "/tasks/{id}/cancel"},
+      .cli = {"task cancel", "skein task cancel 0197f0c2-0000-7000-8000-000000000000 --reason 'not needed'"},
+      .needs_engine = true,
+      .handler = cancel_task,
+  };
+}
+
+void retry_task(const Call& call) { call.ops->task_retry(call.in.task_id("id"), call.respond.reply<RetryAnswer>()); }
+
+Operation task_retry() {
+  return {
+      .name = "task_retry",
+      .title = "Retry a task",
+      .summary = "Submit a task that failed or was cancelled again, as a new task",
+      .help =
+          "Makes a new task from one that failed or was cancelled and answers the new id. Retrying it again finds "
+          "the same new task.",
+      .params = {the_task()},
+      .answer = "Retried",
+      .errors = {Code::task_not_found, Code::wrong_state, Code::swarm_not_found, Code::swarm_closed, Code::queue_full,
+                 Code::ledger_full, Code::archive_behind, Code::archive_unavailable},
+      .rank = Rank::operate,
+      .effect = Operation::Effect::sets,
+      .is_tool = true,
+      .rest = {"POST", "/tasks/{id}/retry", 201},
+      .cli = {"task retry", "skein task retry 0197f0c2-0000-7000-8000-000000000000"},
+      .needs_engine = true,
+      .handler = retry_task,
+  };
+}
+
+std::string words_type(const std::vector<std::string_view>& words) {
+  std::string type;
+  for (const std::string_view each : words) type += (type.empty() ? "'" : " '") + std::string(each) + "'";
+  return type;
+}
+
+std::vector<AnswerType> task_answers() {
+  return {
+      {.name = "TaskId", .type = "string", .pattern = "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"},
+      {.name = "StateName", .type = words_type(state_names())},
+      {.name = "Time", .help = "Milliseconds since 1970", .type = "integer"},
+      {.name = "TimeText", .help = "The same moment as RFC 3339, in UTC", .type = "string"},
+      {.name = "TaskLine",
+       .help = "A task as lists have it",
+       .members =
+           {
+               {"id", "TaskId"},
+               {"state", "StateName"},
+               {"type", "string"},
+               {"swarm", "string"},
+               {"priority", "integer"},
+               {"attempts", "integer", "Attempts made in its swarm, with the one that runs or has completed it"},
+               {"attempts_max", "integer"},
+               {"agent?", "string"},
+               {"submitted_at", "Time|null"},
+               {"submitted_time?", "TimeText"},
+               {"started_at?", "Time"},
+               {"started_time?", "TimeText"},
+               {"not_before?", "Time"},
+               {"not_before_time?", "TimeText"},
+               {"finished_at?", "Time"},
+               {"finished_time?", "TimeText"},
+               {"ending?",
+                "'completed' 'permanent_error' 'attempts_spent' 'dependency_failed' 'deadline_passed' "
+                "'cancelled'"},
+               {"message?", "string"},
+               {"retried_as?", "TaskId"},
+               {"archived?", "true"},
+               {"handed_on_from?", "string", "The swarm that had it before"},
+               {"for_agent?", "string", "The agent it was submitted for"},
+               {"waits?", "string", "Why it waits for that agent"},
+           }},
+      {.name = "Task",
+       .help = "A task with everything about it",
+       .members =
+           {
+               {"params", "any", "As it was submitted"},
+               {"result?", "any"},
+               {"progress?", "any", "The last mark"},
+               {"capabilities", "[string]"},
+               {"key?", "string"},
+               {"trace?", "string"},
+               {"retry_of?", "TaskId"},
+               {"dependencies?", "[TaskId]"},
+               {"failed_attempts", "[Attempt]"},
+               {"handed_on?", "[Hop]"},
+               {"route_key?", "string"},
+               {"agent_fallback?", "'none' 'any'"},
+               {"agent_wait_ms?", "integer"},
+               {"unpinned_at?", "Time"},
+               {"unpinned_time?", "TimeText"},
+           },
+       .base = "TaskLine"},
+      {.name = "Attempt",
+       .help = "An attempt that failed",
+       .members = {{"agent", "string"},
+                   {"error", "string"},
+                   {"message", "string"},
+                   {"started_at", "Time|null"},
+                   {"started_time?", "TimeText"},
+                   {"ended_at", "Time|null"},
+                   {"ended_time?", "TimeText"}}},
+      {.name = "Hop",
+       .help = "One time that a task went from a swarm to its fallback",
+       .members =
+           {{"from", "string"}, {"to", "string"}, {"attempts", "integer"}, {"at", "Time|null"}, {"time?", "TimeText"}}},
+      {.name = "TaskPage",
+       .members = {{"tasks", "[TaskLine]"}, {"cursor?", "string", "There is more: give it to the next request"}}},
+      {.name = "Submitted",
+       .members = {{"id", "TaskId"},
+                   {"state", "StateName"},
+                   {"existing?", "true", "The key had this task already; over REST the status is 200 then"},
+                   {"gone?", "true", "That task's result is no longer kept: lost, or removed by retention"}}},
+      {.name = "Waited", .members = {{"finished", "boolean"}, {"task", "Task"}}},
+      {.name = "TaskState", .members = {{"state", "StateName"}}},
+      {.name = "Retried",
+       .members = {{"id", "TaskId"},
+                   {"existing?", "true", "It had been retried before; over REST the status is 200 then"}}},
+  };
+}
+
+}  // namespace
+
+OperationGroup task_operations() {
+  return {
+      "tasks", {task_submit(), task_wait(), task_status(), task_list(), task_cancel(), task_retry()}, task_answers()};
+}
+
+}  // namespace skein::inline v0::operations
