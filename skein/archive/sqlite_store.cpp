@@ -241,7 +241,7 @@ ArchiveResult<Finished> SqliteStore::find(ledger::TaskId id) {
   const ResetAtEnd reset_at_end(find_);
   const auto found = find_.bind(1, row_id(id)).step();
   if (!found) return std::unexpected(told(found.error()));
-  if (!*found) return nullptr;
+  if (!*found) return find_without_index(id);
   auto task = read_row(find_, false, {unsummed_after_, unsummed_to_});
   if (!task) return std::unexpected(told(damaged(find_.number(0), task.error())));
   if ((*task)->task.id != id)

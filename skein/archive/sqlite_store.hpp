@@ -105,6 +105,12 @@ class SqliteStore final : public Store {
   [[nodiscard]] ArchiveResult<void> read_back();
   [[nodiscard]] ArchiveResult<std::uint64_t> mark(const Database& db, std::string_view name) const;
   [[nodiscard]] ArchiveResult<void> load_unsummed();
+  // Looks for a task that the index over ids does not have, in the rows themselves: a key of an index can rot, and
+  // "not found" must not be its answer. Bounded: the k_scanned_rows that finished first after the task was submitted,
+  // which its id tells. With read_mutex_.
+  static constexpr std::uint64_t k_scanned_rows = 20'000;
+  [[nodiscard]] ArchiveResult<Finished> find_without_index(ledger::TaskId id);
+  [[nodiscard]] ArchiveResult<ledger::FinishNumber> first_finished_from(ledger::WallMs time);
   static constexpr std::size_t k_damage_told = 100;
   [[nodiscard]] ArchiveError told(ArchiveError error);
   [[nodiscard]] ArchiveError damaged(ledger::FinishNumber number, std::string_view what) const;

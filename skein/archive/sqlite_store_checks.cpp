@@ -55,6 +55,49 @@ ArchiveResult<void> SqliteStore::read_back() {
   return {};
 }
 
+// By bisection: a task that finished later has a higher number. A wall clock that was wrong for a while makes the place
+// wrong for the tasks of that while.
+ArchiveResult<ledger::FinishNumber> SqliteStore::first_finished_from(ledger::WallMs time) {
+  auto next = reader_.prepare(
+      "SELECT finish_number, finished_at FROM tasks NOT INDEXED WHERE finish_number >= ? ORDER BY finish_number LIMIT "
+      "1");
+  if (!next) return std::unexpected(next.error());
+  const auto last = reader_.number("SELECT max(finish_number) FROM tasks");
+  if (!last) return std::unexpected(last.error());
+  ledger::FinishNumber low = 1;
+  ledger::FinishNumber high = *last + 1;
+  while (low < high) {
+    const ledger::FinishNumber middle = low + (high - low) / 2;
+    const ResetAtEnd reset_at_end(*next);
+    const auto row = next->bind(1, middle).step();
+    if (!row) return std::unexpected(row.error());
+    if (!*row || next->number(1) >= time) {
+      high = middle;
+    } else {
+      low = next->number(0) + 1;
+    }
+  }
+  return low;
+}
+
+ArchiveResult<Finished> SqliteStore::find_without_index(ledger::TaskId id) {
+  constexpr unsigned k_random_bits = 16;         // of the upper half of a UUIDv7, below its milliseconds
+  constexpr ledger::WallMs k_ahead_ms = 60'000;  // ids of a burst, or of a clock that was set back, run ahead
+  const ledger::WallMs submitted = id.high >> k_random_bits;
+  const auto first = first_finished_from(submitted - std::min(submitted, k_ahead_ms));
+  if (!first) return std::unexpected(told(first.error()));
+  auto rows = reader_.prepare(fmt::format(
+      "SELECT {} FROM tasks NOT INDEXED WHERE finish_number >= ? AND finish_number < ? AND id = ? LIMIT 1", k_columns));
+  if (!rows) return std::unexpected(rows.error());
+  const auto found = rows->bind(1, *first).bind(2, *first + k_scanned_rows).bind(3, row_id(id)).step();
+  if (!found) return std::unexpected(told(found.error()));
+  if (!*found) return nullptr;
+  (void)told(damaged(rows->number(0), "it is not found by its id"));
+  auto task = read_row(*rows, false, {unsummed_after_, unsummed_to_});
+  if (!task) return std::unexpected(told(damaged(rows->number(0), task.error())));
+  return std::move(*task);
+}
+
 ArchiveResult<Checked> SqliteStore::verify(ledger::FinishNumber after, std::size_t at_most) {
   const std::lock_guard lock(check_mutex_);
   auto rows = checker_.prepare(

@@ -185,6 +185,46 @@ TEST_F(SqliteStores, a_flipped_bit_is_never_handed_out) {
   EXPECT_GT(refused, 10U);
 }
 
+TEST_F(SqliteStores, a_task_whose_key_in_the_index_rots_is_found_in_the_rows_and_that_is_told) {
+  constexpr ledger::WallMs k_begin = 1'700'000'000'000;
+  std::vector<Finished> all;
+  for (std::uint64_t n = 1; n <= 50; ++n) {
+    auto each = std::make_shared<ledger::FinishedTask>(*sized(n));
+    each->task.id.high = ((k_begin + n * 100'000) << 16U) | 0x7000U;
+    each->finished_at = k_begin + n * 100'000 + 500;
+    all.push_back(std::move(each));
+  }
+  {
+    const auto store = open();
+    ASSERT_TRUE(store->insert(all));
+    ASSERT_TRUE(store->seal());
+  }
+  std::ifstream in(path_, std::ios::binary);
+  const std::string whole((std::istreambuf_iterator<char>(in)), {});
+  const ledger::TaskId id = all[20]->task.id;
+  std::uint64_t found_in_rows = 0;
+  for (std::size_t at = whole.find(row_id(id)); at != std::string::npos; at = whole.find(row_id(id), at + 1)) {
+    std::string rotten = whole;
+    rotten[at + 2] = static_cast<char>(rotten[at + 2] ^ 1);
+    const std::string copy = folder_.file("copy.sqlite");
+    for (const char* side : {"-wal", "-shm"}) std::filesystem::remove(copy + side);
+    std::ofstream(copy, std::ios::binary | std::ios::trunc) << rotten;
+    const auto store = SqliteStore::open(copy, 20);
+    ASSERT_TRUE(store);
+    std::vector<std::string> told;
+    (*store)->on_damage([&](const ArchiveError& error) { told.push_back(error.describe()); });
+    const auto found = (*store)->find(id);
+    if (!found) continue;  // the row itself is damaged
+    ASSERT_NE(*found, nullptr) << "byte " << at;
+    EXPECT_EQ((*found)->finish_number, 21U);
+    if (!told.empty()) ++found_in_rows;  // else it was a byte that nobody needs
+  }
+  EXPECT_GE(found_in_rows, 1U);
+  auto unknown = id;
+  unknown.low = 77;
+  EXPECT_EQ(open()->find(unknown).value(), nullptr);
+}
+
 TEST_F(SqliteStores, finds_a_damaged_record_when_it_verifies_and_names_it_when_asked_for_it) {
   const auto store = open();
   ASSERT_TRUE(store->insert(std::vector{sized(1), sized(2), sized(3)}));

@@ -11,7 +11,7 @@ std::int64_t PauseClock::count(std::int64_t raw) {
     floor_.store(raw - lost, std::memory_order_relaxed);
     // Until the next look, what passes is no second pause: whoever looks has just begun to run again.
     overdue_.store(later(Instant(Duration(raw)), k_pause_look + k_pause_tolerance).time_since_epoch().count(),
-                   std::memory_order_relaxed);
+                   std::memory_order_release);
     version_.fetch_add(1, std::memory_order_release);
   }
   return std::max(raw - lost_.load(std::memory_order_relaxed), floor_.load(std::memory_order_relaxed));
@@ -25,7 +25,7 @@ Instant PauseClock::now_slowly(Instant raw) {
 Instant PauseClock::look(Instant raw, Instant next) {
   const std::scoped_lock lock(mutex_);
   const std::int64_t time = count(raw.time_since_epoch().count());
-  overdue_.store(later(next, k_pause_tolerance).time_since_epoch().count(), std::memory_order_relaxed);
+  overdue_.store(later(next, k_pause_tolerance).time_since_epoch().count(), std::memory_order_release);
   return Instant(Duration(time));
 }
 

@@ -37,16 +37,13 @@ class PauseClock {
   // `read` gives the raw time. It is called here because it must be read after what it is compared with.
   template <class Read>
   [[nodiscard]] Instant now(Read read) {
-    const std::uint64_t version = version_.load(std::memory_order_acquire);
-    const std::int64_t overdue = overdue_.load(std::memory_order_relaxed);
-    const std::int64_t floor = floor_.load(std::memory_order_relaxed);
-    const std::int64_t lost = lost_.load(std::memory_order_acquire);
-    const std::int64_t raw = read().time_since_epoch().count();
-    if (raw <= overdue && version_.load(std::memory_order_relaxed) == version && (version & 1U) == 0) [[likely]] {
-      // A coarse clock may be behind for a tick after a pause.
-      return Instant(Duration(std::max(raw - lost, floor)));
+    // Most programs are never stopped. Whoever sees an `overdue_` of after a pause sees what was lost in it.
+    const std::int64_t promised = overdue_.load(std::memory_order_acquire);
+    if (lost_.load(std::memory_order_acquire) == 0) [[likely]] {
+      const Instant raw = read();
+      return raw.time_since_epoch().count() <= promised ? raw : now_slowly(raw);
     }
-    return now_slowly(Instant(Duration(raw)));
+    return now_after_pause(read);
   }
 
   // The program runs; it will look again by `next`. Gives the time, as now().
@@ -58,6 +55,19 @@ class PauseClock {
   [[nodiscard]] Duration lost() const { return Duration(lost_.load(std::memory_order_acquire)); }
 
  private:
+  template <class Read>
+  [[nodiscard]] Instant now_after_pause(Read read) {
+    const std::uint64_t version = version_.load(std::memory_order_acquire);
+    const std::int64_t overdue = overdue_.load(std::memory_order_relaxed);
+    const std::int64_t floor = floor_.load(std::memory_order_relaxed);
+    const std::int64_t lost = lost_.load(std::memory_order_acquire);
+    const std::int64_t raw = read().time_since_epoch().count();
+    if (raw <= overdue && version_.load(std::memory_order_relaxed) == version && (version & 1U) == 0) [[likely]] {
+      // A coarse clock may be behind for a tick after a pause.
+      return Instant(Duration(std::max(raw - lost, floor)));
+    }
+    return now_slowly(Instant(Duration(raw)));
+  }
   [[nodiscard]] Instant now_slowly(Instant raw);
   // With mutex_ held.
   std::int64_t count(std::int64_t raw);

@@ -220,7 +220,7 @@ class CoreWorld : public ledger::ChangeSink {
   void advance_to(Instant to) {
     elapsed_ += to - moment.now;
     moment.now = to;
-    moment.wall = 1'000'000 +
+    moment.wall = 1'000'000 + wall_ahead_ms +
                   static_cast<ledger::WallMs>(std::chrono::duration_cast<std::chrono::milliseconds>(elapsed_).count());
   }
 
@@ -256,6 +256,7 @@ class CoreWorld : public ledger::ChangeSink {
   Instant wake_at = Instant::max();
   bool wants_state = false;
   std::uint64_t ledger_version = ledger::k_ledger_version;  // raised to by begin()
+  ledger::WallMs wall_ahead_ms = 0;                         // the wall clock is wrong by so much from the next step on
   bool is_held = false;                                     // settle() does nothing: the test steps and applies by hand
   std::size_t appends = 0;
   std::size_t fresh_starts = 0;

@@ -55,6 +55,7 @@
 #include "skein/dispatch/ready_queue.hpp"
 #include "skein/dispatch/router.hpp"
 #include "skein/dispatch/swarm_load.hpp"
+#include "skein/dispatch/wall_agreement.hpp"
 #include "skein/ledger/ledger.hpp"
 
 namespace skein::inline v0::dispatch {
@@ -405,6 +406,7 @@ class DispatcherCore {
   std::unordered_map<std::string, TypeBreaker, TextHash, std::equal_to<>> breakers_;  // by swarm and type
   Outgoing outgoing_;
   std::uint64_t keys_ = 0;
+  WallAgreement wall_agreement_;
   bool may_be_met_ = false;  // somebody became free
   Instant next_tick_ = Instant::min();
   Instant promised_ = Instant::max();  // by then the next step was asked for

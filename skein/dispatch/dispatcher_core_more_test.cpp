@@ -297,6 +297,25 @@ TEST(DispatcherCoreLimits, idempotency_keys_are_evicted_after_their_time) {
   EXPECT_EQ(world.ledger.counters().keys, 0U);
 }
 
+TEST(DispatcherCoreLimits, a_wall_clock_that_jumps_ahead_for_a_while_evicts_no_key) {
+  DispatcherOptions options;
+  options.keys_kept = 1h;
+  CoreWorld world(options);
+  world.begin();
+  auto op = world.a_task(1);
+  op.spec.extras.key = "once";
+  world.run(op);
+  world.pass(30min);
+  world.wall_ahead_ms = 25ULL * 3600 * 1000;
+  world.pass(30min);
+  EXPECT_EQ(world.ledger.counters().keys, 1U) << "the clock has not agreed for an hour";
+  world.wall_ahead_ms = 0;
+  world.pass(50min);
+  EXPECT_EQ(world.ledger.counters().keys, 1U) << "it jumped again";
+  world.pass(12min);
+  EXPECT_EQ(world.ledger.counters().keys, 0U);
+}
+
 TEST(DispatcherCoreLimits, so_is_the_key_of_a_task_that_failed_at_once) {
   DispatcherOptions options;
   options.keys_kept = 10s;

@@ -106,8 +106,12 @@ void DispatcherCore::age_tasks(const Moment& moment) {
   outgoing_.add({}, ledger::Op(std::move(age)), false, options_.ages_at_once * 20);
 }
 
+// A key that is forgotten too early lets the same work be accepted twice. So the wall clock must have agreed with the
+// steady one for as long as keys are kept: a clock that is wrong for a while, or at a start, evicts nothing.
 void DispatcherCore::evict_keys(const Moment& moment) {
   const ledger::WallMs kept = ms_of(options_.keys_kept);
+  const Duration agreed = wall_agreement_.look(moment.now, moment.wall);
+  if (agreed < options_.keys_kept) return;
   // Once a minute is often enough for what is kept for a day.
   if (keys_ == 0 || moment.wall <= kept || (counters_.ticks++ % 60) != 0) return;
   outgoing_.add({}, ledger::EvictKeys{moment.wall - kept, options_.keys_at_once}, false);

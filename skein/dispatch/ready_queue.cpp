@@ -282,10 +282,15 @@ void ReadyQueue::taken(double cost) {
   need.was_told = false;
   const bool has_more = clean_top(lane);
   if (lane.group != 0) {
-    groups_[lane.group].share.served(lane.swarm, cost);
-    if (has_more) join_group(index);
-    send_next(index);
-    return;
+    Group& group = groups_[lane.group];
+    group.share.served(lane.swarm, cost);
+    // Alone in its group: it is its own successor.
+    const bool is_alone = group.waiting.size() == 1 && group.turns[group.waiting.front()].lanes.empty();
+    if (!is_alone) {
+      if (has_more) join_group(index);
+      send_next(index);
+      return;
+    }
   }
   if (!has_more) return;
   round_.push_back(index);

@@ -26,6 +26,10 @@ class Admission {
 
   void set_disk_low(bool low) { disk_low_.store(low, std::memory_order_relaxed); }
   [[nodiscard]] bool disk_low() const { return disk_low_.load(std::memory_order_relaxed); }
+  // The file system refused room for the next segment although it has some (a quota). For the status: nothing is
+  // refused because of it, since only an attempt shows whether there is room again.
+  void set_segment_refused(bool refused) { segment_refused_.store(refused, std::memory_order_relaxed); }
+  [[nodiscard]] bool segment_refused() const { return segment_refused_.load(std::memory_order_relaxed); }
   [[nodiscard]] std::uint64_t in_flight() const { return in_flight_.load(std::memory_order_relaxed); }
 
  private:
@@ -33,6 +37,7 @@ class Admission {
   std::atomic<std::uint64_t> in_flight_{0};
   std::atomic<std::uint64_t> reads_{0};
   std::atomic<bool> disk_low_{false};
+  std::atomic<bool> segment_refused_{false};
 };
 
 }  // namespace skein::inline v0::journal

@@ -96,8 +96,10 @@ StoreResult<void> EmbeddedCore::log_write(std::span<const EntryView> entries) {
   const auto ok = store_->append(entries);
   if (!ok) {
     check_disk();
+    if (ok.error().kind == StoreError::Kind::no_space) segment_refused(ok.error().describe());
     return ok;
   }
+  if (admission_.segment_refused() && store_->segment_id() != refused_in_) segment_refused({});
   const std::uint64_t bytes = batch_bytes(entries, store_->batch_align());
   log_bytes_ += bytes;
   unchecked_bytes_ += bytes;
@@ -124,8 +126,22 @@ void EmbeddedCore::check_disk() {
        fmt::format("{} bytes left on the disk", room.value_or(0)));
 }
 
+// With an empty cause: there is room again. A disk that is low was told of already.
+void EmbeddedCore::segment_refused(const std::string& cause) {
+  const bool is_refused = !cause.empty();
+  if (is_refused == admission_.segment_refused() || (is_refused && admission_.disk_low())) return;
+  admission_.set_segment_refused(is_refused);
+  refused_in_ = store_->segment_id();
+  emit(is_refused ? JournalEvent::Kind::disk_low : JournalEvent::Kind::disk_ok, replica_.position(), cause);
+}
+
 void EmbeddedCore::idle() {
   if (stopped_) return;
+  if (admission_.segment_refused()) {
+    // A spare shows whether there is room; where none is wanted, the next append does.
+    store_->retry_spares();
+    if (!store_->wants_spare()) segment_refused({});
+  }
   if (auto ok = store_->mark_idle(); !ok) stop(ok.error().describe());
   check_disk();
 }
@@ -176,7 +192,10 @@ std::optional<AsideJob> EmbeddedCore::take_job() {
 }
 
 void EmbeddedCore::job_done(const AsideResult& result) {
-  if (const auto* spare = std::get_if<StoreResult<Spare>>(&result)) store_->spare_done(*spare);
+  if (const auto* spare = std::get_if<StoreResult<Spare>>(&result)) {
+    store_->spare_done(*spare);
+    if (*spare) segment_refused({});
+  }
   if (const auto* spares = std::get_if<StoreResult<std::vector<Spare>>>(&result)) store_->discard_done(*spares);
   if (const auto* snapshot = std::get_if<StoreResult<SnapshotInfo>>(&result)) snapshot_done(*snapshot);
   std::visit(

@@ -50,6 +50,7 @@ class EmbeddedCore final : public JournalCore {
   [[nodiscard]] bool snapshot_due() const;
   void snapshot_done(const StoreResult<SnapshotInfo>& result);
   void stop_after(const StoreError& error);
+  void segment_refused(const std::string& cause);
 
   SharedDisk disk_;
   std::string dir_;
@@ -61,6 +62,7 @@ class EmbeddedCore final : public JournalCore {
   Position snapshot_at_ = 0;           // what was applied then
   std::uint64_t retry_at_bytes_ = 0;   // of log, after a snapshot failed
   std::uint64_t unchecked_bytes_ = 0;  // written since the disk's room was looked at
+  std::uint64_t refused_in_ = 0;       // the segment that was written to when there was no room for the next
   bool snapshot_wanted_ = false;
   bool snapshot_under_way_ = false;
 };

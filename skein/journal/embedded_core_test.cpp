@@ -372,6 +372,28 @@ TEST_F(EmbeddedCoreTest, no_room_for_a_segment_is_overload_and_passes_when_there
   EXPECT_EQ(answers_.back()->outcome, Outcome::applied);
 }
 
+TEST_F(EmbeddedCoreTest, room_refused_for_a_segment_is_told_once_and_so_is_room_that_is_there_again) {
+  open();
+  std::vector<JournalEvent::Kind> told;
+  core_->on_event([&](const JournalEvent& event) { told.push_back(event.kind); });
+  fail(TestDisk::Op::create, DiskError::Code::no_space);
+  do {
+    submit(kv_put("k", std::string(500, 'x')));
+    core_->run_queued();
+  } while (answers_.back()->outcome == Outcome::applied);
+  submit(kv_put("k", std::string(500, 'x')));
+  core_->run_queued();
+  core_->idle();
+  run_jobs();
+  EXPECT_TRUE(core_->admission().segment_refused());
+  EXPECT_EQ(told, std::vector{JournalEvent::Kind::disk_low}) << "the disk itself has room";
+  disk_.fault = nullptr;
+  core_->idle();
+  run_jobs();
+  EXPECT_FALSE(core_->admission().segment_refused()) << "a spare could be made";
+  EXPECT_EQ(told, (std::vector{JournalEvent::Kind::disk_low, JournalEvent::Kind::disk_ok}));
+}
+
 TEST_F(EmbeddedCoreTest, under_the_low_water_mark_only_completions_are_taken) {
   open();
   disk_.room = 999;

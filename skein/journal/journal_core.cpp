@@ -130,7 +130,7 @@ std::vector<JournalEvent> JournalCore::present() const {
   std::vector<JournalEvent> events;
   events.push_back(leader_ ? JournalEvent{JournalEvent::Kind::leader_elected, at, *leader_}
                            : JournalEvent{JournalEvent::Kind::leader_lost, at, {}});
-  if (admission_.disk_low()) events.push_back({JournalEvent::Kind::disk_low, at, {}});
+  if (admission_.disk_low() || admission_.segment_refused()) events.push_back({JournalEvent::Kind::disk_low, at, {}});
   return events;
 }
 

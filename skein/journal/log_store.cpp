@@ -312,11 +312,15 @@ StoreResult<void> LogStore::read(Position from, const std::function<bool(const E
   return read_entries(disk_, segments_, from, fn);
 }
 
-std::optional<SpareJob> LogStore::take_spare_job() {
-  if (failure_ || spare_under_way_ || spare_failed_ || spares_.size() >= options_.spares_kept) return std::nullopt;
+bool LogStore::wants_spare() const {
+  if (failure_ || spares_.size() >= options_.spares_kept) return false;
   // A log that hardly grows needs no spare yet, and the disk's room may be wanted elsewhere.
   const auto& active = segments_.back();
-  if (segments_.size() == 1 && active.end_offset < active.header.nominal_bytes / 4) return std::nullopt;
+  return segments_.size() > 1 || active.end_offset >= active.header.nominal_bytes / 4;
+}
+
+std::optional<SpareJob> LogStore::take_spare_job() {
+  if (spare_under_way_ || spare_failed_ || !wants_spare()) return std::nullopt;
   spare_under_way_ = true;
   return SpareJob{dir_, next_spare_++, options_.segment_bytes};
 }

@@ -59,6 +59,7 @@ class LogStore {
 
   // What to prepare so that the next roll-over does not wait; nothing while enough is there or under way.
   [[nodiscard]] std::optional<SpareJob> take_spare_job();
+  [[nodiscard]] bool wants_spare() const;
   // After a failure no spare is asked for until a roll-over, a trim or retry_spares(): it was most likely want of room.
   void spare_done(const StoreResult<Spare>& spare);
   void retry_spares() { spare_failed_ = false; }
@@ -80,6 +81,8 @@ class LogStore {
   // Positions that skip entries in the log found at open name.
   [[nodiscard]] const std::vector<Position>& skips() const { return skips_; }
   [[nodiscard]] std::size_t segment_count() const { return segments_.size(); }
+  // Of the segment that is written to; the next one has a higher id.
+  [[nodiscard]] std::uint64_t segment_id() const { return segments_.back().header.id; }
   [[nodiscard]] const std::optional<StoreError>& failure() const { return failure_; }
 
  private:

@@ -148,7 +148,7 @@ bool ThreadedJournal::take_messages(std::vector<Message>& messages, bool& quiet)
     waiting_ = true;
     if (!idle_marked_) {
       quiet = !wake_.wait_for(lock, core_->limits().idle_after, ready);
-    } else if (core_->admission().disk_low()) {
+    } else if (core_->admission().disk_low() || core_->admission().segment_refused()) {
       quiet = !wake_.wait_for(lock, k_disk_check_interval, ready);
     } else {
       wake_.wait(lock, ready);
@@ -249,7 +249,7 @@ JournalStatus ThreadedJournal::status() const {
   status.applied = applied_.load(std::memory_order_acquire);
   status.snapshot = snapshot_.load(std::memory_order_acquire);
   status.in_flight_bytes = core_->admission().in_flight();
-  status.disk_low = core_->admission().disk_low();
+  status.disk_low = core_->admission().disk_low() || core_->admission().segment_refused();
   status.stopped = stopped_.load(std::memory_order_acquire);
   return status;
 }

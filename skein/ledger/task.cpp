@@ -15,9 +15,9 @@ std::optional<unsigned> hex_digit(char c) {
 bool is_dash_place(std::size_t i) { return i == 8 || i == 13 || i == 18 || i == 23; }
 
 std::uint64_t charge_of_extras(const Extras& extras) {
-  const Placement& where = extras.where();
-  return extras.key.size() + extras.trace.size() + where.agent.size() + where.route_key.size() +
-         extras.dependencies.size() * k_dependency_bytes;
+  const Placement* where = extras.placement.get();
+  return extras.key.size() + extras.trace.size() + extras.dependencies.size() * k_dependency_bytes +
+         (where == nullptr ? 0 : where->agent.size() + where->route_key.size());
 }
 
 }  // namespace
@@ -127,7 +127,8 @@ const Placement& Extras::where() const {
 }
 
 std::string_view Task::pinned_to() const {
-  const Placement& where = more().where();
+  if (!extras || !extras->placement) return {};
+  const Placement& where = *extras->placement;
   return where.is_pinned() ? std::string_view(where.agent) : std::string_view();
 }
 

@@ -80,7 +80,7 @@ Task<Init> JournalEngine::init(Self self) {
   Runtime* const runtime = &context_->runtime;
   subscription_ = engine_->journal->subscribe([runtime, me = self.pid()](const JournalEvent& event) {
     if (event.kind == JournalEvent::Kind::stopped) runtime->notify(me, Stopped{event.detail});
-    if (event.kind == JournalEvent::Kind::disk_low) runtime->notify(me, DiskRoom{true});
+    if (event.kind == JournalEvent::Kind::disk_low) runtime->notify(me, DiskRoom{true, event.detail});
     if (event.kind == JournalEvent::Kind::disk_ok) runtime->notify(me, DiskRoom{false});
     if (event.kind == JournalEvent::Kind::snapshot_failed) runtime->notify(me, Snapshot{event.detail});
     if (event.kind == JournalEvent::Kind::snapshot_taken) runtime->notify(me, Snapshot{});
@@ -92,15 +92,25 @@ Task<Init> JournalEngine::init(Self self) {
   co_return Init::ok();
 }
 
+void JournalEngine::log_room(const DiskRoom& room) const {
+  const std::string folder = journal_folder(*context_);
+  if (!room.is_low) return context_->log.info(fmt::format("the disk of {} has room again", folder));
+  std::error_code error;
+  const auto space = std::filesystem::space(folder, error);
+  const std::uint64_t free_bytes = error ? 0 : space.available;
+  context_->log.error(
+      free_bytes < context_->config()->journal.disk_low_water_bytes
+          ? fmt::format("the disk of {} has {} MiB left: no task is accepted until there is more", folder,
+                        free_bytes >> 20U)
+          : fmt::format("the journal gets no room for its next segment although the disk has {} MiB left ({}): tasks "
+                        "are refused until it does; look for a quota",
+                        free_bytes >> 20U, room.detail));
+}
+
 void JournalEngine::handle_info(Self, Message message) {
   if (const auto* room = message.get_if<DiskRoom>()) {
-    std::error_code error;
-    const std::string folder = journal_folder(*context_);
-    const auto space = std::filesystem::space(folder, error);
-    context_->log(room->is_low ? LogLevel::error : LogLevel::info,
-                  room->is_low ? fmt::format("the disk of {} has {} MiB left: no task is accepted until there is more",
-                                             folder, error ? 0 : space.available >> 20U)
-                               : fmt::format("the disk of {} has room again", folder));
+    log_room(*room);
+    return;
   }
   if (const auto* snapshot = message.get_if<Snapshot>()) {
     // Once for each cause: it is tried again and again.

@@ -66,10 +66,12 @@ class JournalEngine {
   };
   struct DiskRoom {
     bool is_low = false;
+    std::string detail{};
   };
   struct Snapshot {
     std::string failure{};  // empty: it was taken
   };
+  void log_room(const DiskRoom& room) const;
 
   std::shared_ptr<NodeContext> context_;
   std::shared_ptr<Engine> engine_;

@@ -160,7 +160,7 @@ class Operations final : public ledger::ChangeSink, public std::enable_shared_fr
 
   [[nodiscard]] std::optional<Error> unknown_agent(const SubmitRequest& request) const;
   [[nodiscard]] TaskStatus live_status(ledger::TaskView view) const;
-  void submit(SubmitRequest request, Reply<SubmitAnswer> reply);
+  void submit(SubmitRequest&& request, Reply<SubmitAnswer> reply);
   void submit(const std::shared_ptr<ledger::Submit>& op, Reply<SubmitAnswer> reply);
   void count_submit(const SubmitAnswer& answer) {
     (answer.existing ? repeated_ : submitted_).fetch_add(1, std::memory_order_relaxed);

@@ -68,7 +68,7 @@ std::optional<Error> check(const SubmitRequest& request, const OperationsLimits&
 
 // Of a version to come only what this one knows is handed on, as section 3.2.1 of the recommendation asks.
 std::string handed_on_trace(std::string trace) {
-  if (trace.empty() || trace.starts_with("00-")) return trace;
+  if (trace.starts_with("00-")) return trace;
   const auto context = TraceContext::parse(trace);
   return context ? context->text() : std::string();
 }
@@ -99,7 +99,7 @@ ledger::TaskSpec spec_of(SubmitRequest&& request, WallMs now) {
   spec.deadline_at = after(now, request.deadline);
   spec.extras.dependencies = std::move(request.dependencies);
   spec.extras.key = std::move(request.key);
-  spec.extras.trace = handed_on_trace(std::move(request.trace));
+  if (!request.trace.empty()) spec.extras.trace = handed_on_trace(std::move(request.trace));
   if (!request.agent.empty() || !request.route_key.empty()) {
     spec.extras.placement = std::make_shared<const ledger::Placement>(placement_of(std::move(request)));
   }
@@ -159,7 +159,7 @@ void Operations::task_submit(SubmitRequest request, Reply<SubmitAnswer> reply) {
   submit(std::move(request), std::move(reply));
 }
 
-void Operations::submit(SubmitRequest request, Reply<SubmitAnswer> reply) {
+void Operations::submit(SubmitRequest&& request, Reply<SubmitAnswer> reply) {
   const WallMs now = parts_.timers.wall_now();
   const TaskId id = ids_.next(now);
   ledger::Op op(ledger::Submit{id, now, spec_of(std::move(request), now)});

@@ -65,7 +65,6 @@ class Core : public std::enable_shared_from_this<Core> {
 
   // Stands still while the whole program is stopped; see pause_clock.hpp.
   [[nodiscard]] Instant now() const;
-  mutable PauseClock clock;
 
   // Makes a process runnable: one that was just made, or one that got mail.
   void schedule_new(Slot& slot);
@@ -103,6 +102,9 @@ class Core : public std::enable_shared_from_this<Core> {
   };
   std::mutex ending_mutex;
   std::map<std::uint64_t, Ending> ending_pids;  // by Pid bits
+
+  // On cache lines of its own, behind what every message reads: the clock thread writes to it.
+  alignas(64) mutable PauseClock clock;
 };
 
 // Runs one turn of a process: takes its mail, handles messages until the budget is spent, and lets it rest, puts it

@@ -14,7 +14,6 @@ from live_node import Node, NodeGone, Rest, until
 
 K_FRESH_TASKS = 12
 K_START_LIMIT_S = 20
-K_TOLD_TASKS = 8
 K_TOLD_S = 2  # what a client is told of is soon in the log, too
 DOCUMENTED_CODES = {1, 8, 9, 10, 11}  # docs/cli.md; 10 and 1 are those of a start that failed
 ADVICE = re.compile(r"skein (?:log|archive|restore|up|backup)\b|--accept-loss|remove it|chmod|backup|put .* back", re.I)
@@ -23,7 +22,7 @@ LOUD = re.compile(r"^\S+ (?:warning|error) ", re.M)
 HOLD_NOTHING = ("archive.sqlite-shm", "node.lock", "journal/lock", "dump-fatal.txt")
 # The only copy of nothing: what is in it is also in the journal. An earlier WAL is another matter, it undoes pages.
 COPY_ONLY = "archive.sqlite-wal"
-GOOD = ("right", "refused", "refused_mended", "reported", "told")
+GOOD = ("right", "refused", "refused_mended", "reported")
 
 Verdict = collections.namedtuple("Verdict", "kind text")
 
@@ -87,8 +86,6 @@ class Judge:
                 if bad:
                     return bad
             again = self.look(client, node)
-            if again.kind == "told" and first.kind != "told":
-                return Verdict("overwritten", again.text)
             if again.kind not in GOOD:
                 return Verdict("overwritten" if first.kind == "right" else again.kind, again.text)
             return first if again.kind == "right" else again
@@ -106,11 +103,10 @@ class Judge:
             else:
                 reported.append(answer["error"])
         if missing:
-            # A key or two of an index may rot: the node finds that out by itself, and says so. More is to be refused.
             is_told = until(lambda: LOUD.search(node.log()), K_TOLD_S)
-            kind = "lost_silent" if not is_told else "told" if len(missing) <= K_TOLD_TASKS else "lost_told"
-            return Verdict(kind, f"{len(missing)} of {len(self.expected)} tasks are not found, {missing[0]} for one; "
-                                 f"log: {loud_lines(node)}")
+            return Verdict("lost_told" if is_told else "lost_silent",
+                           f"{len(missing)} of {len(self.expected)} tasks are not found, {missing[0]} for one; "
+                           f"log: {loud_lines(node)}")
         listed, error = page_through(client)
         unlisted = self.expected.keys() - listed.keys()
         if unlisted and not error and not reported:

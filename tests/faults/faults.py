@@ -18,10 +18,6 @@ SEEN_AT, HITS_AT = 24, 28
 Fault = collections.namedtuple("Fault", "op path error mode times when lives", defaults=("fail", 1, "run", False))
 
 
-# What a node is still silent about while it lasts, each with a word on why. The rest is judged, and each is printed.
-SILENT_YET = {("open", ".log.tmp$", errno.ENOSPC): "no room for the next segment though the disk has some: a quota"}
-
-
 def compile_shim(folder, source):
     library = folder / "shim.so"
     subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-o", library, source], check=True)
