@@ -168,12 +168,12 @@ void add_archive(CLI::App& app) {
   const auto session = std::make_shared<Session>();
   CLI::App& rebuild_app = *archive_app.add_subcommand(
       "rebuild", "Make a new archive from what can be read of the old one and from the journal");
-  rebuild_app.add_option("--data", session->data, "Data folder of the node, which must not be running");
+  Verb(rebuild_app).folder("--data", session->data, "Data folder of the node, which must not be running");
   rebuild_app.add_flag("--json", session->json, "Print JSON");
   rebuild_app.callback([session] { rebuild(*session); });
   CLI::App& verify_app =
       *archive_app.add_subcommand("verify", "Read every record and check its checksum; a node may be running");
-  verify_app.add_option("--data", session->data, "Data folder of the node");
+  Verb(verify_app).folder("--data", session->data, "Data folder of the node");
   verify_app.add_flag("--json", session->json, "Print JSON");
   verify_app.callback([session] {
     if (const int code = verify(*session); code != 0) throw CLI::RuntimeError(code);

@@ -2,7 +2,12 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
+#include <array>
 #include <charconv>
+#include <string_view>
+
+#include "skein/base/time_text.hpp"
 
 namespace skein::cli {
 namespace {
@@ -34,6 +39,13 @@ Verb& Verb::option(const std::string& names, std::string& value, const std::stri
   return *this;
 }
 
+Verb& Verb::folder(const std::string& names, std::string& value, const std::string& what) {
+  app_->add_option(names, value, what)->check([](const std::string& text) {
+    return text.empty() ? std::string("it is empty; is a variable of the shell not set?") : std::string();
+  });
+  return *this;
+}
+
 Verb& Verb::option(const std::string& names, std::uint64_t& value, const std::string& what) {
   app_->add_option(names, value, what)->check(whole_number);
   return *this;
@@ -51,6 +63,40 @@ Verb& Verb::place(const std::string& name, std::string& value, const std::string
 
 Verb& Verb::optional_place(const std::string& name, std::string& value, const std::string& what) {
   app_->add_option(name, value, what);
+  return *this;
+}
+
+Verb& Verb::time(const std::string& name, std::uint64_t& milliseconds, const std::string& what) {
+  const auto read = [&milliseconds](const std::string& text) {
+    const auto time = parse_time(text);
+    if (!time) throw CLI::ValidationError("'" + text + "' is no time such as 250ms, 5s or 2h");
+    milliseconds = static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(*time).count());
+  };
+  const std::string otherwise = time_text(std::chrono::milliseconds(milliseconds));
+  app_->add_option_function<std::string>(name, read, what + " [default: " + otherwise + "]")->type_name("TIME");
+  app_->add_option(name + "-ms", milliseconds, what)->check(whole_number)->group("");
+  return *this;
+}
+
+Verb& Verb::words(const std::string& name, std::vector<std::string>& words, const std::string& what,
+                  const WordRules& rules) {
+  CLI::Option* option = app_->add_option(name, words, what)->expected(1)->allow_extra_args(false);
+  if (rules.is_list) option->take_all();
+  if (rules.is_required) option->required();
+  if (rules.is_hidden) option->group("");
+  return *this;
+}
+
+Verb Verb::family(const std::string& name) {
+  const auto there = app_->get_subcommands([&](const CLI::App* each) { return each->get_name() == name; });
+  if (!there.empty()) return Verb(*there.front());
+  Verb made = verb(name, "Verbs about a " + name);
+  made.needs_verb();
+  return made;
+}
+
+Verb& Verb::example(const std::string& text) {
+  if (!text.empty()) app_->footer("Example:\n  " + text);
   return *this;
 }
 
@@ -82,6 +128,63 @@ std::vector<VerbWords> all_verbs(CLI::App& app) {
   std::vector<VerbWords> all;
   collect(app, "", all);
   return all;
+}
+
+namespace {
+
+struct VerbGroup {
+  std::string_view title;
+  std::vector<std::string_view> verbs;
+};
+
+// In the order of --help. What is in none of them comes last.
+const std::vector<VerbGroup>& verb_groups() {
+  static const std::vector<VerbGroup> k_groups{
+      {"Every day", {"init", "up", "stop", "status", "submit", "tasks", "task", "top", "doctor"}},
+      {"Swarms and agents", {"swarms", "swarm", "agents", "agent"}},
+      {"A running node", {"events", "tree", "ps", "describe", "trace", "dump", "log-level", "reload", "operations"}},
+      {"Clients", {"mcp", "token", "completion"}},
+      {"Config and data", {"config", "backup", "restore", "log", "archive"}},
+      {"Trying it out", {"demo", "chaos"}},
+  };
+  return k_groups;
+}
+
+// CLI11 lists groups in the order in which verbs were added; ours are listed in that of verb_groups().
+class GroupedHelp final : public CLI::Formatter {
+ public:
+  [[nodiscard]] std::string make_subcommands(const CLI::App* app, CLI::AppFormatMode mode) const override {
+    if (app->get_parent() != nullptr) return CLI::Formatter::make_subcommands(app, mode);
+    std::string out;
+    std::vector<const CLI::App*> left = app->get_subcommands([](const CLI::App*) { return true; });
+    const auto add = [&](std::string_view title, const std::vector<const CLI::App*>& verbs) {
+      if (verbs.empty()) return;
+      out += "\n" + std::string(title) + ":\n";
+      for (const CLI::App* each : verbs) out += make_subcommand(each);
+    };
+    for (const VerbGroup& group : verb_groups()) {
+      std::vector<const CLI::App*> verbs;
+      for (const std::string_view name : group.verbs) {
+        const auto found = std::ranges::find(left, name, &CLI::App::get_name);
+        if (found == left.end()) continue;
+        verbs.push_back(*found);
+        left.erase(found);
+      }
+      add(group.title, verbs);
+    }
+    add("Others", left);
+    return out;
+  }
+};
+
+}  // namespace
+
+void group_verbs(CLI::App& app) {
+  const auto help = std::make_shared<GroupedHelp>();
+  constexpr std::size_t k_column = 28;
+  help->column_width(k_column);
+  app.formatter(help);
+  app.footer("'skein help VERB' shows what a verb takes, with an example.");
 }
 
 }  // namespace skein::cli

@@ -14,7 +14,7 @@ class App;
 
 namespace skein::cli {
 
-// docs/cli.md has them.
+// docs/cli.md has them. A verb that a signal ends has 128 and the signal's number: 130 after Ctrl-C.
 enum ExitCode : int {
   k_exit_ok = 0,
   k_exit_failed = 1,       // what was asked for could not be done
@@ -36,13 +36,29 @@ class Verb {
 
   // A verb below this one.
   Verb verb(const std::string& name, const std::string& what);
+  // The verb below this one that has verbs of its own, 'task' of 'task show'; made when it is not there.
+  Verb family(const std::string& name);
+  // Shown at the end of --help.
+  Verb& example(const std::string& text);
   // Needs one of its verbs.
   Verb& needs_verb();
 
   Verb& flag(const std::string& names, bool& value, const std::string& what);
   Verb& option(const std::string& names, std::string& value, const std::string& what);
+  // An empty one is refused: a shell variable that is not set must not mean the default.
+  Verb& folder(const std::string& names, std::string& value, const std::string& what);
   Verb& option(const std::string& names, std::uint64_t& value, const std::string& what);
   Verb& option(const std::string& names, std::vector<std::string>& values, const std::string& what);
+  // A time with its unit, --timeout 5s, kept in milliseconds. --timeout-ms 5000 is still taken, and not shown.
+  Verb& time(const std::string& name, std::uint64_t& milliseconds, const std::string& what);
+  // Words as they are given, of an option (--name) or by place (NAME); none given leaves them empty.
+  struct WordRules {
+    bool is_required = false;
+    bool is_list = false;    // it may be given often
+    bool is_hidden = false;  // from --help
+  };
+  Verb& words(const std::string& name, std::vector<std::string>& words, const std::string& what,
+              const WordRules& rules);
   // By place: NAME is required, and so is what is positional unless it says optional.
   Verb& place(const std::string& name, std::string& value, const std::string& what);
   Verb& optional_place(const std::string& name, std::string& value, const std::string& what);
@@ -62,5 +78,8 @@ struct VerbWords {
   std::vector<std::string> flags;
 };
 [[nodiscard]] std::vector<VerbWords> all_verbs(CLI::App& app);
+
+// Puts the verbs into groups for --help, the everyday ones first.
+void group_verbs(CLI::App& app);
 
 }  // namespace skein::cli

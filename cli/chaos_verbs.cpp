@@ -2,24 +2,18 @@
 #include <fmt/format.h>
 
 #include "cli/chaos.hpp"
+#include "cli/operation_verbs.hpp"
 #include "cli/session.hpp"
 #include "cli/verbs.hpp"
 
 namespace skein::cli {
 namespace {
 
-struct KillArguments {
-  Session session;
-  std::string target;
-  std::string signal = "kill";
-  std::uint64_t count = 1;
-};
-
 void add_own_nodes(Verb& chaos) {
   constexpr std::uint64_t k_collapse_limit_ms = 300'000;
   const auto timeout_ms = std::make_shared<std::uint64_t>(k_collapse_limit_ms);
   Verb collapse = chaos.verb("collapse", "Bring a node of its own down, phase by phase, and see it mend itself");
-  collapse.option("--timeout-ms", *timeout_ms, "It takes no longer than this");
+  collapse.time("--timeout", *timeout_ms, "It takes no longer than this");
   const auto is_json = std::make_shared<bool>(false);
   collapse.flag("--json", *is_json, "Print JSON, an object a line");
   collapse.run([timeout_ms, is_json] { return chaos_collapse(*timeout_ms, *is_json); });
@@ -30,7 +24,7 @@ void add_own_nodes(Verb& chaos) {
   run.option("--kills", options->kills, "So many kills, instead of a time");
   run.option("--agents", options->agents, "In each of three swarms");
   run.option("--seed", options->seed, "Of the choice of victims; 0: a new one");
-  run.option("--timeout-ms", options->timeout_ms, "It takes no longer than this");
+  run.time("--timeout", options->timeout_ms, "It takes no longer than this");
   run.flag("--json", options->json, "Print JSON");
   run.run([options] { return chaos_run(*options); });
 }
@@ -38,24 +32,14 @@ void add_own_nodes(Verb& chaos) {
 }  // namespace
 
 void add_chaos(Verb& root) {
-  const auto args = std::make_shared<KillArguments>();
   Verb chaos = root.verb("chaos", "Break a running node on purpose, to see it mend itself");
   chaos.needs_verb();
   add_own_nodes(chaos);
-  Verb kill = chaos.verb("kill", "Kill processes of the tree; prints which");
-  kill.place("TARGET", args->target, "A path such as agents_sup/agent_pool/* or engine_sup/work_sup, a name, a Pid");
-  kill.option("--signal", args->signal, "kill, or crash: a reason that can be trapped");
-  kill.option("--count", args->count, "So many of those that match, chosen at random");
-  args->session.add_to(kill);
-  kill.run([args] {
-    return ask_and_show(args->session, "chaos_kill",
-                        {{"target", args->target}, {"signal", args->signal}, {"count", args->count}},
-                        [](const json::value& answer) {
-                          for (const json::value& each : list_of(answer, "killed")) {
-                            fmt::print("{}\n", std::string_view(each.get_string()));
-                          }
-                        });
-  });
+  add_operation(root, "chaos_kill", {.show = [](const json::value& answer) {
+                  for (const json::value& each : list_of(answer, "killed")) {
+                    fmt::print("{}\n", std::string_view(each.get_string()));
+                  }
+                }});
 }
 
 }  // namespace skein::cli

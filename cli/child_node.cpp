@@ -34,6 +34,7 @@ std::expected<void, std::string> ChildNode::spawn() {
   std::vector<std::string> arguments{"skein", "up", "--data", setup_.data};
   if (!setup_.config.empty()) arguments.insert(arguments.begin() + 2, setup_.config);
   if (setup_.is_attended) arguments.emplace_back("--attended");
+  if (setup_.is_for_mcp) arguments.emplace_back("--started-by-mcp");
   if (!setup_.is_served) arguments.insert(arguments.end(), {"--http", "off", "--tcp", "off"});
   std::vector<std::string> environment;
   if (!setup_.mark.empty()) environment.push_back(setup_.mark);

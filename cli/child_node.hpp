@@ -25,6 +25,7 @@ struct ChildNodeSetup {
   bool outlives = false;     // this program, unless it is stopped
   bool is_served = false;    // on the network too, as its config says
   bool is_attended = false;  // ends with its last MCP client, whoever started it
+  bool is_for_mcp = false;   // no operator runs it, see node/last_run.hpp
 };
 
 class ChildNode {

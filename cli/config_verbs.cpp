@@ -64,8 +64,11 @@ int check(const ConfigArguments& args) {
   } else if (!is_good) {
     fmt::print(stderr, "{}", found.describe());
   } else {
-    fmt::print("{}: {} executors, {} swarms, {} named agents\n", args.file, config->executors.size(),
-               config->swarms.size(), config->agents.size());
+    const auto counted = [](std::size_t count, std::string_view what) {
+      return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+    };
+    fmt::print("{}: {}, {}, {}\n", args.file, counted(config->executors.size(), "executor"),
+               counted(config->swarms.size(), "swarm"), counted(config->agents.size(), "named agent"));
   }
   return is_good ? k_exit_ok : k_exit_config;
 }
@@ -75,7 +78,9 @@ int limits(const ConfigArguments& args) {
     fmt::print("{}", node::limits_page());
     return k_exit_ok;
   }
-  const std::string file = std::filesystem::exists(args.file) ? args.file : "";
+  // Only the one that nobody named may be missing.
+  const bool is_default = args.file == node::k_config_file && !std::filesystem::exists(args.file);
+  const std::string file = is_default ? "" : args.file;
   const auto config = node::load_config(file);
   if (!config) {
     fmt::print(stderr, "{}", config.error().describe());

@@ -392,7 +392,7 @@ void add_demo(CLI::App& app) {
   Verb verb = Verb(app).verb("demo", "Run a swarm, kill an agent, kill the node, and account for every task");
   verb.option("--agents", options->agents, "Agents of each kind: function, command and stdio");
   verb.option("--tasks", options->tasks, "Tasks to submit");
-  verb.option("--timeout-ms", options->timeout_ms, "The demo takes no longer than this");
+  verb.time("--timeout", options->timeout_ms, "The demo takes no longer than this");
   verb.option("--log-level", options->log_level, "Of the node: debug, info, warning or error");
   verb.flag("--json", options->json, "Print JSON, an object a line");
   verb.run([options] {

@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "cli/patience.hpp"
 #include "cli/session.hpp"
 #include "cli/terminal.hpp"
 #include "cli/verbs.hpp"
@@ -23,11 +24,18 @@ constexpr std::uint64_t k_processes_looked_at = 100'000;
 
 class Doctor {
  public:
-  explicit Doctor(const Session& session) : session_(session), data_(session.data_folder()) {}
+  explicit Doctor(const Session& session) : session_(session) {}
 
   int run() {
+    try {
+      data_ = session_.data_folder();
+    } catch (const GaveUp&) {
+      // Which folder is meant is not known; looking at another would be worse than at none.
+      check_config(std::nullopt);
+      return finish();
+    }
     // The node's own settings count, not those of the folder this was called in.
-    auto client = control::Client::connect(data_);
+    auto client = connect(session_);
     std::optional<json::value> info;
     if (client) {
       if (const auto answer = client->ask("info", {}, session_.timeout())) info = *answer;
@@ -35,11 +43,16 @@ class Doctor {
     check_config(info);
     check_folder(info);
     check_node(client);
+    if (info) found("log", true, text_of(*info, "log"));
+    return finish();
+  }
+
+ private:
+  int finish() {
     if (session_.json) print_json(json::object{{"ok", is_well_}, {"checks", std::move(checks_)}});
     return is_well_ ? k_exit_ok : k_exit_failed;
   }
 
- private:
   void found(const std::string& what, bool ok, const std::string& detail) {
     is_well_ = is_well_ && ok;
     checks_.push_back({{"check", what}, {"ok", ok}, {"detail", detail}});
@@ -106,7 +119,8 @@ class Doctor {
     const auto tasks = client->ask("status", {}, session_.timeout());
     const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
     found("engine", tasks.has_value(),
-          tasks ? fmt::format("answered in {:.1f} ms", took.count()) : tasks.error().message + ": look at its log");
+          tasks ? fmt::format("answered in {:.1f} ms", took.count())
+                : tasks.error().message + ": look at the node's log");
     if (tasks) check_journal(part_of(*tasks, "journal"));
     if (tasks) check_archive(part_of(*tasks, "archive"));
     check_launcher(*client);
@@ -180,9 +194,9 @@ class Doctor {
     std::vector<std::string> held;
     for (const json::value& swarm : swarms) {
       for (const json::value& each : list_of(swarm, "passed_over")) {
-        held.push_back(fmt::format("swarm '{}', type '{}': {}{}: 'skein log' and the agents' own logs say why",
-                                   text_of(swarm, "name"), text_of(each, "type"), text_of(each, "detail"),
-                                   until_text(each)));
+        held.push_back(
+            fmt::format("swarm '{}', type '{}': {}{}: the node's log and 'skein tasks --state failed' say why",
+                        text_of(swarm, "name"), text_of(each, "type"), text_of(each, "detail"), until_text(each)));
       }
     }
     for (const std::string& each : held) found("held back", false, each);

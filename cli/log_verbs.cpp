@@ -29,19 +29,24 @@ using journal::file_disk;
 
 struct LogArguments {
   std::string dir;
+  std::string data;
   std::uint64_t position = 1;
   bool json = false;
   bool yes = false;
 };
 
-[[noreturn]] void fail(const std::string& why) {
-  fmt::print(stderr, "skein: {}\n", why);
-  throw CLI::RuntimeError(1);
-}
+[[noreturn]] void fail(const std::string& why) { throw CLI::RuntimeError(complain(k_exit_failed, why)); }
 
-// The folder that was named, or that of the node this user would talk to.
+// The folder that was named, itself or the data folder around it; else that of the node this user would talk to.
 std::string journal_folder(const LogArguments& args) {
-  return args.dir.empty() ? node::journal_in(Session().data_folder()) : args.dir;
+  if (args.dir.empty()) {
+    Session session;
+    session.data = args.data;
+    return node::journal_in(session.data_folder());
+  }
+  const std::string inside = node::journal_in(args.dir);
+  const bool is_data_folder = !journal::is_journal(file_disk(), args.dir) && journal::is_journal(file_disk(), inside);
+  return is_data_folder ? inside : args.dir;
 }
 
 json::object image_json(const std::string& dir, const journal::JournalImage& image) {
@@ -139,13 +144,14 @@ void repair(const LogArguments& args) {
 }
 
 void skip(const LogArguments& args) {
-  const auto line = journal::show_skip(file_disk(), args.dir, args.position);
+  const std::string dir = journal_folder(args);
+  const auto line = journal::show_skip(file_disk(), dir, args.position);
   if (!line) fail(line.error().describe());
   fmt::print(args.json ? stderr : stdout, "{}\n", *line);
   if (!args.yes && !asked_and_agreed("Have this entry passed over for good, on every start?")) {
     fail("nothing was changed; --yes skips without asking");
   }
-  const auto at = journal::append_skip(file_disk(), args.dir, args.position);
+  const auto at = journal::append_skip(file_disk(), dir, args.position);
   if (!at) fail(at.error().describe());
   if (args.json) return print_json(json::object{{"position", args.position}, {"skipped_at", *at}});
   fmt::print("position {} will be passed over; position {} says so\n", args.position, *at);
@@ -164,26 +170,32 @@ void add_log(CLI::App& app) {
   CLI::App& log = *app.add_subcommand("log", "Check, show or repair the folder of a journal");
   log.require_subcommand(1);
   const auto args = std::make_shared<LogArguments>();
-  const char* const k_dir_help = "Folder of the journal (default: the node's)";
+  const char* const k_dir_help = "Folder of the journal, or the data folder (default: the node's)";
   const char* const k_json_help = "Print JSON";
+  const auto add_data = [&](CLI::App& verb_app) {
+    Verb(verb_app).folder("--data", args->data, "Data folder of the node");
+  };
 
   CLI::App& verify_app = verb(log, "verify", "Read everything and check every checksum", args, verify);
   verify_app.add_option("DIR", args->dir, k_dir_help);
   verify_app.add_flag("--json", args->json, k_json_help);
+  add_data(verify_app);
 
   CLI::App& dump_app = verb(log, "dump", "Print the entries, one a line", args, dump);
   dump_app.add_option("DIR", args->dir, k_dir_help);
   dump_app.add_option("--from", args->position, "First position to print");
   dump_app.add_flag("--json", args->json, "An object per line, with the bytes as hex");
+  add_data(dump_app);
 
   CLI::App& repair_app = verb(log, "repair", "Say what has to be dropped to start again, ask, and do it", args, repair);
   repair_app.add_option("DIR", args->dir, k_dir_help);
   repair_app.add_flag("--json", args->json, k_json_help);
   repair_app.add_flag("--yes", args->yes, "Do not ask");
+  add_data(repair_app);
 
   CLI::App& skip_app =
       verb(log, "skip", "Show an entry that stops every start, ask, and have it passed over", args, skip);
-  skip_app.add_option("DIR", args->dir, "Folder of the journal")->required();
+  skip_app.add_option("DIR", args->dir, "Folder of the journal, or the data folder")->required();
   skip_app.add_flag("--json", args->json, k_json_help);
   skip_app.add_option("POSITION", args->position, "The entry's position, as the error named it")->required();
   skip_app.add_flag("--yes", args->yes, "Do not ask");

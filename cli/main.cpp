@@ -6,11 +6,14 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "cli/held_signals.hpp"
+#include "cli/patience.hpp"
+#include "cli/session.hpp"
 #include "cli/verbs.hpp"
 #include "skein/base/suggestion.hpp"
 #include "skein/base/version.hpp"
@@ -53,9 +56,8 @@ Named named_verb(const CLI::App& root, std::span<char* const> words) {
 }
 
 int complain(const Named& named, const std::string& problem) {
-  fmt::print(stderr, "skein: {}; 'skein {}{}--help' shows what is possible\n", problem, named.path,
-             named.path.empty() ? "" : " ");
-  return k_exit_usage;
+  return skein::cli::complain(k_exit_usage, fmt::format("{}; 'skein {}{}--help' shows what is possible", problem,
+                                                        named.path, named.path.empty() ? "" : " "));
 }
 
 std::string did_you_mean(const std::string& given, const std::vector<std::string>& known) {
@@ -89,20 +91,52 @@ std::string verb_below(const CLI::App& app, const std::string& word) {
   return found.empty() ? "" : fmt::format(" (did you mean {}?)", fmt::join(found, " or "));
 }
 
+// What other tools call what we have, with nothing in common to guess it by.
+std::string other_word_for(const std::string& word) {
+  static const std::map<std::string, std::string> k_words{
+      {"run", "'submit' a task or 'up' for a node"},
+      {"exec", "'submit'"},
+      {"start", "'up'"},
+      {"serve", "'up'"},
+      {"restart", "'stop', then 'up'"},
+      {"down", "'stop'"},
+      {"logs", "'task logs'; 'status' says where the node's log is"},
+      {"describe", "'task show'"},
+      {"inspect", "'task show'"},
+      {"ls", "'tasks'"},
+      {"list", "'tasks', 'agents' or 'swarms'"},
+      {"kill", "'task cancel'; 'chaos kill' is for tests"},
+      {"delete", "'task cancel' or 'swarm remove'"},
+      {"rm", "'task cancel' or 'swarm remove'"},
+  };
+  const auto found = k_words.find(word);
+  return found == k_words.end() ? "" : fmt::format(" (did you mean {}?)", found->second);
+}
+
 int run(std::span<char* const> args) {
   CLI::App app{"Runs swarms of agents so that no crash loses work.", "skein"};
   app.set_version_flag("--version", fmt::format("skein {}", skein::version()), "Print the version and exit");
   skein::cli::add_verbs(app);
 
+  // 'skein help task wait' is 'skein task wait --help'.
+  std::vector<char*> help;
+  if (args.size() > 1 && std::string_view(args[1]) == "help") {
+    static char k_help[] = "--help";
+    help.assign(args.begin(), args.end());
+    help.erase(help.begin() + 1);
+    help.push_back(k_help);
+    args = help;
+  }
   const auto words = args.subspan(1);
   const Named named = named_verb(app, words);
   if (!named.unknown.empty() && named.path.empty()) {
-    std::string meant = verb_below(app, named.unknown);
+    std::string meant = other_word_for(named.unknown);
+    if (meant.empty()) meant = verb_below(app, named.unknown);
     if (meant.empty()) meant = did_you_mean(named.unknown, verbs_of(app));
     // They are too many to be named here.
-    fmt::print(stderr, "skein: unknown verb '{}'{}; 'skein --help' lists the verbs\n", named.unknown,
-               meant.find("did you mean") != std::string::npos ? meant : "");
-    return k_exit_usage;
+    return skein::cli::complain(k_exit_usage,
+                                fmt::format("unknown verb '{}'{}; 'skein --help' lists the verbs", named.unknown,
+                                            meant.find("did you mean") != std::string::npos ? meant : ""));
   }
   if (!named.unknown.empty()) {
     return complain(named, fmt::format("unknown verb '{} {}'{}", named.path, named.unknown,
@@ -128,6 +162,12 @@ int run(std::span<char* const> args) {
   return 0;
 }
 
+// Also of a command line that makes no sense otherwise. `skein up` has no such option, and its log is no answer.
+bool wants_json(std::span<char* const> args) {
+  const auto is_json = [](const char* word) { return std::string_view(word) == "--json"; };
+  return args.size() > 1 && std::string_view(args[1]) != "up" && std::ranges::any_of(args, is_json);
+}
+
 }  // namespace
 
 // Before main, and before the constructors of this program: a signal may come at any moment after exec.
@@ -137,10 +177,13 @@ int main(int argc, char** argv) {
   ::umask(S_IRWXG | S_IRWXO);  // data, copies of it and logs are for their owner alone
   const std::string_view verb = argc > 1 ? argv[1] : "";
   if (verb != "up") skein::cli::let_signals_through();
+  const auto args = std::span(argv, static_cast<std::size_t>(argc));
+  skein::cli::say_errors_as_json(wants_json(args));
   try {
-    return run(std::span(argv, static_cast<std::size_t>(argc)));
+    return run(args);
+  } catch (const skein::cli::GaveUp& why) {
+    return skein::cli::complain(why.code, why.what());
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "skein: %s\n", error.what());
-    return k_exit_failed;
+    return skein::cli::complain(k_exit_failed, error.what());
   }
 }

@@ -1,24 +1,26 @@
 // skein mcp: MCP on standard input and output, for clients that start their servers themselves.
 //
-// The node speaks it; this program only carries bytes between the client and the node's socket, so it is there at once
-// and holds nothing. Without a node in the data folder it starts one. Others may attach to that node too, so it ends
-// with the last of them and not with this program; with --keep it ends when it is told to.
+// The node speaks it; this program carries messages between the client and the node, and outlives the node: the client
+// keeps its session when the node is restarted. Without a node in the data folder it starts one, unless an operator
+// runs the folder's node. Others may attach to a node that was started here too, so it ends with the last of them and
+// not with this program; with --keep it ends when it is told to.
 #include <fmt/format.h>
-#include <poll.h>
-#include <unistd.h>
 
-#include <sys/socket.h>
-#include <array>
-#include <cerrno>
-#include <csignal>
+#include <chrono>
 #include <expected>
 #include <filesystem>
-#include <optional>
+#include <fstream>
+#include <iterator>
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "cli/child_node.hpp"
+#include "cli/mcp_carrier.hpp"
 #include "cli/session.hpp"
 #include "cli/verbs.hpp"
+#include "skein/node/config.hpp"
+#include "skein/node/last_run.hpp"
 
 namespace skein::cli {
 namespace {
@@ -27,143 +29,154 @@ using namespace std::chrono_literals;
 
 constexpr auto k_session_limit = 24h * 365;
 constexpr auto k_node_stop_limit = 40s;  // longer than a node takes to finish what runs
-constexpr auto k_folder_limit = 30s;     // for another's node in the folder to come up, or to be gone
-constexpr auto k_folder_try = 500ms;     // then it may be free for a node of ours
 constexpr auto k_folder_look = 5ms;
 constexpr auto k_info_limit = 5s;
-constexpr std::size_t k_carry_bytes = 64ULL << 10U;
+constexpr std::size_t k_token_bytes_max = 4096;
 
 struct McpArguments {
   std::string config;
   std::string data;
+  std::string node;
+  std::string token_file;
   bool keep = false;
+  bool attach = false;
+  bool take_over = false;
 };
 
-// One direction: what was read and is not yet written.
-struct Carried {
-  std::array<char, k_carry_bytes> bytes{};
-  std::size_t from = 0;
-  std::size_t to = 0;
-  bool is_over = false;  // nothing more will be read
+std::string told(const control::ClientError& error) {
+  return error.advice.empty() ? error.message : error.message + ": " + error.advice;
+}
 
-  [[nodiscard]] bool is_empty() const { return from == to; }
+std::int64_t wall_now_ms() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
+}
+
+// The node of a data folder: attached to, or started.
+class LocalNode {
+ public:
+  LocalNode(const McpArguments& args, std::string data, const Patience& patience)
+      : args_(args),
+        data_(std::move(data)),
+        config_(config_file(args)),
+        child_({args.config, data_, data_ + "/node.log", "", true, true, !args.keep, true}, patience) {}
+
+  // A node that was stopped stays so until a client wants something.
+  LinkResult connect(bool is_wanted) {
+    auto link = attach();
+    if (link || link.error().is_final || child_.is_running() || args_.attach || !is_wanted) return link;
+    const auto right = node::right_to_start(node::read_last_run(data_), config_, wall_now_ms());
+    if (!right.may_start && !args_.take_over) {
+      return std::unexpected(NoLink{.why = fmt::format("no node is running in {}: {}", data_, right.why)});
+    }
+    std::filesystem::create_directories(data_);
+    auto started = child_.start();
+    if (started) return attach();
+    // Another program may have started one at the same moment, or one is about to end.
+    const bool is_taken = !child_.is_running() && child_.exit_code() == k_exit_in_use;
+    return std::unexpected(NoLink{.why = std::move(started.error()), .is_final = !is_taken, .code = k_exit_failed});
+  }
+
+  // Until the node that was started here has ended, or others are attached to it and it goes on for them.
+  void await_its_end() {
+    const Patience last(k_node_stop_limit);  // the signal that came is done with
+    const auto is_over = [&] {
+      if (!child_.is_running()) return true;
+      auto client = child_.connect();
+      const auto info = client ? client->ask("info", {}, k_info_limit) : std::unexpected(client.error());
+      return info && count_of(*info, "mcp_clients") > 0;
+    };
+    try {
+      last.wait("the node ended", k_node_stop_limit, k_folder_look, is_over);
+    } catch (const GaveUp&) {
+      return;  // a client in a hurry: the node ends without being watched
+    }
+  }
+
+ private:
+  // What a node that is started here reads; as `skein up` finds it.
+  static std::string config_file(const McpArguments& args) {
+    std::string file = args.config;
+    if (file.empty() && std::filesystem::exists(node::k_config_file)) file = node::k_config_file;
+    return file.empty() ? file : std::filesystem::absolute(file).lexically_normal().string();
+  }
+  [[nodiscard]] LinkResult attach() const {
+    auto client = control::Client::connect(data_);
+    if (!client) {
+      const bool is_refused = client.error().kind == control::ClientError::Kind::refused;
+      return std::unexpected(NoLink{.why = told(client.error()), .is_final = is_refused});
+    }
+    const auto begun = client->ask("mcp", {});
+    if (begun) return make_line_link(std::move(*client).release());
+    const bool is_refused = begun.error().kind == control::ClientError::Kind::refused;
+    return std::unexpected(NoLink{.why = told(begun.error()), .is_final = is_refused, .code = k_exit_refused});
+  }
+
+  const McpArguments& args_;
+  const std::string data_;
+  const std::string config_;
+  ChildNode child_;
 };
 
-// False: the other side is gone.
-bool read_into(Carried& carried, int fd) {
-  const auto got = ::read(fd, carried.bytes.data(), carried.bytes.size());
-  if (got < 0) return errno == EINTR || errno == EAGAIN;
-  carried.from = 0;
-  carried.to = static_cast<std::size_t>(got);
-  carried.is_over = got == 0;
-  return true;
-}
-
-bool write_from(Carried& carried, int fd) {
-  const auto sent = ::write(fd, carried.bytes.data() + carried.from, carried.to - carried.from);
-  if (sent < 0) return errno == EINTR || errno == EAGAIN;
-  carried.from += static_cast<std::size_t>(sent);
-  return true;
-}
-
-// Until the node has said all it had to say; the program's exit code. `patience`: null when signals end the program.
-int carry(int node, const Patience* patience) {
-  std::signal(SIGPIPE, SIG_IGN);
-  Carried in;
-  Carried out;
-  bool is_shut = false;
-  bool is_cut = false;
-  while (!out.is_over || !out.is_empty()) {
-    if (in.is_over && !is_shut) {
-      ::shutdown(node, SHUT_WR);  // the client is done; the node still answers what it was asked
-      is_shut = true;
-    }
-    const auto when = [](bool wanted, short what) { return static_cast<short>(wanted ? what : 0); };
-    const bool reads_in = in.is_empty() && !in.is_over;
-    const bool reads_out = out.is_empty() && !out.is_over;
-    const auto of_node = static_cast<short>(when(reads_out, POLLIN) | when(!in.is_empty(), POLLOUT));
-    // A node that is gone is told of at once whatever is asked; when nothing is, that would be for ever.
-    std::array<pollfd, 3> all{{{reads_in ? STDIN_FILENO : -1, POLLIN, 0},
-                               {of_node != 0 ? node : -1, of_node, 0},
-                               {out.is_empty() ? -1 : STDOUT_FILENO, POLLOUT, 0}}};
-    if (::poll(all.data(), all.size(), -1) < 0) {
-      if (errno != EINTR) return k_exit_failed;
-      if (patience != nullptr) patience->check("serving");
-      continue;
-    }
-    if (all[0].revents != 0 && !read_into(in, STDIN_FILENO)) in.is_over = true;
-    if (reads_out && (all[1].revents & (POLLIN | POLLHUP | POLLERR)) != 0 && !read_into(out, node)) break;
-    if (!in.is_empty() && (all[1].revents & (POLLOUT | POLLHUP | POLLERR)) != 0 && !write_from(in, node)) {
-      // The node will not hear more; why may be in what it has said, which is carried to its end.
-      in.from = in.to;
-      is_cut = in.is_over = true;
-    }
-    if (all[2].revents != 0 && !write_from(out, STDOUT_FILENO)) return k_exit_ok;  // nobody listens any more
-  }
-  if (in.is_over && !is_cut) return k_exit_ok;
-  return complain(k_exit_unreachable, "the node closed the connection: look at its log, then start 'skein mcp' again");
-}
-
-// Nothing: the node went away before it was asked, as one does whose last client has just gone.
-std::optional<int> serve(control::ClientResult<control::Client> client, const Patience* patience) {
-  if (!client) return complain(client.error());
-  const auto begun = client->ask("mcp", {});
-  const bool is_gone = !begun && begun.error().kind != control::ClientError::Kind::refused;
-  if (is_gone) return std::nullopt;
-  if (!begun) return complain(begun.error());
-  const Fd node = std::move(*client).release();
-  return carry(node.get(), patience);
-}
-
-// Another program may have started a node in this folder at the same moment: then that one is used. One that is about
-// to end is waited for.
-std::expected<void, std::string> start_or_find(ChildNode& node, const Patience& patience) {
-  const auto until = Patience::Clock::now() + k_folder_limit;
-  while (true) {
-    auto started = node.start();
-    if (started) return {};
-    const bool is_taken = !node.is_running() && node.exit_code() == k_exit_in_use;
-    if (!is_taken || Patience::Clock::now() >= until) return std::unexpected(std::move(started.error()));
-    const auto is_there = [&] { return node.connect().has_value(); };
-    if (patience.wait("the other node came up", k_folder_try, k_folder_look, is_there)) return {};
-  }
-}
-
-// Until the node has ended, or others are attached to it and it goes on for them.
-void await_its_end(ChildNode& node) {
-  const Patience last(k_node_stop_limit);  // the signal that came is done with
-  const auto is_done = [&] {
-    if (!node.is_running()) return true;
-    auto client = node.connect();
-    const auto info = client ? client->ask("info", {}, k_info_limit) : std::unexpected(client.error());
-    return info && count_of(*info, "mcp_clients") > 0;
-  };
-  last.wait("the node ended", k_node_stop_limit, k_folder_look, is_done);
-}
-
-int run_mcp(const McpArguments& args) {
+int run_local(const McpArguments& args) {
   Session session;
   session.data = args.data;
   const std::string data = std::filesystem::absolute(session.data_folder()).lexically_normal().string();
-  if (auto running = control::Client::connect(data)) {
-    if (const auto code = serve(std::move(running), nullptr)) return *code;
-  }
-  std::filesystem::create_directories(data);
   const Patience patience(k_session_limit);
-  ChildNode node({args.config, data, data + "/node.log", "", true, true, !args.keep}, patience);
+  LocalNode node(args, data, patience);
+  Carrier carrier([&node](bool is_wanted) { return node.connect(is_wanted); }, patience);
   int code = k_exit_ok;
   try {
-    std::optional<int> served;
-    while (!served) {
-      if (auto started = start_or_find(node, patience); !started) return complain(k_exit_failed, started.error());
-      served = serve(node.connect(), &patience);
-    }
-    code = *served;
-  } catch (const GaveUp& why) {
-    code = complain(why.code, why.what());
+    code = carrier.run();
+  } catch (const GaveUp&) {
+    code = k_exit_ok;  // its client has ended it by a signal
   }
-  if (!args.keep) await_its_end(node);
+  if (!args.keep) node.await_its_end();
   return code;
+}
+
+// A token from its file; empty: none is to be shown. The error is complete.
+std::expected<std::string, std::string> token_in(const std::string& path) {
+  if (path.empty()) return std::string();
+  std::ifstream file(path);
+  if (!file) return std::unexpected(fmt::format("--token-file {}: it cannot be read", path));
+  std::string token((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  while (!token.empty() && (token.back() == '\n' || token.back() == '\r' || token.back() == ' ')) token.pop_back();
+  const bool is_sound =
+      !token.empty() && token.size() <= k_token_bytes_max && token.find_first_of(" \t\r\n") == std::string::npos;
+  if (!is_sound) return std::unexpected(fmt::format("--token-file {}: there is no token in it", path));
+  return token;
+}
+
+int run_remote(const McpArguments& args) {
+  if (!args.data.empty() || !args.config.empty() || args.keep || args.take_over) {
+    return complain(k_exit_usage, "--node is for a node elsewhere: leave out CONFIG, --data, --keep and --take-over");
+  }
+  if (const std::string problem = url_problem(args.node); !problem.empty()) {
+    return complain(k_exit_usage, fmt::format("--node {}: {}", args.node, problem));
+  }
+  const auto token = token_in(args.token_file);
+  if (!token) return complain(k_exit_usage, token.error());
+  const Patience patience(k_session_limit);
+  // Read again each time: a token that was changed while the node was away holds then.
+  const auto connect = [&](bool) -> LinkResult {
+    const auto now = token_in(args.token_file);
+    return connect_by_url(args.node, now.value_or(*token));
+  };
+  try {
+    return Carrier(connect, patience).run();
+  } catch (const GaveUp&) {
+    return k_exit_ok;
+  }
+}
+
+int run_mcp(const McpArguments& args) {
+  if (!args.node.empty()) return run_remote(args);
+  if (!args.token_file.empty()) return complain(k_exit_usage, "--token-file goes with --node");
+  if (args.attach && (args.keep || args.take_over || !args.config.empty())) {
+    return complain(k_exit_usage, "--attach starts no node: leave out CONFIG, --keep and --take-over");
+  }
+  return run_local(args);
 }
 
 }  // namespace
@@ -172,8 +185,12 @@ void add_mcp(Verb& root) {
   const auto args = std::make_shared<McpArguments>();
   Verb verb = root.verb("mcp", "Speak MCP on standard input and output");
   verb.optional_place("CONFIG", args->config, "Config file for a node that is started here");
-  verb.option("--data", args->data, "Data folder of the node; without a node there, one is started");
+  verb.folder("--data", args->data, "Data folder of the node; without a node there, one is started");
+  verb.flag("--attach", args->attach, "Never start a node; wait for one that is run by others");
   verb.flag("--keep", args->keep, "Leave a node that was started here running at the end");
+  verb.flag("--take-over", args->take_over, "Start a node also where an operator runs it otherwise");
+  verb.option("--node", args->node, "HTTP address of a node elsewhere, such as http://127.0.0.1:7433 (no TLS yet)");
+  verb.option("--token-file", args->token_file, "With --node: file with the token to show");
   verb.run([args] { return run_mcp(*args); });
 }
 

@@ -6,32 +6,33 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <deque>
 #include <limits>
 #include <map>
 
 #include "cli/node_views.hpp"
+#include "cli/operation_verbs.hpp"
+#include "cli/screen.hpp"
 #include "cli/session.hpp"
+#include "cli/task_ids.hpp"
 #include "cli/terminal.hpp"
 #include "cli/verbs.hpp"
+#include "skein/base/time_text.hpp"
 
 namespace skein::cli {
 namespace {
 
 constexpr std::chrono::hours k_follow{24 * 365};
-constexpr const char* k_home = "\033[H\033[2J";
+constexpr std::uint64_t k_watch_min_ms = 50;
 constexpr std::uint64_t k_named_processes_max = 10'000;
 
 struct NodeArguments {
   Session session;
-  std::string target;
-  std::string sort = "mailbox";
   std::string task;
-  std::string level;
   std::vector<std::string> kinds;
-  std::uint64_t limit = 30;
+  std::uint64_t events_limit = 1'000;
+  std::uint64_t since_ms = 0;
   std::uint64_t every_ms = 1000;
-  std::uint64_t messages = 100;
-  std::uint64_t within_ms = 1000;
   bool watch = false;
   bool follow = false;
 };
@@ -45,6 +46,7 @@ std::string status_text(const json::value& node, const json::value& tasks) {
                      coloured(text_of(node, "state"), colour_of(text_of(node, "state"))), text_of(node, "version"),
                      count_of(node, "pid"), how_long(count_of(node, "uptime_ms")));
   out += fmt::format("data      {}\n", text_of(node, "data"));
+  if (const std::string log = text_of(node, "log"); !log.empty()) out += fmt::format("log       {}\n", log);
   out +=
       fmt::format("memory    {}, {} processes, {} of processor time\n", how_many_bytes(count_of(node, "memory_bytes")),
                   count_of(node, "processes"), how_long(count_of(node, "cpu_ms")));
@@ -90,11 +92,12 @@ std::string status_text(const json::value& node, const json::value& tasks) {
 namespace {
 
 int status(const NodeArguments& args) {
-  auto client = control::Client::connect(args.session.data_folder());
+  auto client = connect(args.session);
   if (!client) return complain(client.error());
   const auto node = client->ask("info", {}, args.session.timeout());
   if (!node) return complain(node.error());
   const auto tasks = client->ask("status", {}, args.session.timeout());
+  if (!tasks && tasks.error().kind != control::ClientError::Kind::refused) return complain(tasks.error());
   if (args.session.json) {
     print_json(json::object{{"node", *node}, {"tasks", tasks ? *tasks : json::value()}});
   } else {
@@ -150,23 +153,40 @@ std::string tree_lines(const json::value& tree, const NamesByPid& names) {
   return out;
 }
 
-int tree(const NodeArguments& args) {
+// On a terminal: drawn again whenever it has changed, in a screen of its own.
+int watch_tree(const NodeArguments& args, control::Client& client, const json::object& params,
+               const std::function<std::string(const json::value&)>& lines) {
+  const std::chrono::milliseconds every(std::max(args.every_ms, k_watch_min_ms));
+  auto screen = std::make_unique<Screen>();
+  do {
+    const auto tree = client.ask("tree", params, args.session.timeout());
+    if (!tree) {
+      screen.reset();
+      return complain(tree.error());
+    }
+    Screen::draw(lines(*tree), coloured("q ends this", Colour::dim));
+  } while (screen->wait(every));
+  return k_exit_ok;
+}
+
+int tree(const NodeArguments& args, const json::object& params) {
   // Names are asked for on a connection of their own: the first one may be in the middle of a stream.
-  auto to_ask = control::Client::connect(args.session.data_folder());
+  auto to_ask = connect(args.session);
   if (!to_ask) return complain(to_ask.error());
   const auto lines = [&](const json::value& all) {
     return tree_lines(all, names_by_pid(*to_ask, args.session.timeout()));
   };
   if (!args.watch) {
-    return ask_and_show(args.session, "tree", {}, [&](const json::value& all) { fmt::print("{}", lines(all)); });
+    return ask_and_show(args.session, "tree", params, [&](const json::value& all) { fmt::print("{}", lines(all)); });
   }
-  auto client = control::Client::connect(args.session.data_folder());
+  auto client = connect(args.session);
   if (!client) return complain(client.error());
+  if (is_terminal(stdout) && !args.session.json) return watch_tree(args, *client, params, lines);
   const auto answer = client->ask("tree_watch", {{"every_ms", args.every_ms}}, k_follow, [&](const json::value& part) {
     if (args.session.json) {
       print_json(part);
     } else {
-      fmt::print("{}{}", is_terminal(stdout) ? k_home : "", lines(part));
+      fmt::print("{}", lines(part));
       std::fflush(stdout);
     }
     return true;
@@ -185,16 +205,13 @@ void show_processes(const json::value& answer) {
   fmt::print(stderr, "{} processes\n", count_of(answer, "count"));
 }
 
-int trace(const NodeArguments& args) {
-  const json::object params{{"target", args.target}, {"messages", args.messages}, {"within_ms", args.within_ms}};
-  return ask_and_show(args.session, "trace", params, [](const json::value& answer) {
-    Table table({"AFTER", "FROM", "KIND", "TYPE"});
-    for (const json::value& each : list_of(answer, "messages")) {
-      table.row({fmt::format("{:.3f} ms", number_of(each, "after_us") / 1000), text_of(each, "from"),
-                 text_of(each, "kind"), text_of(each, "type")});
-    }
-    table.print();
-  });
+void show_trace(const json::value& answer) {
+  Table table({"AFTER", "FROM", "KIND", "TYPE"});
+  for (const json::value& each : list_of(answer, "messages")) {
+    table.row({fmt::format("{:.3f} ms", number_of(each, "after_us") / 1000), text_of(each, "from"),
+               text_of(each, "kind"), text_of(each, "type")});
+  }
+  table.print();
 }
 
 void show_event(const json::value& event) {
@@ -215,29 +232,68 @@ void show_event(const json::value& event) {
   } else {
     add(text_of(event, "message"));
   }
-  fmt::print("{:>8}  {:<12} {:<15} {:<36}  {}\n", count_of(event, "sequence"), time_of_day(count_of(event, "at")),
+  std::ranges::replace(what, '\n', ' ');
+  fmt::print("{:>8}  {:<24} {:<15} {:<36}  {}\n", count_of(event, "sequence"), moment_text(count_of(event, "at")),
              text_of(event, "event"), task.empty() ? name : task, what);
 }
 
+// Of what is kept, the last ones only.
+class LastEvents {
+ public:
+  explicit LastEvents(const NodeArguments& args) : limit_(args.events_limit), is_json_(args.session.json) {
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    const auto now_ms = static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
+    if (args.since_ms > 0) from_ = now_ms - std::min(now_ms, args.since_ms);
+  }
+  void take(const json::value& event) {
+    if (const auto at = count_of(event, "at"); at != 0 && at < from_) return;
+    ++seen_;
+    last_.push_back(event);
+    if (limit_ != 0 && last_.size() > limit_) last_.pop_front();
+  }
+  void show() {
+    for (const json::value& each : last_) is_json_ ? print_json(each) : show_event(each);
+    if (seen_ > last_.size() && !is_json_) {
+      fmt::print(stderr, "the last {} of {} events; --limit 0 shows all that are kept\n", last_.size(), seen_);
+    }
+  }
+
+ private:
+  std::deque<json::value> last_;
+  std::uint64_t limit_;
+  std::uint64_t from_ = 0;
+  std::uint64_t seen_ = 0;
+  bool is_json_;
+};
+
 int events(const NodeArguments& args) {
-  auto client = control::Client::connect(args.session.data_folder());
+  auto client = connect(args.session);
   if (!client) return complain(client.error());
   json::object params{{"follow", args.follow}};
-  if (!args.task.empty()) params["task"] = args.task;
+  if (!args.task.empty()) {
+    auto id = whole_id(*client, args.session, args.task);
+    if (!id) return complain(id.error());
+    params["task"] = *id;
+  }
   json::array kinds;
   for (const std::string& each : args.kinds) kinds.emplace_back(each);
   if (!kinds.empty()) params["kinds"] = std::move(kinds);
-  const auto answer =
-      client->ask("events", params, args.follow ? k_follow : args.session.timeout(), [&](const json::value& part) {
-        if (args.session.json) {
-          print_json(part);
-        } else {
-          show_event(part);
-          std::fflush(stdout);
-        }
-        return true;
-      });
-  return answer ? static_cast<int>(k_exit_ok) : complain(answer.error());
+  LastEvents last(args);
+  const auto on_part = [&](const json::value& part) {
+    if (!args.follow) {
+      last.take(part);
+    } else if (args.session.json) {
+      print_json(part);
+    } else {
+      show_event(part);
+      std::fflush(stdout);
+    }
+    return true;
+  };
+  const auto answer = client->ask("events", params, args.follow ? k_follow : args.session.timeout(), on_part);
+  if (!answer) return complain(answer.error());
+  last.show();
+  return k_exit_ok;
 }
 
 Verb simple(Verb& root, const std::string& name, const std::string& what, const NodeArgumentsPtr& args,
@@ -261,7 +317,7 @@ bool is_gone_within(int os_pid, std::uint64_t milliseconds) {
 
 // Until the node's OS process is gone: then the data folder is free for the next.
 int stop_node(const Session& session) {
-  auto client = control::Client::connect(session.data_folder());
+  auto client = connect(session);
   if (!client) return complain(client.error());
   const auto node = client->ask("info", {}, session.timeout());
   if (!node) return complain(node.error());
@@ -270,76 +326,59 @@ int stop_node(const Session& session) {
   if (!is_gone_within(static_cast<int>(count_of(*node, "pid")), session.timeout_ms)) {
     return complain(k_exit_timeout, "the node still finishes its work; it ends by itself");
   }
-  if (session.json) print_json(*answer);
+  if (session.json) {
+    print_json(*answer);
+  } else {
+    fmt::print("the node has stopped\n");
+  }
   return k_exit_ok;
+}
+
+int reload(const Invocation& invocation) {
+  const int code = ask_and_show(invocation.session, "reload", {}, [](const json::value& answer) {
+    for (const json::value& each : list_of(answer, "changed")) {
+      fmt::print("changed: {}\n", std::string_view(each.get_string()));
+    }
+    if (list_of(answer, "changed").empty()) fmt::print("nothing has changed\n");
+    for (const json::value& each : list_of(answer, "needs_restart")) {
+      fmt::print(stderr, "skein: {} differs and is taken over at the next start\n",
+                 std::string_view(each.get_string()));
+    }
+  });
+  return code == k_exit_usage ? static_cast<int>(k_exit_config) : code;
 }
 
 }  // namespace
 
 void add_node(Verb& root) {
   const auto args = std::make_shared<NodeArguments>();
-  simple(root, "status", "How the node is", args, status);
-  Verb tree_verb = simple(root, "tree", "The supervision tree", args, tree);
-  tree_verb.flag("--watch", args->watch, "Again whenever it changes");
-  tree_verb.option("--every-ms", args->every_ms, "How often to look");
-  Verb restart = tree_verb.verb("restart", "Restart one child of it, also one that is down or parked");
-  restart.place("PATH", args->target, "As the tree shows it, such as agents_sup/named_agents/ada");
-  args->session.add_to(restart);
-  restart.run([args] {
-    return ask_and_show(args->session, "tree_restart", {{"path", args->target}},
-                        [](const json::value& answer) { fmt::print("{}\n", text_of(answer, "restarted")); });
-  });
+  simple(root, "status", "Show node status", args, status);
+  VerbParts tree_parts;
+  tree_parts.more = [args](Verb& verb) {
+    verb.flag("--watch", args->watch, "Redraw on change");
+    verb.time("--every", args->every_ms, "Refresh interval");
+  };
+  tree_parts.run = [args](const Invocation& invocation) {
+    args->session = invocation.session;
+    return tree(*args, invocation.params);
+  };
+  add_operation(root, "tree", std::move(tree_parts));
   add_top(root);
-
-  Verb ps = root.verb("ps", "Processes by mailbox, time or memory");
-  ps.option("--sort", args->sort, "mailbox, time, memory or handled");
-  ps.option("--limit", args->limit, "How many");
-  args->session.add_to(ps);
-  ps.run([args] {
-    return ask_and_show(args->session, "processes", {{"sort", args->sort}, {"limit", args->limit}}, show_processes);
-  });
-
-  Verb trace_verb = simple(root, "trace", "The next messages of a process", args, trace);
-  trace_verb.place("PROCESS", args->target, "A name, a Pid such as <0.7.1>, or a path of the tree");
-  trace_verb.option("--messages", args->messages, "At most so many");
-  trace_verb.option("--within-ms", args->within_ms, "For so long");
-
-  Verb dump = root.verb("dump", "Write the state of every process to a file; prints its path");
-  args->session.add_to(dump);
-  dump.run([args] {
-    return ask_and_show(args->session, "dump", {},
-                        [](const json::value& answer) { fmt::print("{}\n", text_of(answer, "path")); });
-  });
+  add_operation(root, "processes", {.show = show_processes});
+  add_operation(root, "trace", {.show = show_trace});
+  add_operation(root, "dump", {.show = [](const json::value& answer) { fmt::print("{}\n", text_of(answer, "path")); }});
 
   Verb events_verb = simple(root, "events", "What happened, and with --follow what happens", args, events);
   events_verb.flag("--follow", args->follow, "Go on with what happens");
   events_verb.option("--task", args->task, "Of one task");
   events_verb.option("--kind", args->kinds, "Of one kind, such as task_failed; may be given often");
+  events_verb.option("--limit", args->events_limit, "The last N of those kept; 0: all [default: 1000]");
+  events_verb.time("--since", args->since_ms, "Not older than this; 0s: all");
 
-  Verb level = root.verb("log-level", "Show or change the level of the node's log");
-  level.optional_place("LEVEL", args->level, "debug, info, warning or error");
-  args->session.add_to(level);
-  level.run([args] {
-    return ask_and_show(args->session, "log_level", {{"level", args->level}},
-                        [](const json::value& answer) { fmt::print("{}\n", text_of(answer, "level")); });
-  });
-
-  Verb reload = root.verb("reload", "Have the node read its config again, as SIGHUP does");
-  args->session.add_to(reload);
-  reload.run([args] {
-    const int code = ask_and_show(args->session, "reload", {}, [](const json::value& answer) {
-      for (const json::value& each : list_of(answer, "changed"))
-        fmt::print("changed: {}\n", std::string_view(each.get_string()));
-      for (const json::value& each : list_of(answer, "needs_restart")) {
-        fmt::print(stderr, "skein: {} differs and is taken over at the next start\n",
-                   std::string_view(each.get_string()));
-      }
-    });
-    return code == k_exit_usage ? static_cast<int>(k_exit_config) : code;
-  });
-  Verb stop = root.verb("stop", "Let the node finish its work and end, as SIGTERM does");
-  args->session.add_to(stop);
-  stop.run([args] { return stop_node(args->session); });
+  add_operation(root, "log_level",
+                {.show = [](const json::value& answer) { fmt::print("{}\n", text_of(answer, "level")); }});
+  add_operation(root, "reload", {.run = reload});
+  add_operation(root, "stop", {.run = [](const Invocation& invocation) { return stop_node(invocation.session); }});
   add_doctor(root);
 }
 

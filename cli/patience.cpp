@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "cli/arguments.hpp"
+#include "skein/base/time_text.hpp"
 
 namespace skein::cli {
 namespace {
@@ -38,7 +39,7 @@ void Patience::check(const std::string& doing) const {
     throw GaveUp(k_exit_failed, fmt::format("signal {} came while {}", number, doing));
   }
   if (Clock::now() >= until_) {
-    throw GaveUp(k_exit_timeout, fmt::format("the {} ms of --timeout-ms were up while {}", limit_.count(), doing));
+    throw GaveUp(k_exit_timeout, fmt::format("the {} of --timeout were up while {}", time_text(limit_), doing));
   }
 }
 

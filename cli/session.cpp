@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "cli/patience.hpp"
 #include "cli/terminal.hpp"
 #include "skein/base/utf8.hpp"
 #include "skein/node/config.hpp"
@@ -14,10 +15,33 @@
 
 namespace skein::cli {
 
+namespace {
+
+bool g_errors_are_json = false;
+
+// What to type, where the node's own advice must fit all ways in.
+std::string_view what_to_type(std::string_view code) {
+  if (code == "swarm_not_found") return "'skein swarms' lists them, 'skein swarm create' makes one";
+  if (code == "agent_not_found") return "'skein agents' lists them";
+  if (code == "task_not_found") return "check the id; 'skein tasks' lists them, old tasks are removed in time";
+  return "";
+}
+
+void say_as_json(std::string_view name, std::string_view message, std::string_view advice, std::uint64_t retry_after_ms,
+                 int code) {
+  json::object error{{"code", name}, {"message", message}};
+  if (!advice.empty()) error["advice"] = advice;
+  if (retry_after_ms > 0) error["retry_after_ms"] = retry_after_ms;
+  error["exit"] = code;
+  fmt::print(stderr, "{}\n", escaped_json(operations::json_text(json::object{{"error", std::move(error)}})));
+}
+
+}  // namespace
+
 void Session::add_to(Verb& verb) {
-  verb.option("--data", data, "Data folder of the node");
+  verb.folder("--data", data, "Data folder of the node");
   verb.flag("--json", json, "Print JSON");
-  verb.option("--timeout-ms", timeout_ms, "How long to wait for the node");
+  verb.time("--timeout", timeout_ms, timeout_help);
 }
 
 std::string Session::data_folder() const {
@@ -25,25 +49,57 @@ std::string Session::data_folder() const {
   if (const char* given = std::getenv("SKEIN_DATA"); given != nullptr && *given != '\0') return given;
   if (std::filesystem::exists(node::k_config_file)) {
     const auto config = node::load_config(std::string(node::k_config_file));
-    if (config && !config->node.data.empty()) return config->node.data;
     if (!config) {
-      fmt::print(stderr, "skein: {} has errors ('skein config check' lists them), so its data folder is not known\n",
-                 node::k_config_file);
+      throw GaveUp(k_exit_config, fmt::format("{} is wrong, so the node's data folder is not known: 'skein config "
+                                              "check' says what is wrong with it, --data names a folder",
+                                              node::k_config_file));
     }
+    if (!config->node.data.empty()) return config->node.data;
   }
   return node::default_data_folder();
 }
 
+control::ClientResult<control::Client> connect(const Session& session) {
+  return control::Client::connect(session.data_folder(), session.timeout());
+}
+
+void say_errors_as_json(bool as_json) { g_errors_are_json = as_json; }
+bool errors_are_json() { return g_errors_are_json; }
+
+std::string_view code_name(int exit_code) {
+  switch (exit_code) {
+    case k_exit_usage:
+      return "usage";
+    case k_exit_not_found:
+      return "not_found";
+    case k_exit_timeout:
+      return "timeout";
+    case k_exit_unreachable:
+      return "unreachable";
+    case k_exit_task_failed:
+      return "task_failed";
+    case k_exit_refused:
+      return "refused";
+    case k_exit_config:
+      return "config";
+    case k_exit_in_use:
+      return "in_use";
+    default:
+      return "failed";
+  }
+}
+
 int complain(int code, std::string_view message) {
   std::fflush(stdout);
-  fmt::print(stderr, "skein: {}\n", message);
+  if (g_errors_are_json) {
+    say_as_json(code_name(code), message, "", 0, code);
+  } else {
+    fmt::print(stderr, "skein: {}\n", message);
+  }
   return code;
 }
 
 int complain(const control::ClientError& error) {
-  std::string text = error.message;
-  if (!error.advice.empty()) text += ": " + error.advice;
-  if (error.retry_after_ms > 0) text += fmt::format(" (again in {} ms)", error.retry_after_ms);
   int code = k_exit_unreachable;
   if (error.kind == control::ClientError::Kind::timeout) code = k_exit_timeout;
   if (error.kind == control::ClientError::Kind::refused) {
@@ -51,6 +107,17 @@ int complain(const control::ClientError& error) {
                          error.code == "bad_cursor";
     code = error.code.ends_with("_not_found") ? k_exit_not_found : invalid ? k_exit_usage : k_exit_refused;
   }
+  const std::string_view typed = what_to_type(error.code);
+  const std::string_view advice = typed.empty() ? std::string_view(error.advice) : typed;
+  if (g_errors_are_json) {
+    std::fflush(stdout);
+    say_as_json(error.code.empty() ? code_name(code) : std::string_view(error.code), error.message, advice,
+                error.retry_after_ms, code);
+    return code;
+  }
+  std::string text = error.message;
+  if (!advice.empty()) text += fmt::format(": {}", advice);
+  if (error.retry_after_ms > 0) text += fmt::format(" (again in {} ms)", error.retry_after_ms);
   return complain(code, text);
 }
 
@@ -63,7 +130,7 @@ void print_json(const json::value& value) {
 
 int ask_and_show(const Session& session, std::string_view op, const json::object& params,
                  const std::function<void(const json::value&)>& show) {
-  auto client = control::Client::connect(session.data_folder());
+  auto client = connect(session);
   if (!client) return complain(client.error());
   const auto answer = client->ask(op, params, session.timeout());
   if (!answer) return complain(answer.error());

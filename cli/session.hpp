@@ -27,17 +27,29 @@ struct Session {
   std::string data;  // empty: SKEIN_DATA, or ./skein.toml's, or the default
   bool json = false;
   std::uint64_t timeout_ms = 60'000;
+  std::string timeout_help = "Give up when the node has not answered after this time";
 
   // Adds the options.
   void add_to(Verb& verb);
+  // Throws GaveUp with k_exit_config when ./skein.toml should name it and is wrong: another node must not be meant
+  // then.
   [[nodiscard]] std::string data_folder() const;
   [[nodiscard]] std::chrono::milliseconds timeout() const { return std::chrono::milliseconds(timeout_ms); }
 };
 using SessionPtr = std::shared_ptr<Session>;
 
-// Says what went wrong on standard error; the exit code for it.
+// Says what went wrong on standard error; the exit code for it. With --json it is a line of JSON there:
+// {"error":{"code":"swarm_not_found","message":...,"advice":...,"exit":3}}.
 int complain(const control::ClientError& error);
 int complain(int code, std::string_view message);
+// Set once, by main, before any verb runs.
+void say_errors_as_json(bool as_json);
+[[nodiscard]] bool errors_are_json();
+// For programs: of an error that has no code of its own.
+[[nodiscard]] std::string_view code_name(int exit_code);
+
+// Connects to the node of this session within its --timeout.
+[[nodiscard]] control::ClientResult<control::Client> connect(const Session& session);
 
 // Connects, asks and hands the answer to `show`. With --json the answer is printed as it is instead.
 int ask_and_show(const Session& session, std::string_view op, const json::object& params,

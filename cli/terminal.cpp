@@ -10,6 +10,8 @@
 #include <ctime>
 #include <utility>
 
+#include "skein/base/columns.hpp"
+#include "skein/base/duration_text.hpp"
 #include "skein/base/utf8.hpp"
 
 namespace skein::cli {
@@ -19,26 +21,13 @@ constexpr std::size_t k_default_width = 100;
 constexpr std::size_t k_default_height = 24;
 constexpr std::size_t k_gap = 2;
 
-// Columns on the screen: colours take none, and UTF-8 continues in bytes that begin with 10.
-std::size_t width_of(std::string_view text) {
-  std::size_t width = 0;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '\033') {
-      i = std::min(text.find('m', i), text.size() - 1);
-    } else if ((static_cast<unsigned char>(text[i]) & 0xC0U) != 0x80U) {
-      ++width;
-    }
-  }
-  return width;
-}
-
 }  // namespace
 
 bool is_terminal(std::FILE* file) { return ::isatty(::fileno(file)) != 0; }
 
-std::size_t terminal_width() {
+std::size_t terminal_width(std::FILE* file) {
   winsize size{};
-  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20) return size.ws_col;
+  if (::ioctl(::fileno(file), TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
   if (const char* columns = std::getenv("COLUMNS"); columns != nullptr) {
     if (const long given = std::strtol(columns, nullptr, 10); given > 20) return static_cast<std::size_t>(given);
   }
@@ -86,12 +75,20 @@ std::string escaped_json(std::string_view json) {
   return out;
 }
 
+void Table::row(std::vector<std::string> cells) {
+  for (std::string& cell : cells) {
+    std::ranges::replace_if(cell, [](char c) { return c == '\n' || c == '\r' || c == '\t'; }, ' ');
+  }
+  rows_.push_back(std::move(cells));
+}
+
 std::string Table::text() const {
   std::vector<std::size_t> widths;
   widths.reserve(head_.size());
-  for (const std::string& each : head_) widths.push_back(width_of(each));
+  for (const std::string& each : head_) widths.push_back(columns_of(each));
   for (const auto& row : rows_) {
-    for (std::size_t i = 0; i < row.size() && i < widths.size(); ++i) widths[i] = std::max(widths[i], width_of(row[i]));
+    for (std::size_t i = 0; i < row.size() && i < widths.size(); ++i)
+      widths[i] = std::max(widths[i], columns_of(row[i]));
   }
   const std::size_t room = is_terminal(stdout) ? terminal_width() : SIZE_MAX;
   std::string out;
@@ -100,11 +97,11 @@ std::string Table::text() const {
     for (std::size_t i = 0; i < cells.size() && i < widths.size(); ++i) {
       const bool is_last = i + 1 == cells.size();
       std::string cell = cells[i];
-      if (is_last && room != SIZE_MAX && used + width_of(cell) > room && room > used + 1) {
-        cell = cell.substr(0, room - used - 1) + "…";
+      if (is_last && room != SIZE_MAX && used + columns_of(cell) > room && room > used + 1) {
+        cell = cut_to(cell, room - used);
       }
       out += is_head ? coloured(cell, Colour::dim) : cell;
-      if (!is_last) out += std::string(widths[i] - std::min(width_of(cell), widths[i]) + k_gap, ' ');
+      if (!is_last) out += std::string(widths[i] - std::min(columns_of(cell), widths[i]) + k_gap, ' ');
       used += widths[i] + k_gap;
     }
     out.erase(out.find_last_not_of(' ') + 1);
@@ -120,14 +117,23 @@ void Table::print() const {
   std::fwrite(all.data(), 1, all.size(), stdout);
 }
 
+std::string bar_text(unsigned percent, std::string_view what, std::size_t width) {
+  constexpr std::size_t k_bar_most = 30;
+  constexpr std::size_t k_bar_least = 5;
+  const std::string words = fmt::format("{:3}% {}", percent, what);
+  const std::size_t around = columns_of(words) + 4;  // brackets, the space between, and the last column
+  if (width < around + k_bar_least) return cut_to(words, width > 1 ? width - 1 : 1);
+  const std::size_t bar = std::min(k_bar_most, width - around);
+  const std::size_t full = percent * bar / 100;
+  return fmt::format("[{}{}] {}", std::string(full, '#'), std::string(bar - full, '-'), words);
+}
+
 void Progress::show(std::uint64_t done, std::uint64_t all) {
   if (!is_shown_ || all == 0) return;
   const auto percent = static_cast<unsigned>(std::min<std::uint64_t>(100, done * 100 / all));
   if (percent == last_) return;
   last_ = percent;
-  constexpr unsigned k_bar = 30;
-  const unsigned full = percent * k_bar / 100;
-  fmt::print(stderr, "\r[{}{}] {:3}% {}", std::string(full, '#'), std::string(k_bar - full, '-'), percent, what_);
+  fmt::print(stderr, "\r{}\033[K", bar_text(percent, what_, terminal_width(stderr)));
   std::fflush(stderr);
   is_drawn_ = true;
 }
@@ -136,14 +142,7 @@ void Progress::end() {
   if (std::exchange(is_drawn_, false)) fmt::print(stderr, "\r\033[K");
 }
 
-std::string how_long(std::uint64_t milliseconds) {
-  if (milliseconds < 1000) return fmt::format("{} ms", milliseconds);
-  const std::uint64_t seconds = milliseconds / 1000;
-  if (seconds < 60) return fmt::format("{:.1f} s", static_cast<double>(milliseconds) / 1000);
-  if (seconds < 3600) return fmt::format("{} min {} s", seconds / 60, seconds % 60);
-  if (seconds < 86400) return fmt::format("{} h {} min", seconds / 3600, seconds / 60 % 60);
-  return fmt::format("{} d {} h", seconds / 86400, seconds / 3600 % 24);
-}
+std::string how_long(std::uint64_t milliseconds) { return duration_text(milliseconds); }
 
 std::string how_many_bytes(std::uint64_t bytes) {
   const auto scaled = static_cast<double>(bytes);

@@ -10,7 +10,7 @@
 namespace skein::cli {
 
 [[nodiscard]] bool is_terminal(std::FILE* file);
-[[nodiscard]] std::size_t terminal_width();
+[[nodiscard]] std::size_t terminal_width(std::FILE* file = stdout);
 [[nodiscard]] std::size_t terminal_height();
 [[nodiscard]] bool uses_colour();
 
@@ -26,7 +26,8 @@ enum class Colour { plain, green, red, yellow, blue, dim, bold };
 class Table {
  public:
   explicit Table(std::vector<std::string> head) : head_(std::move(head)) {}
-  void row(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+  // A cell is one line: what would break it becomes a space.
+  void row(std::vector<std::string> cells);
   void print() const;
   [[nodiscard]] std::string text() const;
 
@@ -35,7 +36,10 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-// On standard error, when that is a terminal: [#####-----] 50% what.
+// "[#####-----]  50% what", in at most `width` columns. Pure.
+[[nodiscard]] std::string bar_text(unsigned percent, std::string_view what, std::size_t width);
+
+// The same on standard error, when that is a terminal.
 class Progress {
  public:
   explicit Progress(std::string what) : what_(std::move(what)), is_shown_(is_terminal(stderr)) {}

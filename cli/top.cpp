@@ -1,22 +1,17 @@
 // skein top: a live view of node, tasks and agents. On a terminal it has a screen of its own, which is left as it was
 // found; q, or an interrupt, ends it. Otherwise each look is printed below the last, or is a line of JSON.
 #include <fmt/format.h>
-#include <poll.h>
-#include <termios.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
-#include <cerrno>
-#include <csignal>
 #include <cstdio>
 #include <thread>
-#include <tuple>
 
 #include "cli/node_views.hpp"
+#include "cli/screen.hpp"
 #include "cli/session.hpp"
 #include "cli/terminal.hpp"
 #include "cli/verbs.hpp"
+#include "skein/base/natural_order.hpp"
 
 namespace skein::cli {
 namespace {
@@ -30,64 +25,8 @@ struct TopArguments {
   std::uint64_t limit = 30;
 };
 
-constexpr std::size_t k_lines_around = 12;  // of what is shown above and below the agents
+constexpr std::size_t k_lines_around = 3;  // of the agents: the table's head, how many more there are, the foot
 constexpr std::uint64_t k_every_min_ms = 50;
-
-std::atomic<bool> is_interrupted{false};
-void on_interrupt(int) { is_interrupted = true; }
-
-// The terminal's other screen with keys that come one by one; both as before when it goes.
-class Screen {
- public:
-  Screen() {
-    if (::isatty(STDIN_FILENO) != 0 && ::tcgetattr(STDIN_FILENO, &before_) == 0) {
-      termios raw = before_;
-      raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
-      takes_keys_ = ::tcsetattr(STDIN_FILENO, TCSANOW, &raw) == 0;
-    }
-    struct sigaction action{};
-    action.sa_handler = on_interrupt;
-    ::sigaction(SIGINT, &action, nullptr);
-    ::sigaction(SIGTERM, &action, nullptr);
-    fmt::print("\033[?1049h\033[?25l");
-  }
-  ~Screen() {
-    fmt::print("\033[?25h\033[?1049l");
-    std::fflush(stdout);
-    if (takes_keys_) ::tcsetattr(STDIN_FILENO, TCSANOW, &before_);
-  }
-  Screen(const Screen&) = delete;
-  Screen& operator=(const Screen&) = delete;
-
-  // Drawn over what was there, so that nothing flickers.
-  static void draw(const std::string& text) {
-    std::string out = "\033[H";
-    for (const char each : text) {
-      if (each == '\n') out += "\033[K";
-      out += each;
-    }
-    out += "\033[J";
-    std::fwrite(out.data(), 1, out.size(), stdout);
-    std::fflush(stdout);
-  }
-  // False when the person has seen enough.
-  [[nodiscard]] bool wait(std::chrono::milliseconds time) const {
-    const auto until = Clock::now() + time;
-    while (!is_interrupted) {
-      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - Clock::now()).count();
-      if (left <= 0) return true;
-      pollfd key{takes_keys_ ? STDIN_FILENO : -1, POLLIN, 0};
-      if (::poll(&key, 1, static_cast<int>(left)) <= 0) continue;
-      char pressed = 0;
-      if (::read(STDIN_FILENO, &pressed, 1) != 1 || pressed == 'q' || pressed == 'Q') return false;
-    }
-    return false;
-  }
-
- private:
-  termios before_{};
-  bool takes_keys_ = false;
-};
 
 struct Look {
   json::value node;
@@ -121,14 +60,25 @@ std::string rates(const Look& before, const Look& now) {
                      per_second("submitted"), per_second("completed"), per_second("failed"), cpu_ms / 10 / seconds);
 }
 
+// What it runs and for how long; a task's id fills half a line and says less.
+std::string runs_of(const json::value& agent) {
+  if (text_of(agent, "executing_task").empty()) return "";
+  return fmt::format("{} {}", text_of(agent, "executing_type"), how_long(count_of(agent, "executing_ms")));
+}
+
 // Those that run something first, then by what they have done.
 std::string agents_text(const json::value& agents, std::size_t limit) {
   const json::array* all = agents.if_array();
   if (all == nullptr) return "";
   std::vector<const json::value*> sorted;
   for (const json::value& each : *all) sorted.push_back(&each);
-  std::ranges::sort(sorted, {}, [](const json::value* each) {
-    return std::tuple(text_of(*each, "executing_task").empty(), ~count_of(*each, "completed"), text_of(*each, "id"));
+  std::ranges::sort(sorted, [](const json::value* a, const json::value* b) {
+    const bool is_busy = !text_of(*a, "executing_task").empty();
+    if (is_busy == text_of(*b, "executing_task").empty()) return is_busy;
+    if (count_of(*a, "completed") != count_of(*b, "completed")) {
+      return count_of(*a, "completed") > count_of(*b, "completed");
+    }
+    return natural_less(text_of(*a, "id"), text_of(*b, "id"));
   });
   Table table({"AGENT", "STATUS", "SWARM", "LOAD", "HEARD", "DONE", "FAILED", "RUNS"});
   for (std::size_t i = 0; i < sorted.size() && i < limit; ++i) {
@@ -136,16 +86,23 @@ std::string agents_text(const json::value& agents, std::size_t limit) {
     const std::string state = text_of(each, "status");
     table.row({text_of(each, "id"), coloured(state, colour_of(state)), text_of(each, "swarm"), text_of(each, "load"),
                how_long(count_of(each, "heartbeat_age_ms")), text_of(each, "completed"), text_of(each, "failed"),
-               text_of(each, "executing_task")});
+               runs_of(each)});
   }
   std::string out = table.text();
   if (sorted.size() > limit) out += fmt::format("and {} more agents\n", sorted.size() - limit);
   return out;
 }
 
+// As many agents as there is room for below the rest.
+std::size_t agents_shown(const std::string& above, std::uint64_t limit, bool is_on_screen) {
+  if (!is_on_screen) return limit;
+  const auto used = static_cast<std::size_t>(std::ranges::count(above, '\n')) + k_lines_around;
+  return std::min<std::size_t>(limit, terminal_height() > used ? terminal_height() - used : 0);
+}
+
 int top(const TopArguments& args) {
   const std::chrono::milliseconds every(std::max(args.every_ms, k_every_min_ms));
-  auto client = control::Client::connect(args.session.data_folder());
+  auto client = connect(args.session);
   if (!client) return complain(client.error());
   std::unique_ptr<Screen> screen;
   if (!args.session.json && is_terminal(stdout)) screen = std::make_unique<Screen>();
@@ -159,11 +116,10 @@ int top(const TopArguments& args) {
     if (args.session.json) {
       print_json(json::object{{"node", now->node}, {"tasks", now->tasks}, {"agents", now->agents}});
     } else {
-      const std::size_t room = screen ? terminal_height() - std::min(terminal_height() - 1, k_lines_around) : SIZE_MAX;
-      std::string text = status_text(now->node, now->tasks) + (before ? rates(*before, *now) : "\n") + "\n" +
-                         agents_text(now->agents, std::min<std::size_t>(args.limit, room));
+      const std::string above = status_text(now->node, now->tasks) + (before ? rates(*before, *now) : "\n") + "\n";
+      const std::string text = above + agents_text(now->agents, agents_shown(above, args.limit, screen != nullptr));
       if (screen) {
-        Screen::draw(text + "\n" + coloured("q ends this", Colour::dim));
+        Screen::draw(text, coloured("q ends this", Colour::dim));
       } else {
         fmt::print("{}\n", text);
         std::fflush(stdout);
@@ -185,8 +141,8 @@ int top(const TopArguments& args) {
 void add_top(Verb& root) {
   const auto args = std::make_shared<TopArguments>();
   Verb verb = root.verb("top", "A live view of node, tasks and agents");
-  verb.option("--every-ms", args->every_ms, "How often to look");
-  verb.option("--rounds", args->rounds, "Look so often, then end; 0: until interrupted");
+  verb.time("--every", args->every_ms, "Refresh interval");
+  verb.option("--rounds", args->rounds, "Exit after N refreshes; 0: until interrupted");
   verb.option("--limit", args->limit, "Agents shown");
   args->session.add_to(verb);
   verb.run([args] { return top(*args); });

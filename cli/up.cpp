@@ -25,7 +25,9 @@
 #include "skein/launcher/launcher.hpp"
 #include "skein/launcher/os_processes.hpp"
 #include "skein/launcher/role.hpp"
+#include "skein/net/tcp_socket.hpp"
 #include "skein/node/config_values.hpp"
+#include "skein/node/last_run.hpp"
 #include "skein/node/node.hpp"
 #include "skein/node/sd_notify.hpp"
 #include "skein/node/secret_file.hpp"
@@ -44,6 +46,7 @@ struct UpArguments {
   std::vector<std::string> settings;
   bool fixtures = false;
   bool attended = false;
+  bool started_by_mcp = false;
   bool accept_loss = false;
 };
 
@@ -266,7 +269,47 @@ void raise_descriptor_limit() {
   ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+std::int64_t wall_ms() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
+}
+
+// What is written down of this run, for `skein mcp`.
+node::LastRun run_of(const UpArguments& args, const std::string& file, const std::string& data) {
+  node::LastRun run;
+  run.is_operator = !args.attended && !args.started_by_mcp;
+  if (!file.empty()) run.config = std::filesystem::absolute(file).lexically_normal().string();
+  run.command = "skein up";
+  if (!run.config.empty()) run.command += " " + run.config;
+  run.command += " --data " + data;
+  const auto add = [&](const char* option, const std::string& value) {
+    if (!value.empty()) run.command += fmt::format(" {} {}", option, value);
+  };
+  add("--http", args.http);
+  add("--tcp", args.tcp);
+  add("--auth", args.auth);
+  for (const std::string& each : args.settings) add("--set", each);
+  return run;
+}
+
+void note_run(node::Node& node, const std::string& data, const node::LastRun& run) {
+  if (const std::string why = node::write_last_run(data, run); !why.empty()) {
+    node.context().log.warning("who runs the node could not be written down for 'skein mcp': " + why);
+  }
+}
+
+// What is wrong with an address of the command line, complete, for people.
+std::optional<std::string> bad_address(const char* option, const std::string& given) {
+  if (given.empty() || given == "off") return std::nullopt;
+  const auto place = net::parse_host_port(given);
+  if (place) return std::nullopt;
+  return fmt::format("{} {}: {}; give HOST:PORT or off", option, given, place.error());
+}
+
 int up(const UpArguments& args) {
+  for (const auto& [option, given] : {std::pair("--http", args.http), {"--tcp", args.tcp}}) {
+    if (const auto wrong = bad_address(option, given)) return complain(k_exit_usage, *wrong);
+  }
   std::string file = args.file;
   if (file.empty() && std::filesystem::exists(node::k_config_file)) file = node::k_config_file;
   auto config = node::load_config(file, all_settings(args));
@@ -284,6 +327,8 @@ int up(const UpArguments& args) {
   }
   config->conformance_fixtures = args.fixtures;
   config->node.data = std::filesystem::absolute(config->node.data).lexically_normal().string();
+  const std::string folder = config->node.data;
+  node::LastRun run = run_of(args, file, folder);
   launcher::Launcher::fork_early();  // before any thread exists
   if (!config->node.core_dumps) launcher::hide_from_others();
   raise_descriptor_limit();
@@ -312,7 +357,13 @@ int up(const UpArguments& args) {
     auto node = node::Node::prepare(runtime, std::move(setup));
     if (!node) return complain(node.error().is_in_use ? k_exit_in_use : k_exit_failed, node.error().message);
     (*node)->context().attendance->when_alone([&wakes] { wakes.wake(); });
+    note_run(**node, folder, run);
     code = Up(wakes, *node, runtime, news, args.attended).run();
+    if (code == k_exit_ok) {
+      run.has_stopped = true;
+      run.stopped_at = wall_ms();
+      note_run(**node, folder, run);
+    }
     // Before the node goes: its processes refer to it.
     const ShutdownReport report = runtime.shutdown(k_shutdown_limit);
     if (!report.clean) fmt::print(stderr, "skein: {}\n", report.text());
@@ -326,12 +377,13 @@ void add_up(Verb& root) {
   const auto args = std::make_shared<UpArguments>();
   Verb verb = root.verb("up", "Run a node in the foreground");
   verb.optional_place("CONFIG", args->file, "Config file (default: skein.toml if it is there)");
-  verb.option("--data", args->data, "Data folder");
+  verb.folder("--data", args->data, "Data folder");
   verb.option("--http", args->http, "HOST:PORT or off");
   verb.option("--tcp", args->tcp, "HOST:PORT or off");
   verb.option("--auth", args->auth, "token or none; none on loopback only");
   verb.option("--set", args->settings, "section.key=value over what the file says; may be given often");
   verb.flag("--attended", args->attended, "End with the last MCP client on the socket");
+  verb.flag("--started-by-mcp", args->started_by_mcp, "Not run by an operator: 'skein mcp' may run one here, too");
   verb.flag("--accept-loss", args->accept_loss,
             "Start although journal or archive lack something that was there; what is lost is recorded");
   verb.flag("--conformance-fixtures", args->fixtures, "Offer what the MCP conformance suite asks for");

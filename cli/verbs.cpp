@@ -2,6 +2,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/operation_verbs.hpp"
+
 namespace skein::cli {
 
 void add_verbs(CLI::App& app) {
@@ -20,6 +22,9 @@ void add_verbs(CLI::App& app) {
   add_restore(app);
   add_archive(app);
   add_completion(root);
+  add_operations_verb(root);
+  add_other_operations(root);
+  group_verbs(app);
 }
 
 }  // namespace skein::cli

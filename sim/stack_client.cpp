@@ -102,9 +102,10 @@ void StackClient::send(std::size_t index) {
   wish.is_under_way = true;
   ++wish.sends;
   auto request = wish.request;
-  // Every send has params of its own, also one with the same key: they tell which of them was accepted.
-  request.params = fmt::format(R"({{"client":{},"wish":{},"send":{},"pad":"{}"}})", number_, index, wish.sends,
-                               std::string(random_.chance(0.1) ? random_.below(600) : random_.below(20), 'x'));
+  // Every send has a text of its own, also one with the same key: it tells which of them was accepted. The value is the
+  // same, or the key would be refused to it.
+  request.params = fmt::format("{{\"client\":{},\"wish\":{}{}\t{}}}", number_, index, std::string(wish.sends, ' '),
+                               std::string(random_.chance(0.1) ? random_.below(600) : random_.below(20), ' '));
   world_.oracle().sends(request.params, request.key);
   if (wish.sends > 1) world_.oracle().count("submits sent again");
   world_.note([&] { return fmt::format("client {} submits {} with key '{}'", number_, request.params, request.key); });

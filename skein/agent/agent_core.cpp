@@ -124,14 +124,18 @@ void AgentCore::settle(TaskRef ref) {
   PastTask past{held->order.id,      std::move(held->order.shape),
                 held->order.attempt, is_completed ? TaskEnd::completed : TaskEnd::failed,
                 held->began,         held->ended};
+  remember(std::move(past));
+  --work_->ended;
+  work_->held.erase(ref.fence);
+}
+
+void AgentCore::remember(PastTask past) {
   if (work_->past.size() < k_past_tasks) {
     work_->past.push_back(std::move(past));
   } else {
     work_->past[work_->past_at] = std::move(past);
     work_->past_at = (work_->past_at + 1) % k_past_tasks;
   }
-  --work_->ended;
-  work_->held.erase(ref.fence);
 }
 
 void AgentCore::hand_back(TaskRef ref) {
@@ -166,6 +170,7 @@ void AgentCore::stop_running(Held& held, StopReason why, Instant now) {
   if (held.stop_since) return;
   if (!is_yield) {
     held.stop_since = now;
+    held.has_timed_out = why == StopReason::timed_out;
     ++work_->stats.tasks_stopped;
   }
   work_->stop = dispatch::StopTask{held.order.ref, why};
@@ -290,7 +295,19 @@ bool AgentCore::handed_back(TaskRef ref, Instant now) {
   }
   work_->running.reset();
   work_->stop.reset();
+  if (held->has_timed_out) return end_timed_out(ref, now);
   hand_back(ref);
+  return true;
+}
+
+// The dispatcher has decided that the attempt failed: that counts for this agent too, though it hands the task back.
+bool AgentCore::end_timed_out(TaskRef ref, Instant now) {
+  Held& held = *find(ref);
+  ++work_->stats.tasks_failed;
+  work_->stats.busy += between(held.began, now);
+  remember({held.order.id, std::move(held.order.shape), held.order.attempt, TaskEnd::failed, held.began, now});
+  work_->held.erase(ref.fence);
+  work_->report.handed_back.push_back(ref);
   return true;
 }
 
@@ -353,7 +370,12 @@ void AgentCore::describe(AgentState& state, Instant now) const {
   const Work& work = seen();
   state.unsettled = work.ended;
   state.queue_length = work.held.size() - work.ended - (work.running ? 1 : 0);
-  if (work.running) state.executing_task = work.held.find(work.running->fence)->second.order.id;
+  if (work.running) {
+    const Held& held = work.held.find(work.running->fence)->second;
+    state.executing_task = held.order.id;
+    state.executing_type = held.order.shape ? held.order.shape->type : "";
+    state.executing_for = between(held.began, now);
+  }
   state.stats = work.stats;
 }
 

@@ -90,7 +90,8 @@ class AgentCore {
     Stage stage = Stage::waiting;
     bool is_started = false;  // its executor has said so
     bool is_cancelled_here = false;
-    std::uint32_t beats = 0;  // since it began or ended
+    bool has_timed_out = false;  // it was told to stop for that
+    std::uint32_t beats = 0;     // since it began or ended
     Instant began{};
     Instant ended{};
     std::optional<Instant> stop_since;
@@ -118,6 +119,8 @@ class AgentCore {
   void say_again(const Held& held);
   void settle(dispatch::TaskRef ref);
   void hand_back(dispatch::TaskRef ref);
+  bool end_timed_out(dispatch::TaskRef ref, Instant now);
+  void remember(PastTask past);
   void end(Held& held, Instant now);
   void skip_gone();
   [[nodiscard]] Held* find(dispatch::TaskRef ref);

@@ -204,6 +204,20 @@ TEST_F(Core, a_running_task_that_is_stopped_keeps_its_place_until_the_executor_a
   EXPECT_EQ(core_.begin(now_)->ref, ref(2));
 }
 
+TEST_F(Core, a_task_that_timed_out_counts_as_failed_here) {
+  give({1});
+  core_.begin(now_);
+  stop(1, StopReason::timed_out);
+  now_ += 2s;
+  EXPECT_TRUE(core_.handed_back(ref(1), now_));
+  EXPECT_EQ(core_.take_report().handed_back, std::vector{ref(1)});
+  EXPECT_EQ(state().stats.tasks_failed, 1U);
+  EXPECT_EQ(state().stats.tasks_handed_back, 0U);
+  EXPECT_EQ(state().stats.busy, Duration(2s));
+  ASSERT_EQ(core_.past().size(), 1U);
+  EXPECT_EQ(core_.past().front().end, TaskEnd::failed);
+}
+
 TEST_F(Core, is_stuck_when_what_it_was_told_to_stop_does_not_stop) {
   give({1});
   core_.begin(now_);

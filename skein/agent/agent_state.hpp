@@ -55,6 +55,8 @@ struct AgentState {
   std::size_t queue_length = 0;  // waiting here
   std::size_t unsettled = 0;     // ended, and not yet accepted by the ledger
   std::optional<ledger::TaskId> executing_task;
+  std::string executing_type;
+  Duration executing_for{};
   bool is_connected = false;  // to a dispatcher
   std::string executor;       // in its own words
   AgentStats stats;

@@ -44,7 +44,7 @@ TEST_F(ArchiveCopy, has_all_that_was_there_while_the_writer_goes_on) {
   const auto copy = open(to_);
   EXPECT_EQ(copy->count().value(), *copied);
   EXPECT_EQ(copy->last().value(), *copied) << "a state of one moment";
-  EXPECT_EQ(copy->query({.text = "word2"}).value().size(), 1U) << "words are found in it";
+  EXPECT_EQ(copy->query({.text = "word2", .below = 3}).value().size(), 1U) << "words are found in it";
 }
 
 TEST_F(ArchiveCopy, is_never_made_over_a_file) {

@@ -15,6 +15,7 @@ bool fits(const ledger::FinishedTask& each, const Query& query, const std::vecto
   if (query.state && task.state != *query.state) return false;
   if (!query.swarm.empty() && task.shape->swarm != query.swarm) return false;
   if (!query.type.empty() && task.shape->type != query.type) return false;
+  if (!query.id_prefix.empty() && !task.id.digits().starts_with(query.id_prefix)) return false;
   if (query.finished_from != 0 && each.finished_at < query.finished_from) return false;
   if (query.finished_before != 0 && each.finished_at >= query.finished_before) return false;
   if (each.finish_number <= query.above) return false;

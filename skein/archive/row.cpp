@@ -218,11 +218,7 @@ class Binder {
 
 }  // namespace
 
-std::string row_id(TaskId id) {
-  std::string text = id.text();
-  std::erase(text, '-');
-  return text;
-}
+std::string row_id(TaskId id) { return id.digits(); }
 
 RowChecksum bind_row(Statement& s, const ledger::FinishedTask& each) {
   const auto& task = each.task;

@@ -31,6 +31,10 @@ Conditions conditions_of(const Query& query) {
   if (query.state) all.add("state = ?", static_cast<std::uint64_t>(*query.state));
   if (!query.swarm.empty()) all.add("swarm = ?", query.swarm);
   if (!query.type.empty()) all.add("type = ?", query.type);
+  if (!query.id_prefix.empty()) {
+    all.add("id >= ?", query.id_prefix);
+    all.add("id < ?", query.id_prefix + "g");  // the letter after the last digit
+  }
   if (query.finished_from != 0) all.add("finished_at >= ?", query.finished_from);
   if (query.finished_before != 0) all.add("finished_at < ?", query.finished_before);
   if (query.above != 0) all.add("finish_number > ?", query.above);

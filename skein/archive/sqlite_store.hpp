@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "skein/archive/row.hpp"
+#include "skein/archive/seal_copy.hpp"
 #include "skein/archive/sqlite.hpp"
 #include "skein/archive/sqlite_schema.hpp"
 #include "skein/archive/store.hpp"
@@ -52,6 +53,9 @@ class SqliteStore final : public Store {
   [[nodiscard]] ArchiveResult<void> skip_to(ledger::FinishNumber number) override;
   [[nodiscard]] ArchiveResult<std::string> note(std::string_view name) override;
   [[nodiscard]] ArchiveResult<void> keep_note(std::string_view name, const std::string& text) override;
+
+  // From now on the log is copied before each seal, see seal_copy.hpp. For the node that writes to it.
+  [[nodiscard]] ArchiveResult<void> keep_log_copies();
 
   // Removes every task that finished after this one, and lets last() go back to it: for a copy that is to go with a
   // journal of an earlier moment. Answers how many.
@@ -118,6 +122,7 @@ class SqliteStore final : public Store {
   const std::string path_;
   std::mutex write_mutex_;
   Writer writer_;
+  std::optional<SealCopy> log_copy_;                        // with write_mutex_
   std::map<ledger::FinishNumber, std::uint32_t> unsealed_;  // checksums of rows since the last seal, as in Unsealed
   std::mutex read_mutex_;
   Database reader_;

@@ -13,8 +13,19 @@ using Kind = ArchiveError::Kind;
 
 }  // namespace
 
+ArchiveResult<void> SqliteStore::keep_log_copies() {
+  const std::lock_guard lock(write_mutex_);
+  auto copy = SealCopy::open(path_);
+  if (!copy) return std::unexpected(copy.error());
+  log_copy_ = std::move(*copy);
+  return {};
+}
+
 ArchiveResult<ledger::FinishNumber> SqliteStore::seal() {
   const std::lock_guard lock(write_mutex_);
+  if (log_copy_) {
+    if (auto ok = log_copy_->keep(); !ok) return std::unexpected(ok.error());
+  }
   {
     auto checkpoint = writer_.db.prepare("PRAGMA wal_checkpoint(TRUNCATE)");
     if (!checkpoint) return std::unexpected(checkpoint.error());
@@ -23,6 +34,9 @@ ArchiveResult<ledger::FinishNumber> SqliteStore::seal() {
     if (*row && checkpoint->number(0) != 0) {
       return std::unexpected(ArchiveError{Kind::busy, path_, "somebody has been reading it for long"});
     }
+  }
+  if (log_copy_) {
+    if (auto ok = log_copy_->drop(); !ok) return std::unexpected(ok.error());
   }
   if (auto ok = read_back(); !ok) return std::unexpected(ok.error());
   unsealed_.clear();

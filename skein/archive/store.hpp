@@ -41,7 +41,8 @@ struct Query {
   std::optional<ledger::State> state{};
   std::string swarm{};
   std::string type{};
-  std::string text{};  // every word of it begins a word of the params, the result or the message
+  std::string id_prefix{};  // of the id without dashes, in small letters
+  std::string text{};       // every word of it begins a word of the params, the result or the message
   ledger::WallMs finished_from = 0;
   ledger::WallMs finished_before = 0;
   ledger::FinishNumber above = 0;          // finish numbers greater than this

@@ -29,8 +29,9 @@ constexpr std::size_t k_units_written = 4;
 std::optional<unsigned> take_digits(std::string_view& text, std::size_t digits) {
   if (text.size() < digits) return std::nullopt;
   unsigned number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + digits, number);
-  if (error != std::errc() || end != text.data() + digits) return std::nullopt;
+  const char* const begin = text.data();
+  const auto [end, error] = std::from_chars(begin, begin + digits, number);
+  if (error != std::errc() || end != begin + digits) return std::nullopt;
   text.remove_prefix(digits);
   return number;
 }
@@ -83,8 +84,9 @@ std::optional<std::chrono::minutes> take_offset(std::string_view& text) {
 std::optional<Duration> parse_time(std::string_view text) {
   constexpr std::uint64_t k_largest = 10'000'000;
   std::uint64_t number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  const char* const begin = text.data();
+  const char* const end = begin + text.size();
+  const auto [rest, error] = std::from_chars(begin, end, number);
   if (error != std::errc() || number > k_largest) return std::nullopt;
   const std::string_view name(rest, static_cast<std::size_t>(end - rest));
   const auto unit = std::ranges::find(k_time_units, name, &TimeUnit::name);

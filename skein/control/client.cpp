@@ -28,12 +28,18 @@ constexpr std::size_t k_out_bytes = 64ULL << 10U;
 // The engine restarts in a moment; a node that goes down asks for more patience than this and is not waited for.
 constexpr std::chrono::milliseconds k_away_limit{10'000};
 constexpr std::uint64_t k_away_pause_ms = 200;
+constexpr std::chrono::seconds k_hello_timeout{10};
 
 ClientError unreachable(std::string message, std::string advice) {
   return {ClientError::Kind::unreachable, {}, std::move(message), std::move(advice), 0};
 }
 ClientError lost() {
   return unreachable("the node closed the connection", "look at its log; 'skein status' tells whether it runs");
+}
+
+ClientError no_answer() {
+  return {
+      ClientError::Kind::timeout, {}, "the node did not answer in time", "try again, or with a longer --timeout", 0};
 }
 
 ClientError refused(const json::value& error) {
@@ -55,9 +61,11 @@ ClientError refused(const json::value& error) {
 
 }  // namespace
 
-ClientResult<Client> Client::connect(const std::string& data) {
-  auto fd = connect_to(data + "/" + k_socket_file);
+ClientResult<Client> Client::connect(const std::string& data, std::chrono::milliseconds timeout) {
+  timeout = std::min<std::chrono::milliseconds>(timeout, k_hello_timeout);
+  auto fd = connect_to(data + "/" + k_socket_file, timeout);
   if (!fd) {
+    if (fd.error().failure == ConnectFailure::timeout) return std::unexpected(no_answer());
     if (fd.error().failure == ConnectFailure::other) {
       return std::unexpected(unreachable(fd.error().message, "run skein as the user who runs the node"));
     }
@@ -65,10 +73,8 @@ ClientResult<Client> Client::connect(const std::string& data) {
                                        "start one with 'skein up', or name its data folder with --data"));
   }
   Client client(std::move(*fd));
-  constexpr std::chrono::seconds k_hello_timeout{10};
-  auto hello =
-      client.ask("hello", {{"version", k_protocol_version}, {"client", "skein " + std::string(skein::version())}},
-                 k_hello_timeout);
+  auto hello = client.ask(
+      "hello", {{"version", k_protocol_version}, {"client", "skein " + std::string(skein::version())}}, timeout);
   if (!hello) return std::unexpected(std::move(hello.error()));
   if (hello->is_object()) client.node_ = hello->get_object();
   const json::value* spoken = client.node_.if_contains("protocol");
@@ -114,11 +120,7 @@ ClientResult<void> Client::fill(Clock::time_point until) {
       ::poll(&poll, 1, left.count() > 0 ? static_cast<int>(std::min<std::int64_t>(left.count() + 1, 1 << 30)) : 0);
   if (ready < 0) return errno == EINTR ? ClientResult<void>() : std::unexpected(lost());
   if (ready == 0) {
-    return std::unexpected(ClientError{ClientError::Kind::timeout,
-                                       {},
-                                       "the node did not answer in time",
-                                       "try again, or with a longer --timeout-ms",
-                                       0});
+    return std::unexpected(no_answer());
   }
   if (in_at_ > 0 && in_at_ == in_.size()) {
     in_.clear();

@@ -33,8 +33,9 @@ class Client {
  public:
   static constexpr std::chrono::seconds k_timeout{60};
 
-  // Connects to the socket in this data folder and says hello.
-  [[nodiscard]] static ClientResult<Client> connect(const std::string& data);
+  // Connects to the socket in this data folder and says hello; both within `timeout`, or 10 s if that is less.
+  [[nodiscard]] static ClientResult<Client> connect(const std::string& data,
+                                                    std::chrono::milliseconds timeout = k_timeout);
 
   // Asks and waits for the answer, again while the node's engine is away for a moment; parts on the way go to
   // `on_part`, which ends it by returning false.

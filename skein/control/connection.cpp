@@ -30,6 +30,7 @@ bool is_own(const operations::Operation* operation) {
 
 Connection::Connection(Self self, std::shared_ptr<const ConnectionSetup> setup, net::ClientPtr client)
     : setup_(std::move(setup)), wire_(setup_->poller, std::move(client)), active_at_(self.now()) {
+  self.trap_exit(true);  // answers that are under way when the node stops are written first, see terminate()
   self.send_after(setup_->limits.idle, self.pid(), IdleCheck{});
   rearm(self);
 }
@@ -57,8 +58,7 @@ void Connection::rearm(Self self) { wire_.arm(self.pid(), may_read()); }
 
 // Whoever listens is told that this is the end.
 void Connection::terminate(Self, const ExitReason&) {
-  if (mcp_ == nullptr) return;
-  mcp_->shut_down();
+  if (mcp_ != nullptr) mcp_->shut_down();
   write_some();
 }
 
@@ -149,7 +149,7 @@ void Connection::take_lines(Self self) {
   const std::size_t end = in.find('\n');
   if (!is_ending_ && (end == std::string::npos ? in.size() : end) > line_bytes_max()) {
     is_ending_ = true;
-    if (mcp_ != nullptr) return mcp_->on_long_line();
+    if (mcp_ != nullptr) return mcp_->on_long_line(in);
     put(0, "error",
         operations::to_json(operations::Error{operations::Code::too_large,
                                               fmt::format("a line is longer than {} bytes", setup_->limits.line_bytes),
@@ -191,6 +191,7 @@ void Connection::on_request(Self self, std::uint64_t id, std::string_view op, co
   const Responder respond(*setup_->runtime, self.pid(), id);
   if (!said_hello_ && op != "hello") return respond.fail(invalid("the first request must be hello"));
   const operations::Operation* operation = operations::find_operation(op);
+  if (version_ < k_protocol_version && has_first_form(op)) first_forms_.insert_or_assign(id, std::string(op));
   if (!is_own(operation)) return carry_out(op, Request{*setup_->hooks, params, respond});
   const auto in = operations::read_arguments(operation->params, params);
   if (op == "mcp") return begin_mcp(self, id, in);
@@ -206,13 +207,14 @@ void Connection::on_request(Self self, std::uint64_t id, std::string_view op, co
 
 void Connection::hello(const Responder& respond, const operations::Arguments& in) {
   const auto version = in.count("version");
-  if (version != k_protocol_version) {
+  if (version < k_oldest_protocol_version || version > k_protocol_version) {
     return respond.fail(other_version({"the skein program that asks", version}, {"this node", k_protocol_version}));
   }
   said_hello_ = true;
-  respond.send(Answer::Kind::ok, [hooks = setup_->hooks]() -> json::value {
+  version_ = static_cast<std::uint32_t>(version);
+  respond.send(Answer::Kind::ok, [hooks = setup_->hooks, spoken = version_]() -> json::value {
     json::object out = operations::to_json(hooks->info()).as_object();
-    out["protocol"] = k_protocol_version;
+    out["protocol"] = spoken;
     return out;
   });
 }
@@ -228,7 +230,6 @@ void Connection::begin_mcp(Self self, std::uint64_t id, const operations::Result
   put(id, "ok", json::object());
   mcp_ = std::make_unique<mcp::LineSession>(self, setup_->mcp, "local", wire_);
   if (setup_->attendance) setup_->attendance->come();
-  self.trap_exit(true);  // to end in order, see terminate()
 }
 
 void Connection::begin_events(Self self, const Responder& respond, const operations::Arguments& in) {
@@ -307,7 +308,11 @@ void Connection::end_streams(const operations::Error& why) {
 }
 
 void Connection::on_answer(Self self, Answer& answer) {
-  const json::value value = (*answer.make)();
+  json::value value = (*answer.make)();
+  if (const auto older = first_forms_.find(answer.id); older != first_forms_.end()) {
+    if (answer.kind == Answer::Kind::ok) value = first_form(older->second, std::move(value));
+    if (answer.kind != Answer::Kind::part) first_forms_.erase(older);
+  }
   if (answer.kind != Answer::Kind::part) --under_way_;
   put(answer.id, answer.kind == Answer::Kind::ok ? "ok" : answer.kind == Answer::Kind::part ? "part" : "error", value);
   active_at_ = self.now();

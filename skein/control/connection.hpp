@@ -21,6 +21,7 @@
 
 #include "skein/control/attendance.hpp"
 #include "skein/control/limits.hpp"
+#include "skein/control/protocol_version.hpp"
 #include "skein/mcp/line_session.hpp"
 #include "skein/net/wire.hpp"
 #include "skein/operations/methods.hpp"
@@ -45,6 +46,7 @@ struct ConnectionSetup {
   std::shared_ptr<DescriptorBudget> budget{};        // for the listener
   std::function<void(const std::string&)> log{};     // likewise
   std::function<void(const std::string&)> on_accepted{};
+  std::function<void(const std::string&, const std::string&)> on_refused{};
 };
 
 class Connection {
@@ -108,6 +110,8 @@ class Connection {
   std::map<std::uint64_t, Stream> streams_;
   std::unique_ptr<mcp::LineSession> mcp_;  // once the client has asked for it
   Instant active_at_{};
+  std::uint32_t version_ = k_protocol_version;        // that the client speaks
+  std::map<std::uint64_t, std::string> first_forms_;  // requests under way whose answer goes out as in version 1
   bool said_hello_ = false;
   bool is_closed_by_client_ = false;
   bool is_ending_ = false;  // when everything is written

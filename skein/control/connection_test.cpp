@@ -51,10 +51,23 @@ TEST_F(ConnectionTest, wants_hello_first_and_in_its_own_version) {
   client.send("{\"id\":2,\"op\":\"hello\",\"params\":{\"version\":99}}\n");
   EXPECT_EQ(message_of(client.line()),
             "this node is older than the skein program that asks: they speak versions 2 and 99 of the protocol");
-  client.send("{\"id\":3,\"op\":\"hello\",\"params\":{\"version\":1}}\n");
+  client.send("{\"id\":3,\"op\":\"hello\",\"params\":{\"version\":0}}\n");
   EXPECT_EQ(message_of(client.line()),
-            "the skein program that asks is older than this node: they speak versions 1 and 2 of the protocol");
+            "the skein program that asks is older than this node: they speak versions 0 and 2 of the protocol");
   EXPECT_TRUE(client.hello().as_object().contains("ok"));
+}
+
+TEST_F(ConnectionTest, answers_a_program_of_the_version_before_in_its_form) {
+  listen();
+  RawClient client(path());
+  client.send("{\"id\":1,\"op\":\"hello\",\"params\":{\"version\":1}}\n");
+  EXPECT_EQ(client.line().at("ok").at("protocol"), 1);
+  client.send("{\"id\":2,\"op\":\"log_level\"}\n");
+  EXPECT_TRUE(client.line().at("ok").is_string());
+  RawClient newer(path());
+  EXPECT_TRUE(newer.hello().as_object().contains("ok"));
+  newer.send("{\"id\":2,\"op\":\"log_level\"}\n");
+  EXPECT_TRUE(newer.line().at("ok").is_object());
 }
 
 TEST_F(ConnectionTest, puts_lines_together_that_come_in_pieces) {

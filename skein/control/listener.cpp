@@ -60,6 +60,7 @@ std::shared_ptr<const net::ListenerSetup> listener_setup(const std::string& path
   setup->budget = connections->budget;
   setup->log = connections->log;
   setup->on_accepted = connections->on_accepted;
+  setup->on_refused = connections->on_refused;
   return setup;
 }
 

@@ -3,6 +3,27 @@
 #include <fmt/format.h>
 
 namespace skein::inline v0::control {
+namespace {
+
+// The member of the answer that was all of it.
+std::string_view first_member(std::string_view op) {
+  if (op == "agent_spawn") return "id";
+  if (op == "dump") return "path";
+  if (op == "backup") return "copied";
+  if (op == "log_level") return "level";
+  return {};
+}
+
+}  // namespace
+
+bool has_first_form(std::string_view op) { return !first_member(op).empty(); }
+
+boost::json::value first_form(std::string_view op, boost::json::value answer) {
+  const std::string_view member = first_member(op);
+  const boost::json::object* object = answer.if_object();
+  const boost::json::value* found = object != nullptr && !member.empty() ? object->if_contains(member) : nullptr;
+  return found != nullptr ? boost::json::value(*found) : answer;
+}
 
 operations::Error other_version(const ProtocolSide& program, const ProtocolSide& node) {
   const bool is_node_older = node.version < program.version;

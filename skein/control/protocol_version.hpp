@@ -1,9 +1,11 @@
-// The version of what a program and a node say to each other on the Unix socket. Both say theirs in hello; with another
-// one nothing further is asked. Pure; any thread.
+// The version of what a program and a node say to each other on the Unix socket. Both say theirs in hello. A node
+// serves programs of its own version and of the one before, in that one's form; with another version nothing further
+// is asked. Pure; any thread.
 //
 // 1: the first. 2: agent_spawn, dump, backup and log_level answer an object instead of a text.
 #pragma once
 
+#include <boost/json/value.hpp>
 #include <cstdint>
 #include <string_view>
 
@@ -12,6 +14,7 @@
 namespace skein::inline v0::control {
 
 inline constexpr std::uint32_t k_protocol_version = 2;
+inline constexpr std::uint32_t k_oldest_protocol_version = 1;
 
 struct ProtocolSide {
   std::string_view who;
@@ -19,5 +22,9 @@ struct ProtocolSide {
 };
 // Says which of the two is older and what to do.
 [[nodiscard]] operations::Error other_version(const ProtocolSide& program, const ProtocolSide& node);
+
+// Whether the operation's answer had another form in version 1, and that form of an answer.
+[[nodiscard]] bool has_first_form(std::string_view op);
+[[nodiscard]] boost::json::value first_form(std::string_view op, boost::json::value answer);
 
 }  // namespace skein::inline v0::control

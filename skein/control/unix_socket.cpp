@@ -42,13 +42,25 @@ const sockaddr* raw(const Address& address) { return reinterpret_cast<const sock
 
 }  // namespace
 
-std::expected<Fd, ConnectError> connect_to(const std::string& path) {
+std::expected<Fd, ConnectError> connect_to(const std::string& path, std::chrono::milliseconds timeout) {
   const auto address = address_of(path);
   if (!address) return std::unexpected(ConnectError{ConnectFailure::other, address.error()});
   Fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!fd) return std::unexpected(ConnectError{ConnectFailure::other, reason()});
-  if (::connect(fd.get(), raw(*address), sizeof(address->raw)) == 0) return fd;
+  // A connect to a listener whose queue is full waits as a send does; none means without end.
+  const auto patience = std::max(timeout, std::chrono::milliseconds(1));
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(patience);
+  timeval limit{};
+  limit.tv_sec = static_cast<time_t>(seconds.count());
+  limit.tv_usec = static_cast<suseconds_t>(std::chrono::microseconds(patience - seconds).count());
+  ::setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+  if (::connect(fd.get(), raw(*address), sizeof(address->raw)) == 0) {
+    const timeval none{};
+    ::setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &none, sizeof(none));
+    return fd;
+  }
   auto failure = ConnectFailure::other;
+  if (errno == EAGAIN) failure = ConnectFailure::timeout;
   if (errno == ENOENT || errno == ENOTDIR) failure = ConnectFailure::nobody;
   if (errno == ECONNREFUSED) failure = ConnectFailure::refused;
   return std::unexpected(ConnectError{failure, fmt::format("{}: {}", path, reason())});

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <expected>
 #include <optional>
 #include <string>
@@ -16,12 +17,14 @@ namespace skein::inline v0::control {
 // that somebody listens at is an error.
 [[nodiscard]] std::expected<Fd, std::string> listen_at(const std::string& path, int backlog);
 
-enum class ConnectFailure { nobody, refused, other };
+enum class ConnectFailure { nobody, refused, timeout, other };
 struct ConnectError {
   ConnectFailure failure = ConnectFailure::other;
   std::string message;
 };
-[[nodiscard]] std::expected<Fd, ConnectError> connect_to(const std::string& path);
+// Waits no longer than this when the listener has more clients than it takes.
+[[nodiscard]] std::expected<Fd, ConnectError> connect_to(const std::string& path,
+                                                         std::chrono::milliseconds timeout = std::chrono::seconds(10));
 
 struct Peer {
   uid_t uid = 0;

@@ -121,6 +121,8 @@ void Dispatcher::ask_for_state() {
 }
 
 void Dispatcher::look_into_inbox(Self self) {
+  // First: what came after a pause, a task with a delay for one, has lost nothing in it.
+  note_pauses(self);
   bool is_lost = false;
   auto items = inbox_->drain(is_lost);
   for (auto& item : items) {
@@ -233,9 +235,10 @@ void Dispatcher::flush(Self self) {
 }
 
 void Dispatcher::note_pauses(Self self) {
+  const Moment now = moment(self);  // reading the clock finds a pause out
   const Duration lost = time_lost(*setup_->runtime);
   if (lost == lost_) return;
-  core_.on_time_lost(lost - std::exchange(lost_, lost), moment(self));
+  core_.on_time_lost(lost - std::exchange(lost_, lost), now);
 }
 
 void Dispatcher::hand_over_learned() {

@@ -15,7 +15,9 @@ TEST(SwarmFields, have_names_of_their_own) {
   std::set<std::string_view> names;
   for (const SwarmField& each : swarm_fields()) {
     EXPECT_TRUE(names.insert(each.name).second) << each.name;
-    if (!each.stored.empty() && each.stored != each.name) EXPECT_TRUE(names.insert(each.stored).second) << each.stored;
+    if (!each.stored.empty() && each.stored != each.name) {
+      EXPECT_TRUE(names.insert(each.stored).second) << each.stored;
+    }
     EXPECT_EQ(find_swarm_field(each.name), &each);
     EXPECT_FALSE(each.help.empty()) << each.name;
   }

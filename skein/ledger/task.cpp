@@ -44,6 +44,8 @@ std::string TaskId::text() const {
                      low >> 48U, low & 0xFFFFFFFFFFFFU);
 }
 
+std::string TaskId::digits() const { return fmt::format("{:016x}{:016x}", high, low); }
+
 std::string_view name_of(State state) {
   switch (state) {
     case State::queued:

@@ -23,6 +23,8 @@ struct TaskId {
   // 8-4-4-4-12 hex digits, either case; nothing for any other text.
   [[nodiscard]] static std::optional<TaskId> parse(std::string_view text);
   [[nodiscard]] std::string text() const;
+  // The same without dashes.
+  [[nodiscard]] std::string digits() const;
   [[nodiscard]] bool none() const { return high == 0 && low == 0; }
   friend auto operator<=>(const TaskId&, const TaskId&) = default;
 };

@@ -306,6 +306,7 @@ void Core::sweep() {
 
 void Core::finish(Exchange& exchange, json::object result) {
   if (exchange.is_over_) return;
+  tell_ignored(exchange.ignored_, result);
   if (exchange.caller_.era == Era::modern) {
     if (!result.contains("resultType")) result["resultType"] = "complete";
     json::value& meta = result["_meta"];

@@ -144,6 +144,7 @@ void Core::call_tool(Exchange& exchange, const json::object& params) {
   if (arguments != nullptr && !arguments->is_object()) return exchange.fail(bad_params("arguments must be an object"));
   exchange.name_ = *name;
   if (arguments != nullptr) exchange.arguments_ = arguments->get_object();
+  exchange.ignored_ = tidy_arguments(found->tool.input_schema.as_object(), exchange.arguments_);
   const std::string& needed = found->tool.needs;
   if (!needed.empty() && !exchange.client_can(needed)) return missing_capability(exchange, needed);
   if (found->tool.task.mode == TaskSupport::Mode::required && !exchange.can_task()) return missing_tasks(exchange);

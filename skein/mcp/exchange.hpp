@@ -20,6 +20,7 @@
 #include "skein/mcp/json_rpc.hpp"
 #include "skein/mcp/outlet.hpp"
 #include "skein/mcp/protocol.hpp"
+#include "skein/mcp/tool_arguments.hpp"
 
 namespace skein::inline v0::mcp {
 
@@ -105,6 +106,7 @@ class Exchange {
   std::string method_{};
   std::string name_{};
   json::object arguments_{};
+  IgnoredArguments ignored_{};  // of a tool call
   std::string variable_{};
   Caller caller_{};
   json::value progress_token_{};

@@ -24,6 +24,12 @@ constexpr int k_come_back_ms = 500;  // for the rest of a stream
 
 const char* const k_json_type = "application/json";
 const char* const k_stream_type = "text/event-stream";
+const char* const k_nothing_here = "nothing is here; MCP is at /mcp and /mcp/ws, REST at /api/v1\n";
+// Clients ask for these when a request without a token was refused, and print what they are answered.
+const char* const k_no_oauth =
+    "the token is missing, and this node has no OAuth to get one: add the header, as in --header \"Authorization: "
+    "Bearer "
+    "$(cat DATA/token)\"; DATA is the node's data folder\n";
 
 std::uint64_t random_number() {
   std::random_device device;
@@ -44,15 +50,18 @@ bool is_legacy_version(std::string_view version) {
   return std::ranges::find(k_legacy_versions, version) != k_legacy_versions.end();
 }
 
+std::string event_id(const SessionEvent& event, std::uint64_t number) {
+  return event_id_text(event.stamp, event.stream, number, event.ending != nullptr ? *event.ending : "");
+}
+
 std::string event_text(const SessionEvent& event) {
-  return fmt::format("id: {:x}-{}-{}\nevent: message\ndata: {}\n\n", event.stamp, event.stream, event.number,
-                     *event.text);
+  return fmt::format("id: {}\nevent: message\ndata: {}\n\n", event_id(event, event.number), *event.text);
 }
 
 // One that says nothing, so that a client has an id to come back with from the beginning.
 std::string priming_text(const SessionEvent& event) {
   const std::uint64_t before = event.text != nullptr ? event.number - 1 : event.number;
-  return fmt::format("id: {:x}-{}-{}\ndata: \n\n", event.stamp, event.stream, before);
+  return fmt::format("id: {}\ndata: \n\n", event_id(event, before));
 }
 
 }  // namespace
@@ -93,7 +102,8 @@ std::optional<net::HttpResponse> HttpEndpoint::on_head(Self self, const net::Htt
 
 std::optional<net::HttpResponse> HttpEndpoint::refusal(Self self, const net::HttpRequest& request) const {
   if (request.path != k_mcp_path && request.path != k_websocket_path) {
-    return plain_response(k_not_found, "nothing is here; MCP is at /mcp and /mcp/ws, REST at /api/v1\n");
+    const bool misses_token = setup_->gate.login->wants_token() && is_oauth_path(request.path);
+    return plain_response(k_not_found, misses_token ? k_no_oauth : k_nothing_here);
   }
   auto refused = refuse_stranger(setup_->gate, request, self.now());
   if (!refused) answers_.trust();
@@ -138,6 +148,7 @@ Task<void> HttpEndpoint::on_post(Self self, net::HttpRequest request) {
 
 Task<void> HttpEndpoint::on_legacy_post(Self self, net::HttpRequest request, RpcMessage message) {
   const bool is_first = message.kind == RpcMessage::Kind::request && message.method == "initialize";
+  if (message.kind == RpcMessage::Kind::request) asked_ = message.id;
   const std::string version = header_text(request, "mcp-protocol-version");
   if (!version.empty() && !is_first && !is_legacy_version(version)) {
     answer_error(k_bad_request, message.id,
@@ -164,7 +175,6 @@ Task<void> HttpEndpoint::on_legacy_post(Self self, net::HttpRequest request, Rpc
     if (!found) co_return;
     ask_session(self, found);
   }
-  if (message.kind == RpcMessage::Kind::request) asked_ = message.id;
   self.send(session_, SessionPost{self.pid(), exchange_, std::make_unique<RpcMessage>(std::move(message))});
 }
 
@@ -213,7 +223,7 @@ Task<void> HttpEndpoint::on_delete(Self self, net::HttpRequest request) {
 Task<Pid> HttpEndpoint::find_session(Self self, net::HttpRequest request) {
   const std::string id = header_text(request, "mcp-session-id");
   if (id.empty()) {
-    answer_error(k_bad_request, nullptr,
+    answer_error(k_bad_request, asked_,
                  {k_invalid_request, "the header Mcp-Session-Id is missing; begin with initialize", nullptr});
     co_return Pid{};
   }
@@ -223,7 +233,7 @@ Task<Pid> HttpEndpoint::find_session(Self self, net::HttpRequest request) {
     session = co_await starting;
   }
   if (!session) {
-    answer_error(k_not_found, nullptr, {k_invalid_request, "there is no such session; begin with initialize", nullptr});
+    answer_error(k_not_found, asked_, {k_invalid_request, "there is no such session; begin with initialize", nullptr});
   }
   co_return session;
 }
@@ -297,6 +307,7 @@ void HttpEndpoint::on_event(Self self, const SessionEvent& event) {
     if (!new_session_.empty()) response.headers.emplace_back("Mcp-Session-Id", new_session_);
     return answers_.respond(std::move(response));
   }
+  if (event.kind == Kind::refused) return method_not_allowed("POST");
   if (event.kind == Kind::end && !is_streaming_) return answers_.respond({k_accepted, {}, ""});
   if (!is_streaming_) {
     begin_stream();

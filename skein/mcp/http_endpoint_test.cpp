@@ -29,6 +29,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using testing::HasSubstr;
+using testing::StartsWith;
 
 // Every wait is bounded.
 class HttpClient {
@@ -388,7 +389,8 @@ TEST_F(HttpEndpointTest, wants_the_token_and_slows_down_who_guesses) {
   shows_none.send(request);
   const auto refused = shows_none.response();
   EXPECT_EQ(refused.status, 401);
-  EXPECT_EQ(refused.header("WWW-Authenticate"), "Bearer");
+  EXPECT_THAT(refused.header("WWW-Authenticate"), StartsWith(R"(Bearer realm="skein", error="invalid_token", )"));
+  EXPECT_THAT(refused.header("WWW-Authenticate"), HasSubstr(R"(error_description="the token is )"));
   EXPECT_TRUE(shows_none.is_closed());
   for (const int status : {401, 401, 429, 429}) {
     HttpClient guesser(port_);

@@ -1,5 +1,7 @@
 #include "skein/mcp/http_gate.hpp"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "skein/mcp/http_rules.hpp"
@@ -22,6 +24,14 @@ Login::Verdict verdict_of(const HttpGate& gate, const net::HttpRequest& request,
     }
   }
   return gate.login->check("", now);
+}
+
+// RFC 6750, section 3. Some clients show nothing else of a refusal. Without OAuth a missing token is named too.
+std::string challenge(bool is_missing) {
+  return fmt::format(
+      R"(Bearer realm="skein", error="invalid_token", error_description="{}: send Authorization: Bearer, )"
+      R"(followed by the content of the file 'token' in the data folder of the node")",
+      is_missing ? "the token is missing" : "the token is wrong");
 }
 
 }  // namespace
@@ -55,7 +65,7 @@ std::optional<net::HttpResponse> refuse_stranger(const HttpGate& gate, const net
   refused =
       plain_response(k_gate_unauthorized,
                      "show the node's token: Authorization: Bearer ..., from the file 'token' in its data folder\n");
-  refused.headers.emplace_back("WWW-Authenticate", "Bearer");
+  refused.headers.emplace_back("WWW-Authenticate", challenge(request.header("authorization") == nullptr));
   refused.closes = true;  // a guess costs a connection
   return refused;
 }

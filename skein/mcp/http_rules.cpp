@@ -96,6 +96,10 @@ bool is_origin_allowed(std::string_view origin, const std::vector<std::string>& 
 std::optional<RpcError> header_fault(const net::HttpRequest& request, const RpcMessage& message,
                                      const Catalog& catalog) {
   if (message.kind == RpcMessage::Kind::response) return std::nullopt;
+  // 2026-07-28 asks requests for headers and says nothing of notifications, which clients send without.
+  if (message.kind == RpcMessage::Kind::notification) {
+    return request.header("mcp-method") != nullptr ? must_say(request, "mcp-method", message.method) : std::nullopt;
+  }
   // That it says what _meta says is looked at with _meta.
   if (request.header("mcp-protocol-version") == nullptr) {
     return mismatch("the header mcp-protocol-version is missing");
@@ -110,6 +114,13 @@ std::optional<RpcError> header_fault(const net::HttpRequest& request, const RpcM
   const json::object* arguments = object_in(message.params, "arguments");
   if (tool == nullptr || arguments == nullptr) return std::nullopt;
   return param_fault(request, tool->tool.input_schema.as_object(), *arguments);
+}
+
+bool is_oauth_path(std::string_view path) {
+  constexpr std::array k_paths{"/register", "/authorize", "/token"};
+  constexpr std::array k_metadata{"/.well-known/oauth-", "/.well-known/openid-configuration"};
+  return std::ranges::any_of(k_paths, [&](std::string_view each) { return path == each; }) ||
+         std::ranges::any_of(k_metadata, [&](std::string_view each) { return path.starts_with(each); });
 }
 
 bool is_json_type(std::string_view content_type) {

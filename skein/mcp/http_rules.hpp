@@ -18,9 +18,13 @@ namespace skein::inline v0::mcp {
 [[nodiscard]] bool is_host_allowed(std::string_view authority, const std::vector<std::string>& names);
 [[nodiscard]] bool is_origin_allowed(std::string_view origin, const std::vector<std::string>& names);
 
-// Modern: MCP-Protocol-Version must be there; Mcp-Method, Mcp-Name and Mcp-Param-* too, and say what the body says.
+// Modern: a request has MCP-Protocol-Version, Mcp-Method, Mcp-Name and Mcp-Param-*, and they say what the body says. A
+// notification needs none of them; an Mcp-Method that it has must be right.
 [[nodiscard]] std::optional<RpcError> header_fault(const net::HttpRequest& request, const RpcMessage& message,
                                                    const Catalog& catalog);
+
+// Where a client looks for OAuth: metadata of RFC 8414, RFC 9728 and OpenID, and registration by RFC 7591.
+[[nodiscard]] bool is_oauth_path(std::string_view path);
 
 // Whether a Content-Type is JSON's, whatever its params.
 [[nodiscard]] bool is_json_type(std::string_view content_type);

@@ -66,6 +66,25 @@ TEST(HttpRulesTest, wants_headers_that_say_what_the_body_says) {
   EXPECT_EQ(fault_code(with({{"mcp-name", "echo"}}), message), k_header_mismatch);
 }
 
+// The client of the SDK 2.4.0 ends a subscription with a notification that has no such header.
+TEST(HttpRulesTest, asks_no_headers_of_a_notification) {
+  RpcMessage message;
+  message.method = "notifications/cancelled";
+  EXPECT_FALSE(header_fault(with({}), message, {}));
+  EXPECT_EQ(fault_code(with({}), message), 0);
+  EXPECT_EQ(fault_code(with({{"mcp-method", "notifications/cancelled"}}), message), 0);
+  EXPECT_EQ(fault_code(with({{"mcp-method", "tools/call"}}), message), k_header_mismatch) << "a lie stays one";
+}
+
+TEST(HttpRulesTest, knows_where_clients_look_for_oauth) {
+  for (const char* path :
+       {"/register", "/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp",
+        "/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"}) {
+    EXPECT_TRUE(is_oauth_path(path)) << path;
+  }
+  for (const char* path : {"/", "/mcp", "/registered", "/.well-known/other"}) EXPECT_FALSE(is_oauth_path(path)) << path;
+}
+
 TEST(HttpRulesTest, wants_the_version_as_a_header_too) {
   const auto fault = header_fault(with({{"mcp-method", "tools/call"}, {"mcp-name", "echo"}}), call("echo", {}), {});
   ASSERT_TRUE(fault);

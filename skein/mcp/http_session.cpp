@@ -6,7 +6,6 @@
 #include <boost/json/array.hpp>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
-#include <charconv>
 #include <random>
 #include <utility>
 
@@ -20,24 +19,9 @@ constexpr std::string_view k_session_purpose = "session";
 constexpr Duration k_session_idle = std::chrono::minutes(30);
 constexpr Duration k_session_shutdown = std::chrono::seconds(5);
 
-struct EventId {
-  std::uint64_t stamp = 0;
-  StreamId stream = 0;
-  std::uint64_t number = 0;
-};
-
-// "1f3a-7-3": the third event of the seventh stream of the process with that stamp.
-std::optional<EventId> parse_event_id(std::string_view text) {
-  EventId id;
-  const char* const end = text.data() + text.size();
-  const auto stamp = std::from_chars(text.data(), text.data() + text.size(), id.stamp, 16);
-  if (stamp.ec != std::errc() || stamp.ptr == end || *stamp.ptr != '-') return std::nullopt;
-  const auto stream = std::from_chars(stamp.ptr + 1, end, id.stream);
-  if (stream.ec != std::errc() || stream.ptr == end || *stream.ptr != '-') return std::nullopt;
-  const auto number = std::from_chars(stream.ptr + 1, end, id.number);
-  if (number.ec != std::errc() || number.ptr != end) return std::nullopt;
-  return id;
-}
+constexpr const char* k_lost_by_restart =
+    "the node was restarted, and the answer was lost with it: look what was done, and call again";
+constexpr const char* k_lost_here = "the answer is not kept any more: look what was done, and call again";
 
 }  // namespace
 
@@ -148,19 +132,40 @@ void HttpSession::on_post(SessionPost& post) {
   stream.connection = post.connection;
   stream.exchange = post.exchange;
   if (post.batch) return driver_.core().receive(id, *post.batch);
+  if (post.message->kind == RpcMessage::Kind::request) {
+    stream.ending = std::make_shared<const std::string>(event_id_ending(post.message->id));
+  }
   driver_.core().receive(id, std::move(*post.message));
 }
 
+// A stream of a request that is not here any more must not become the session's own: the client has that one, too, and
+// each would end the other, again and again.
 void HttpSession::on_listen(const SessionListen& listen) {
-  auto event = listen.last_event ? parse_event_id(*listen.last_event) : std::nullopt;
-  if (event && event->stamp != stamp_) event = std::nullopt;  // what it has seen went with the process of before
-  auto found = event ? streams_.find(event->stream) : streams_.find(k_own_stream);
-  std::uint64_t after = event ? event->number : UINT64_MAX;
-  if (found == streams_.end()) {
-    found = streams_.find(k_own_stream);
-    after = UINT64_MAX;
+  const auto event = listen.last_event ? parse_event_id(*listen.last_event) : std::nullopt;
+  const bool is_of_this_process = event && event->stamp == stamp_;
+  if (!event || event->stream == k_own_stream) {
+    return attach(k_own_stream, streams_.at(k_own_stream), listen.connection, listen.exchange,
+                  is_of_this_process ? event->number : UINT64_MAX);
   }
-  attach(found->first, found->second, listen.connection, listen.exchange, after);
+  const auto found = is_of_this_process ? streams_.find(event->stream) : streams_.end();
+  if (found == streams_.end()) return answer_lost(listen, *event);
+  attach(found->first, found->second, listen.connection, listen.exchange, event->number);
+}
+
+void HttpSession::answer_lost(const SessionListen& listen, const EventId& event) {
+  Stream lost;
+  lost.connection = listen.connection;
+  lost.exchange = listen.exchange;
+  if (event.asked.is_null()) return tell(lost, {.kind = SessionEvent::Kind::refused});
+  lost.ending = std::make_shared<const std::string>(event_id_ending(event.asked));
+  const char* const why = event.stamp == stamp_ ? k_lost_here : k_lost_by_restart;
+  auto text = std::make_shared<const std::string>(
+      operations::json_text(make_error(event.asked, {k_internal_error, why, nullptr})));
+  tell(lost, {.kind = SessionEvent::Kind::message, .stream = event.stream, .number = event.number});
+  tell(lost, {.kind = SessionEvent::Kind::last_message,
+              .stream = event.stream,
+              .number = event.number + 1,
+              .text = std::move(text)});
 }
 
 void HttpSession::attach(StreamId id, Stream& stream, Pid connection, std::uint64_t exchange, std::uint64_t after) {
@@ -193,6 +198,7 @@ void HttpSession::tell(const Stream& stream, SessionEvent event) {
   if (!stream.connection) return;
   event.exchange = stream.exchange;
   event.stamp = stamp_;
+  event.ending = stream.ending;
   event.primes = driver_.core().session()->version == k_legacy_version;
   setup_->server->runtime->notify(stream.connection, std::move(event));
 }

@@ -3,7 +3,7 @@
 //
 // Its id says what the session is, sealed with the node's key: a node that was restarted, or a session that was idle
 // for long, goes on as it was when the client shows the id again. What is lost then are subscriptions and the log
-// level.
+// level. A client that comes back for the answer to a request of before is told to call again.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +16,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "skein/mcp/event_id.hpp"
 #include "skein/mcp/server.hpp"
 #include "skein/supervision/child_spec.hpp"
 
@@ -70,7 +71,8 @@ struct SessionEnd {};
 
 // From a session to a connection.
 struct SessionEvent {
-  enum class Kind : std::uint8_t { message, last_message, end, let_go };
+  // `refused`: there is no such stream, and nothing to say on it.
+  enum class Kind : std::uint8_t { message, last_message, end, let_go, refused };
   std::uint64_t exchange = 0;
   Kind kind = Kind::message;
   int status = 200;
@@ -79,6 +81,7 @@ struct SessionEvent {
   std::uint64_t number = 0;  // of the event on its stream; without a text, of the last one the client is to have seen
   bool primes = false;       // the version has it that a stream begins with an event that says nothing
   std::shared_ptr<const std::string> text{};
+  std::shared_ptr<const std::string> ending{};  // of its id, see event_id.hpp; null: none
 };
 
 struct SessionSetup {
@@ -108,7 +111,8 @@ class HttpSession final : private Driver::Sink {
     std::uint64_t exchange = 0;
     std::uint64_t sent = 0;
     bool is_over = false;
-    std::deque<Kept> kept;
+    std::shared_ptr<const std::string> ending{};  // of the ids of its events; null: it is of no request
+    std::deque<Kept> kept{};
   };
   struct IdleCheck {};
 
@@ -118,6 +122,8 @@ class HttpSession final : private Driver::Sink {
 
   void on_post(SessionPost& post);
   void on_listen(const SessionListen& listen);
+  // The stream of a request that this process does not have.
+  void answer_lost(const SessionListen& listen, const EventId& event);
   void on_gone(const SessionGone& gone);
   // `after`: the last event that was seen.
   void attach(StreamId id, Stream& stream, Pid connection, std::uint64_t exchange, std::uint64_t after);

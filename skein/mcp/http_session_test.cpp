@@ -88,6 +88,11 @@ class HttpSessionTest : public HttpTcpTest {
     const auto at = head.find("Content-Length: ");
     return head + (at == std::string::npos ? "" : client.bytes(std::stoul(head.substr(at + 16))));
   }
+  // The session goes on in another process, as after a restart of the node.
+  void end_process(const std::string& session) {
+    runtime_->exit(table_->find(session), ExitReason::kill());
+    EXPECT_TRUE(tests::eventually([&] { return !table_->find(session); }));
+  }
   bool is_waiting() const {
     return tests::eventually([&] { return waiting_ > 0; });
   }
@@ -179,8 +184,7 @@ TEST_F(HttpSessionTest, takes_no_event_of_a_process_of_before_for_one_of_its_own
   const std::string session = initialized(before);
   before.send(call("says", session));
   const std::string seen = last_id(before.until("a word"));
-  runtime_->exit(table_->find(session), ExitReason::kill());
-  EXPECT_TRUE(tests::eventually([&] { return !table_->find(session); }));
+  end_process(session);
   TcpClient now(port_);
   now.send(legacy(make_request("first", "ping", {}), session));  // where initialize was
   EXPECT_THAT(response(now), HasSubstr("\"first\""));
@@ -188,7 +192,52 @@ TEST_F(HttpSessionTest, takes_no_event_of_a_process_of_before_for_one_of_its_own
   EXPECT_THAT(now.until("a word"), HasSubstr("200 OK"));
   TcpClient listener(port_);
   listener.send(get(session, seen));
-  EXPECT_THAT(listener.until("data: \n\n"), HasSubstr("-0-0\n")) << "not the stream of another request";
+  const std::string told = listener.until("0\r\n\r\n");
+  EXPECT_THAT(told, Not(HasSubstr("a word"))) << "not the stream of another request";
+  EXPECT_THAT(told, HasSubstr("\"id\":\"c\",\"error\""));
+  EXPECT_THAT(told, HasSubstr("the node was restarted"));
+}
+
+// SDK 1 and 2 come back for the stream of the call and for the session's own, both with ids of before.
+TEST_F(HttpSessionTest, streams_of_before_do_not_end_each_other) {
+  serve_sessions();
+  TcpClient before(port_);
+  const std::string session = initialized(before);
+  TcpClient own_before(port_);
+  own_before.send(get(session));
+  const std::string own = last_id(own_before.until("data: \n\n"));
+  before.send(call("says", session));
+  const std::string of_call = last_id(before.until("a word"));
+  end_process(session);
+  TcpClient listener(port_);
+  listener.send(get(session, own));
+  EXPECT_THAT(listener.until("data: \n\n"), HasSubstr("-0-0\n"));
+  TcpClient caller(port_);
+  caller.send(get(session, of_call));
+  EXPECT_THAT(caller.until("0\r\n\r\n"), HasSubstr("call again"));
+  TcpClient other(port_);
+  other.send(legacy(make_request("s", "resources/subscribe", {{"uri", "test://watched-resource"}}), session));
+  EXPECT_THAT(response(other), HasSubstr("200 OK"));
+  server_->bulletin->post({Change::Kind::resource, "test://watched-resource"});
+  EXPECT_THAT(listener.until("watched-resource"), HasSubstr("notifications/resources/updated")) << "still listening";
+}
+
+// As versions before this wrote them: the request cannot be told, and its client gives up on 405.
+TEST_F(HttpSessionTest, refuses_a_stream_of_before_that_names_no_request) {
+  serve_sessions();
+  TcpClient client(port_);
+  const std::string session = initialized(client);
+  client.send(get(session, "1234-4-7"));
+  EXPECT_THAT(response(client), HasSubstr("405 Method Not Allowed"));
+}
+
+TEST_F(HttpSessionTest, answers_with_the_requests_id_when_there_is_no_such_session) {
+  serve_sessions();
+  TcpClient client(port_);
+  client.send(legacy(make_request("lost", "ping", {}), "none"));
+  const std::string answer = response(client);
+  EXPECT_THAT(answer, HasSubstr("404 Not Found"));
+  EXPECT_THAT(answer, HasSubstr("\"id\":\"lost\""));
 }
 
 TEST_F(HttpSessionTest, sends_comments_on_a_stream_however_much_is_said_there) {

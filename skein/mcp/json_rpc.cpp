@@ -4,11 +4,13 @@
 
 #include <boost/json/array.hpp>
 #include <boost/json/parse.hpp>
+#include <charconv>
 #include <cmath>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "skein/mcp/message_glance.hpp"
 #include "skein/operations/json_exact.hpp"
 #include "skein/operations/json_forms.hpp"
 
@@ -62,6 +64,41 @@ bool is_id(const json::value& id) {
 
 std::unexpected<RpcFault> no_message(json::value id, std::string why) {
   return std::unexpected(RpcFault{std::move(id), {k_invalid_request, std::move(why), nullptr}});
+}
+
+// The number of an escape such as \ud800 at the beginning; nothing when there is none.
+std::optional<unsigned> escaped_unit(std::string_view text) {
+  constexpr std::size_t k_digits = 4;
+  if (text.size() < 2 + k_digits || !text.starts_with("\\u")) return std::nullopt;
+  unsigned unit = 0;
+  const char* const end = text.data() + 2 + k_digits;
+  if (std::from_chars(text.data() + 2, end, unit, 16).ptr != end) return std::nullopt;
+  return unit;
+}
+
+// Half a character, which JavaScript's JSON.stringify writes when a string was cut within one, becomes U+FFFD. Nothing
+// when there is none in the text.
+std::optional<std::string> with_whole_characters(std::string_view text) {
+  constexpr std::size_t k_escape_bytes = 6;
+  const auto is_leading = [](unsigned unit) { return unit >= 0xd800 && unit < 0xdc00; };
+  const auto is_trailing = [](unsigned unit) { return unit >= 0xdc00 && unit < 0xe000; };
+  std::string out;
+  bool is_mended = false;
+  for (std::size_t at = 0; at < text.size();) {
+    const auto unit = escaped_unit(text.substr(at));
+    std::size_t bytes = text[at] == '\\' ? 2 : 1;
+    if (unit) bytes = k_escape_bytes;
+    if (unit && is_leading(*unit)) {
+      const auto second = escaped_unit(text.substr(at + bytes));
+      if (second && is_trailing(*second)) bytes += k_escape_bytes;
+    }
+    const bool is_half = unit && bytes == k_escape_bytes && (is_leading(*unit) || is_trailing(*unit));
+    is_mended = is_mended || is_half;
+    out += is_half ? std::string_view("\\ufffd") : text.substr(at, bytes);
+    at += bytes;
+  }
+  if (!is_mended) return std::nullopt;
+  return out;
 }
 
 // Takes a member out of a message that is not needed any more.
@@ -144,7 +181,13 @@ bool needs_text(const RpcMessage& message) {
 
 std::expected<RpcMessage, RpcFault> parse_message(std::string_view text, const MessageLimits& limits) {
   auto parsed = parse_json(text, limits);
-  if (!parsed) return std::unexpected(RpcFault{nullptr, std::move(parsed.error())});
+  std::optional<std::string> mended;
+  if (!parsed && parsed.error().code == k_parse_error) mended = with_whole_characters(text);
+  if (mended) {
+    text = *mended;
+    parsed = parse_json(text, limits);
+  }
+  if (!parsed) return std::unexpected(RpcFault{MessageGlance(text).id_to_answer(), std::move(parsed.error())});
   if (parsed->is_array()) return no_message(nullptr, "only 2025-03-26 has batches; send one message at a time");
   auto message = message_in(*parsed);
   if (message && needs_text(*message)) message->written = text;

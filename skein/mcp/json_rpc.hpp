@@ -4,7 +4,9 @@
 // 1. A message is at most MessageLimits::bytes long and nested `depth` deep, is UTF-8, and no object in it names a
 //    member twice: what one reader would see and another not cannot pass.
 // 2. Ids go back as they came: a string, or a whole number.
-// 3. Several messages in an array are taken by parse_batch() alone: only the revision 2025-03-26 has them.
+// 3. A text that is no message is answered with the id it has, where that can be read. Half a character (a lone
+//    surrogate as an escape) is read as U+FFFD.
+// 4. Several messages in an array are taken by parse_batch() alone: only the revision 2025-03-26 has them.
 #pragma once
 
 #include <boost/json/object.hpp>

@@ -1,5 +1,6 @@
 #include "skein/mcp/json_rpc.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -98,6 +99,32 @@ TEST(JsonRpcTest, holds_to_its_limits) {
               HasSubstr("nested more than 4"));
   const std::string deep(100'000, '[');
   EXPECT_EQ(fault_of(deep).error.code, k_invalid_request);
+}
+
+// A client waits for the answer to its id: without one it waits until its time is up.
+TEST(JsonRpcTest, gives_the_id_of_a_request_that_cannot_be_read) {
+  const std::string deep = R"({"method":"tools/call","params":)" + std::string(70, '[') + std::string(70, ']') +
+                           R"(,"jsonrpc":"2.0","id":41})";
+  EXPECT_EQ(fault_of(deep).id, 41);
+  EXPECT_EQ(fault_of(R"({"jsonrpc":"2.0","id":"a","method":"m","params":{"x":}})").id, "a");
+  EXPECT_EQ(fault_of(R"({"jsonrpc":"2.0","id":3,"method":"m","params":{"a":1,"a":1}})").id, 3);
+  EXPECT_TRUE(fault_of(R"({"jsonrpc":"2.0","id":"skein-1","result":{"x":}})").id.is_null()) << "an answer is not asked";
+}
+
+TEST(JsonRpcTest, reads_half_a_character_as_one_that_says_so) {
+  const auto value = [](std::string_view written) {
+    const auto parsed =
+        parse_message(fmt::format(R"({{"jsonrpc":"2.0","id":1,"method":"m","params":{{"a":"{}"}}}})", written));
+    return parsed ? std::string(parsed->params.at("a").as_string()) : parsed.error().error.message;
+  };
+  EXPECT_EQ(value(R"(x\ud800)"), "x\xef\xbf\xbd");
+  EXPECT_EQ(value(R"(\udc00\ud83d)"), "\xef\xbf\xbd\xef\xbf\xbd");
+  EXPECT_EQ(value(R"(\ud83d\ude00 \uD83D)"), "\xf0\x9f\x98\x80 \xef\xbf\xbd") << "a whole one stays";
+  EXPECT_EQ(value(R"(\\ud800 \ud800)"), "\\ud800 \xef\xbf\xbd") << "a backslash of its own is no escape";
+  const auto exact =
+      parse_message(R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"arguments":{"a":"\ud800","b":1.50}}})");
+  ASSERT_TRUE(exact);
+  EXPECT_THAT(exact->written, HasSubstr(R"("a":"\ufffd","b":1.50)"));
 }
 
 TEST(JsonRpcTest, makes_what_it_reads) {

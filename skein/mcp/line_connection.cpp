@@ -162,7 +162,7 @@ bool LineConnection::take_lines(Self self) {
   if (phase_ == Phase::login && setup_->login->wants_token()) {
     log_in(self, "");  // nobody shows a token so long
   } else {
-    session_.on_long_line();
+    session_.on_long_line(in);
     phase_ = Phase::ending;
   }
   return false;

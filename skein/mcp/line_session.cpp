@@ -5,6 +5,7 @@
 #include <boost/json/array.hpp>
 #include <utility>
 
+#include "skein/mcp/message_glance.hpp"
 #include "skein/operations/json_forms.hpp"
 
 namespace skein::inline v0::mcp {
@@ -19,9 +20,10 @@ void LineSession::on_line(std::string_view line) {
   if (!line.empty()) driver_.core().receive(k_line_stream, line);
 }
 
-void LineSession::on_long_line() {
+void LineSession::on_long_line(std::string_view beginning) {
   send(k_line_stream,
-       make_error(nullptr, {k_invalid_request, fmt::format("a line has more than {} bytes", k_message_bytes_max), {}}),
+       make_error(MessageGlance(beginning).id_to_answer(),
+                  {k_invalid_request, fmt::format("a line has more than {} bytes", k_message_bytes_max), {}}),
        Outlet::Then::end, 0);
 }
 

@@ -16,8 +16,8 @@ class LineSession final : private Driver::Sink {
       : wire_(wire), driver_(self, std::move(server), std::move(principal), *this) {}
 
   void on_line(std::string_view line);
-  // A line that is longer than a message may be: said, and then the connection ends.
-  void on_long_line();
+  // A line that is longer than a message may be, as far as it has come: said, and then the connection ends.
+  void on_long_line(std::string_view beginning);
   // False: the message is not for MCP.
   bool take(Message& message) { return driver_.take(message); }
   void shut_down() { driver_.core().shut_down(); }

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -20,6 +21,8 @@ void add_operation_tools(Catalog& catalog);
 void add_node_resources(Catalog& catalog);
 void add_node_prompts(Catalog& catalog);
 
+// Suggests ids of tasks in this state, or in any.
+[[nodiscard]] Handler completes_tasks(std::string state = {});
 // A tool as the table of operations declares it.
 [[nodiscard]] Tool tool_of(const operations::Operation& operation);
 // What the node is asked: the arguments of a tool with the defaults that hold over MCP, JSON values as texts.

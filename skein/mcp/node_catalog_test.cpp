@@ -191,17 +191,6 @@ TEST_F(NodeCatalogTest, hands_numbers_on_as_they_were_written) {
   EXPECT_EQ(outlet_.asked.back().params.at("attempts").to_number<int>(), 2);
 }
 
-TEST_F(NodeCatalogTest, leaves_out_what_is_too_long_and_names_where_it_is) {
-  json::object task = json::parse(k_task).as_object();
-  EXPECT_EQ(shown_task(task), task);
-  task["result"] = std::string(k_result_bytes_max, 'x');
-  const json::object shown = shown_task(task);
-  EXPECT_FALSE(shown.contains("result"));
-  EXPECT_TRUE(shown.contains("params"));
-  EXPECT_EQ(shown.at("left_out").at(0), "result");
-  EXPECT_EQ(shown.at("whole_at"), "skein://tasks/t1");
-}
-
 TEST_F(NodeCatalogTest, reads_resources_through_the_node_and_completes_their_names) {
   ask(1, "resources/read", modern({{"uri", "skein://tasks/t1"}}));
   EXPECT_EQ(outlet_.asked.back().op, "task_status");

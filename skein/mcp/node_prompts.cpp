@@ -46,8 +46,12 @@ void add_node_prompts(Catalog& catalog) {
                      "Split work into tasks and run them on the swarm",
                      {{"goal", "What is to be reached", true}},
                      delegate});
-  catalog.add(Prompt{
-      "diagnose_task", "Diagnose a task", "Find out why a task failed", {{"task", "The task's id", true}}, diagnose});
+  catalog.add(Prompt{"diagnose_task",
+                     "Diagnose a task",
+                     "Find out why a task failed",
+                     {{"task", "The task's id", true}},
+                     diagnose,
+                     completes_tasks("failed")});
   catalog.add(Prompt{"node_health", "Node health", "Check how the node does", {}, health});
 }
 

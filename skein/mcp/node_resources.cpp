@@ -32,6 +32,42 @@ Handler reads(std::string op, std::string variable = {}, json::object params = {
   };
 }
 
+// Ids of tasks that begin with what was typed, newest first: those that `state` names, or open ones before finished
+// ones. Looks at most at so many pages: who types a few more digits finds older ones.
+constexpr int k_completion_pages = 5;
+constexpr int k_completion_page_tasks = 200;
+
+struct TaskCompletion {
+  std::string state;
+  std::vector<std::string> fits{};
+  int pages = 0;
+};
+
+void complete_tasks(Exchange& exchange, const TaskCompletion& so_far, const std::string& cursor) {
+  json::object request{{"limit", k_completion_page_tasks}};
+  if (!so_far.state.empty()) request["state"] = so_far.state;
+  if (!cursor.empty()) request["cursor"] = cursor;
+  exchange.ask_node("task_list", std::move(request), [so_far](Exchange& then, const NodeAnswer& answer) {
+    TaskCompletion all = so_far;
+    std::string next;
+    if (answer.kind == NodeAnswer::Kind::ok) {
+      for (const json::value& each : answer.value.at("tasks").as_array()) {
+        std::string id = text_in(each.as_object(), "id");
+        if (id.starts_with(text_in(then.arguments(), "value"))) all.fits.push_back(std::move(id));
+      }
+      next = text_in(answer.value.as_object(), "cursor");
+    }
+    const bool is_enough = all.fits.size() >= k_completions_max || ++all.pages >= k_completion_pages;
+    if (!next.empty() && !is_enough) return complete_tasks(then, all, next);
+    const bool has_more = all.fits.size() > k_completions_max || !next.empty();
+    json::array values;
+    for (const std::string& each : all.fits) {
+      if (values.size() < k_completions_max) values.emplace_back(each);
+    }
+    then.finish({{"completion", {{"values", std::move(values)}, {"hasMore", has_more}}}});
+  });
+}
+
 // Names among what an operation lists that begin with what was typed.
 Handler completes(std::string op, std::string list, std::string key) {
   return [op = std::move(op), list = std::move(list), key = std::move(key)](Exchange& exchange) {
@@ -56,6 +92,10 @@ Handler completes(std::string op, std::string list, std::string key) {
 
 }  // namespace
 
+Handler completes_tasks(std::string state) {
+  return [state = std::move(state)](Exchange& exchange) { complete_tasks(exchange, {state}, {}); };
+}
+
 void add_node_resources(Catalog& catalog) {
   const std::string json_type = "application/json";
   catalog.add(
@@ -71,7 +111,7 @@ void add_node_resources(Catalog& catalog) {
   catalog.add(Resource{"skein://events", "events", "Events", "The last hundred events, the newest last", json_type,
                        reads("event_list", {}, {{"limit", k_listed_events}})});
   catalog.add(Resource{"skein://tasks/{id}", "task", "Task", "One task whole: params, result, failed attempts",
-                       json_type, reads("task_status", "id")});
+                       json_type, reads("task_status", "id"), completes_tasks()});
   catalog.add(Resource{"skein://agents/{id}", "agent", "Agent", "One agent with its last tasks", json_type,
                        reads("agent_status", "id"), completes("agent_list", "agents", "id")});
   catalog.add(Resource{"skein://swarms/{name}", "swarm", "Swarm", "One swarm with its definition", json_type,

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "skein/mcp/node_catalog.hpp"
+#include "skein/mcp/task_view.hpp"
 #include "skein/mcp/tool_parts.hpp"
 #include "skein/operations/json_forms.hpp"
 #include "skein/operations/schemas.hpp"
@@ -13,7 +14,6 @@
 namespace skein::inline v0::mcp {
 namespace {
 
-using operations::AnswerType;
 using operations::Operation;
 using operations::Param;
 using operations::Way;

@@ -20,8 +20,11 @@ std::string error_text(const json::value& error) {
   if (object == nullptr) return "the node gave an error that cannot be read";
   std::string text = text_in(*object, "message");
   const std::string advice = text_in(*object, "advice");
+  const std::string code = text_in(*object, "code");
   if (!advice.empty()) text += ": " + advice;
-  text += fmt::format(" [{}", text_in(*object, "code"));
+  if (code == "swarm_not_found") text += " (tools swarm_list, swarm_create)";
+  if (code == "agent_not_found") text += " (tool agent_list)";
+  text += " [" + code;
   if (const json::value* after = object->if_contains("retry_after_ms")) {
     text += fmt::format(", try again in {} ms", after->to_number<std::int64_t>());
   }
@@ -38,26 +41,6 @@ Handler one_operation(std::string op, Shape shape) {
       then.finish(structured(object != nullptr ? *object : json::object{{"value", answer.value}}));
     });
   };
-}
-
-json::object ended_task(const json::object& task) {
-  json::object result = structured(shown_task(task));
-  if (text_in(task, "state") == "failed") result["isError"] = true;
-  return result;
-}
-
-json::object shown_task(json::object task) {
-  json::array left_out;
-  for (const char* key : {"params", "result"}) {
-    const json::value* found = task.if_contains(key);
-    if (found == nullptr || operations::json_text(*found).size() <= k_result_bytes_max) continue;
-    left_out.emplace_back(key);
-    task.erase(key);
-  }
-  if (left_out.empty()) return task;
-  task["left_out"] = std::move(left_out);
-  task["whole_at"] = "skein://tasks/" + text_in(task, "id");
-  return task;
 }
 
 }  // namespace skein::inline v0::mcp

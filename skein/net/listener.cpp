@@ -51,6 +51,7 @@ Task<void> Listener::handle_info(Self self, Message message) {
 
 void Listener::turn_away(int fd, const std::string& words) {
   ++refused_;
+  if (setup_->on_refused) setup_->on_refused(setup_->where, words);
   [[maybe_unused]] const auto sent = ::send(fd, words.data(), words.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
   ::shutdown(fd, SHUT_WR);
   // What it has asked already is read: closing with bytes unread would take the words back.

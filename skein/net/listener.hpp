@@ -36,6 +36,7 @@ struct ListenerSetup {
   bool admits_strangers = false;                                // clients have yet to show who they are
   std::function<void(const std::string& line)> log{};           // what went wrong, now and then
   std::function<void(const std::string& where)> on_accepted{};  // a client is served; often
+  std::function<void(const std::string& where, const std::string& words)> on_refused{};  // one was sent away with these
 };
 
 class Listener {

@@ -66,6 +66,8 @@ void add_state(AgentDetail& detail, const agent::AgentState& state) {
   detail.slots = state.slots;
   detail.queue_length = state.queue_length;
   detail.executing_task = state.executing_task;
+  detail.executing_type = state.executing_type;
+  detail.executing_ms = static_cast<std::uint64_t>(milliseconds(state.executing_for));
   detail.completed = state.stats.tasks_completed;
   detail.failed = state.stats.tasks_failed;
   detail.handed_back = state.stats.tasks_handed_back;
@@ -236,10 +238,8 @@ Task<void> end_agent(Self self, ContextPtr context, std::string id, operations::
     auto ending = terminate_child(self, self.whereis(k_named_agents_name), id, k_call_timeout);
     const auto ended = co_await ending;
     if (!ended) {
-      reply.fail({Code::internal,
-                  fmt::format("agent '{}' could not be stopped", id),
-                  "look at 'skein tree' or the tool tree",
-                  {}});
+      reply.fail(
+          {Code::internal, fmt::format("agent '{}' could not be stopped", id), "look at the supervision tree", {}});
       co_return;
     }
   } else {
@@ -266,9 +266,8 @@ std::optional<Error> bad_request(NodeContext& context, const operations::SpawnAg
                                std::string(operations::k_plain_name_advice));
   }
   if (context.registry->find_agent(request.id)) {
-    return operations::invalid(
-        fmt::format("there is an agent '{}' already", request.id),
-        "choose another name, or none; 'skein agents' lists them, and so does the tool agent_list");
+    return operations::invalid(fmt::format("there is an agent '{}' already", request.id),
+                               "choose another name, or none");
   }
   for (const std::string& each : request.capabilities) {
     if (auto problem = dispatch::capability_problem(each)) {
@@ -324,7 +323,7 @@ Task<void> begin_agent(Self self, ContextPtr context, operations::SpawnAgentRequ
     // Of a crash only what it says: the type of an exception helps nobody who types a name.
     const std::string why = reason.term().empty() ? reason.text() : reason.term();
     reply.fail(operations::invalid(fmt::format("agent '{}' could not be started: {}", request.id, why),
-                                   "is the name taken? 'skein agents' lists them, and so does the tool agent_list"));
+                                   "is the name taken? list the agents"));
     co_return;
   }
   reply(request.id);

@@ -4,15 +4,23 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <mutex>
+#include <set>
+#include <unordered_map>
 #include <utility>
 
 #include "skein/base/suggestion.hpp"
 #include "skein/dispatch/placement_policy.hpp"
+#include "skein/dispatch/swarm_load.hpp"
 
 namespace skein::inline v0::node {
 namespace {
 
-constexpr std::size_t k_suggested_of = 1'000;  // names that are compared with a mistyped one
+constexpr std::size_t k_suggested_of = 1'000;       // names that are compared with a mistyped one
+constexpr std::size_t k_agents_looked_at = 1'000;   // of those who can do a task, for what else is known of them
+constexpr std::size_t k_shapes_remembered = 1'000;  // of tasks, with whether somebody can do them
+constexpr Duration k_remembered_for = std::chrono::seconds(1);
+constexpr std::string_view k_of_swarm = "swarm=";
 
 std::string seconds(Duration time) { return fmt::format("{} s", std::chrono::duration<double>(time).count()); }
 
@@ -53,7 +61,74 @@ class NodeAgents final : public operations::AgentKnowledge {
     return state_of(*context, where.agent, task) + then;
   }
 
+  [[nodiscard]] std::optional<operations::AbleAgents> able_agents(const ledger::Shape& shape,
+                                                                  bool has_own_agents) const override {
+    const auto context = context_.lock();
+    if (!context) return std::nullopt;
+    const RegistryTable& registry = *context->registry;
+    operations::AbleAgents found;
+    const std::string its_swarm = dispatch::swarm_capability(shape.swarm);
+    found.of_swarm = registry.find_agents_by_capability(its_swarm, k_agents_looked_at).size();
+    std::vector<std::string> needed = shape.required();
+    if (has_own_agents) needed.push_back(its_swarm);
+    const auto able = registry.query_agents(needed).value_or(std::vector<std::string>{});
+    found.able = able.size();
+    for (std::size_t i = 0; i < able.size() && i < k_agents_looked_at; ++i) {
+      if (registry.get_load(able[i]).value_or(0) > 0) ++found.busy;
+    }
+    if (found.able == 0 && has_own_agents) found.elsewhere = swarms_that_can(registry, shape.required());
+    return found;
+  }
+
+  [[nodiscard]] bool is_likely_able(std::string_view swarm, const std::vector<std::string>& required) const override {
+    const auto context = context_.lock();
+    if (!context) return true;
+    std::string shape(swarm);
+    for (const std::string& each : required) shape.append("\n").append(each);
+    const Instant now = context->runtime.now();
+    {
+      const std::scoped_lock lock(mutex_);
+      const auto known = remembered_.find(shape);
+      if (known != remembered_.end() && between(known->second.at, now) < k_remembered_for) return known->second.is_able;
+    }
+    const bool is_able = is_able_now(*context->registry, swarm, required);
+    const std::scoped_lock lock(mutex_);
+    if (remembered_.size() >= k_shapes_remembered) remembered_.clear();
+    remembered_[std::move(shape)] = {is_able, now};
+    return is_able;
+  }
+
  private:
+  struct Remembered {
+    bool is_able = true;
+    Instant at{};
+  };
+
+  // A swarm with agents of its own needs one of those; any other takes whoever can. Which of the two it is, the ledger
+  // knows: so here a swarm without any agent counts as one of the latter.
+  [[nodiscard]] static bool is_able_now(const RegistryTable& registry, std::string_view swarm,
+                                        const std::vector<std::string>& required) {
+    std::vector<std::string> needed = required;
+    const std::string its_swarm = dispatch::swarm_capability(swarm);
+    if (!registry.find_agents_by_capability(its_swarm, 1).empty()) needed.push_back(its_swarm);
+    const auto able = registry.query_agents(needed);
+    return able && !able->empty();
+  }
+
+  [[nodiscard]] static std::vector<std::string> swarms_that_can(const RegistryTable& registry,
+                                                                const std::vector<std::string>& required) {
+    std::set<std::string> swarms;
+    auto able = registry.query_agents(required).value_or(std::vector<std::string>{});
+    if (able.size() > k_agents_looked_at) able.resize(k_agents_looked_at);
+    for (const std::string& agent : able) {
+      for (const std::string& each : registry.capabilities_of(agent).value_or(std::vector<std::string>{})) {
+        if (each.starts_with(k_of_swarm)) swarms.insert(each.substr(k_of_swarm.size()));
+      }
+      if (swarms.size() >= operations::k_swarms_named) break;
+    }
+    return {swarms.begin(), swarms.end()};
+  }
+
   [[nodiscard]] static std::string state_of(const NodeContext& context, const std::string& agent,
                                             const ledger::Task& task) {
     if (!context.registry->find_agent(agent)) return fmt::format("agent '{}' is not here", agent);
@@ -69,6 +144,8 @@ class NodeAgents final : public operations::AgentKnowledge {
   }
 
   std::weak_ptr<NodeContext> context_;
+  mutable std::mutex mutex_;
+  mutable std::unordered_map<std::string, Remembered> remembered_;  // by swarm and what is needed
 };
 
 }  // namespace

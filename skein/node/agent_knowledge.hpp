@@ -1,4 +1,4 @@
-// What a node knows of the agent that a task is for: whether there is such an agent, and why the task waits for it.
+// What a node knows of the agents that a task is for: whether there are such, and why the task waits for them.
 // Reads the registry and the config, which never block. Any thread.
 #pragma once
 

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -510,8 +512,10 @@ ConfigResult load_config(const std::string& path, const std::vector<std::string>
   const auto bytes = std::filesystem::file_size(path, error);
   std::ifstream in(path, std::ios::binary);
   if (error || !in) {
-    return std::unexpected(
-        ConfigFaults{path, {{k_no_line, "cannot be read; 'skein init' writes one, 'skein up' runs without"}}});
+    const std::string why = error ? error.message() : std::strerror(errno);
+    return std::unexpected(ConfigFaults{
+        path,
+        {{k_no_line, fmt::format("cannot be read ({}); 'skein init' writes one, 'skein up' runs without", why)}}});
   }
   if (bytes > k_toml_bytes) {
     return std::unexpected(ConfigFaults{path, {{k_no_line, fmt::format("longer than {} bytes", k_toml_bytes)}}});

@@ -159,8 +159,15 @@ class Opening {
   }
 
   Done open_file(const std::string& file) {
+    const auto restored = archive::SealCopy::restore(file);
+    if (!restored) return archive_error(restored.error());
+    if (*restored) {
+      opened_.warnings.push_back(
+          fmt::format("the log of {} was lost or damaged while it was taken into the file; a copy replaced it", file));
+    }
     auto store = SqliteStore::open(file);
     if (!store) return archive_error(store.error());
+    if (auto ok = (*store)->keep_log_copies(); !ok) return archive_error(ok.error());
     opened_.store = std::move(*store);
     return {};
   }

@@ -148,20 +148,21 @@ Task<void> reload_config(Self self, ContextPtr context, operations::Reply<operat
   reply(std::move(*answer));
 }
 
-Task<void> back_up(Self self, ContextPtr context, std::string dest, operations::Reply<std::string> reply) {
-  auto text = std::make_shared<std::string>();
+Task<void> back_up(Self self, ContextPtr context, std::string dest, operations::Reply<operations::BackupAnswer> reply) {
+  auto made = std::make_shared<operations::BackupAnswer>();
   auto error = std::make_shared<std::string>();
-  auto copying = self.blocking([context, dest, text, error] {
+  auto copying = self.blocking([context, dest, made, error] {
     const auto copy = back_up_data(context->config()->node.data, dest);
     if (copy) {
-      *text = copy->describe();
+      *made = {copy->dest, copy->last, std::nullopt, copy->describe()};
+      if (copy->has_archive) made->archived = copy->archived;
     } else {
       *error = copy.error();
     }
   });
   co_await copying;
   if (error->empty()) {
-    reply(*text);
+    reply(std::move(*made));
   } else {
     reply.fail({Code::internal, *error, "", {}});
   }
@@ -192,6 +193,7 @@ class Hooks final : public operations::NodeHooks {
     info.data = config->node.data;
     // Whoever asks stands in another folder.
     info.config = config->file.empty() ? "" : std::filesystem::absolute(config->file).lexically_normal().string();
+    info.log = context_->log.place();
     info.state = name_of(context_->state);
     info.os_pid = ::getpid();
     const Duration lost = time_lost(context_->runtime);
@@ -272,7 +274,7 @@ class Hooks final : public operations::NodeHooks {
   void reload(operations::Reply<operations::ReloadAnswer> reply) override {
     ask_in_process(context_->runtime, &reload_config, context_, std::move(reply));
   }
-  void backup(std::string dest, operations::Reply<std::string> reply) override {
+  void backup(std::string dest, operations::Reply<operations::BackupAnswer> reply) override {
     ask_in_process(context_->runtime, &back_up, context_, std::move(dest), std::move(reply));
   }
   void stop() override { context_->on_stop_asked(); }

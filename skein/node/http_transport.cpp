@@ -69,6 +69,7 @@ std::shared_ptr<const net::ListenerSetup> http_listener(const ContextPtr& contex
   setup->admits_strangers = true;
   setup->log = connection_log(context);
   setup->on_accepted = connection_trace(context);
+  setup->on_refused = refusal_trace(context);
   return setup;
 }
 

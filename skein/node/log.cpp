@@ -2,14 +2,17 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
 #include <chrono>
+#include <cstdlib>
 
 namespace skein::inline v0::node {
 namespace {
 
+constexpr std::size_t k_link_bytes = 4096;
 constexpr std::array<std::string_view, 4> k_names{"debug", "info", "warning", "error"};
 
 // One write per line, so that lines of several threads stay whole.
@@ -33,7 +36,28 @@ std::optional<LogLevel> log_level_named(std::string_view name) {
   return std::nullopt;
 }
 
-Log::Log(LogLevel level, Sink sink) : level_(level), sink_(sink ? std::move(sink) : Sink(to_standard_error)) {}
+Log::Log(LogLevel level, Sink sink)
+    : level_(level), is_standard_error_(!sink), sink_(sink ? std::move(sink) : Sink(to_standard_error)) {}
+
+std::string Log::place() const {
+  if (!is_standard_error_) return "where the program that runs the node writes it";
+  return place_of_log(STDERR_FILENO, std::getenv("JOURNAL_STREAM"));
+}
+
+std::string place_of_log(int fd, const char* journal) {
+  struct stat status{};
+  if (::fstat(fd, &status) != 0) return "nowhere: the node's standard error is closed";
+  if (journal != nullptr && fmt::format("{}:{}", status.st_dev, status.st_ino) == journal) {
+    return "the systemd journal: 'journalctl -u skein'";
+  }
+  std::string target(k_link_bytes, '\0');
+  const auto length = ::readlink(fmt::format("/proc/self/fd/{}", fd).c_str(), target.data(), target.size());
+  target.resize(length > 0 ? static_cast<std::size_t>(length) : 0);
+  if (::isatty(fd) != 0) return fmt::format("the terminal where 'skein up' runs ({})", target);
+  if (S_ISREG(status.st_mode)) return target;
+  if (target == "/dev/null") return "nowhere: the node's standard error is /dev/null";
+  return fmt::format("the node's standard error, read by whatever started it ({})", target);
+}
 
 void Log::operator()(LogLevel level, std::string_view text) const {
   if (level >= this->level()) sink_(level, text);

@@ -28,12 +28,19 @@ class Log {
   void warning(std::string_view text) const { (*this)(LogLevel::warning, text); }
   void error(std::string_view text) const { (*this)(LogLevel::error, text); }
 
+  // Where its lines can be read, for people.
+  [[nodiscard]] std::string place() const;
+
   [[nodiscard]] LogLevel level() const { return level_.load(std::memory_order_relaxed); }
   void set_level(LogLevel level) { level_.store(level, std::memory_order_relaxed); }
 
  private:
   std::atomic<LogLevel> level_;
+  bool is_standard_error_;
   Sink sink_;
 };
+
+// What a program's standard error leads to. `fd`: it; `journal`: $JOURNAL_STREAM, "DEVICE:INODE" of what systemd reads.
+[[nodiscard]] std::string place_of_log(int fd, const char* journal);
 
 }  // namespace skein::inline v0::node

@@ -52,6 +52,15 @@ std::function<void(const std::string&)> connection_trace(const ContextPtr& conte
   };
 }
 
+std::function<void(const std::string&, const std::string&)> refusal_trace(const ContextPtr& context) {
+  return [weak = std::weak_ptr<NodeContext>(context)](const std::string& where, std::string words) {
+    const auto alive = weak.lock();
+    if (!alive || alive->log.level() > LogLevel::debug) return;
+    while (!words.empty() && words.back() == '\n') words.pop_back();
+    alive->log.debug(fmt::format("{}: a client was refused: {}", where, words));
+  };
+}
+
 std::function<void(const std::string&)> connection_log(const ContextPtr& context) {
   return [weak = std::weak_ptr<NodeContext>(context)](const std::string& line) {
     if (const auto alive = weak.lock()) alive->log.warning(line);

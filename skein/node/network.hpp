@@ -21,5 +21,8 @@ namespace skein::inline v0::node {
 [[nodiscard]] std::function<void(const std::string&)> connection_log(const ContextPtr& context);
 // That a client is connected, at the level debug.
 [[nodiscard]] std::function<void(const std::string&)> connection_trace(const ContextPtr& context);
+// And a line for each that was sent away.
+[[nodiscard]] std::function<void(const std::string& where, const std::string& words)> refusal_trace(
+    const ContextPtr& context);
 
 }  // namespace skein::inline v0::node

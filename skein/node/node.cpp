@@ -26,6 +26,8 @@ namespace {
 
 constexpr Duration k_drain_look = std::chrono::milliseconds(20);
 constexpr std::chrono::seconds k_agents_wait{2};
+constexpr Duration k_answers_wait = std::chrono::seconds(2);  // for the answers of waits to be written
+constexpr Duration k_answers_look = std::chrono::milliseconds(5);
 
 // What MCP promises of a task: as long as the archive has it.
 std::chrono::milliseconds kept_for(const ArchiveSection& archive) {
@@ -152,7 +154,32 @@ ChildSpec Node::child(std::string id) {
   return spec;
 }
 
+// Those who waited have their answers in their mailboxes, some by way of another process: until none of these has
+// anything to do.
+void Node::let_answers_out() {
+  const auto is_busy = [](const ProcessInfo& each) {
+    const bool is_transport =
+        each.type.find("Connection") != std::string::npos || each.type.find("Session") != std::string::npos;
+    return is_transport && (each.mailbox > 0 || !each.handling.empty());
+  };
+  const Instant until = later(context_->runtime.now(), k_answers_wait);
+  while (context_->runtime.now() < until && std::ranges::any_of(context_->runtime.processes(), is_busy)) {
+    std::this_thread::sleep_for(k_answers_look);
+  }
+}
+
+void Node::end_waits() {
+  const auto operations = hooks_->operations();
+  if (operations && operations->end_waits() > 0) let_answers_out();
+}
+
 bool Node::drain(Duration deadline, const std::function<bool()>& is_over) {
+  const bool is_idle = wait_until_idle(deadline, is_over);
+  end_waits();
+  return is_idle;
+}
+
+bool Node::wait_until_idle(Duration deadline, const std::function<bool()>& is_over) {
   context_->state = NodeState::draining;
   const Instant until = later(context_->runtime.now(), deadline);
   context_->executors->pause_new();

@@ -46,12 +46,17 @@ class Node : public std::enable_shared_from_this<Node> {
   [[nodiscard]] NodeContext& context() { return *context_; }
 
   // Takes no new tasks, lets agents finish what they run and begin nothing more. Returns when nothing runs, after
-  // `deadline`, or when `is_over` says so; true: nothing ran any more.
+  // `deadline`, or when `is_over` says so; true: nothing ran any more. Whoever still waits for a task is answered then,
+  // over every transport, and so is whoever begins to wait later: "the node is stopping, ask again".
   bool drain(Duration deadline, const std::function<bool()>& is_over);
 
  private:
   Node(ContextPtr context, std::shared_ptr<operations::NodeHooks> hooks)
       : context_(std::move(context)), hooks_(std::move(hooks)) {}
+
+  bool wait_until_idle(Duration deadline, const std::function<bool()>& is_over);
+  void end_waits();
+  void let_answers_out();
 
   ContextPtr context_;
   std::shared_ptr<operations::NodeHooks> hooks_;

@@ -27,7 +27,8 @@ class NodeReload : public NodeTest {
   void write(const std::string& text) { std::ofstream(folder_ / "skein.toml") << text; }
   std::vector<std::string> reload(Client& to_node) {
     std::vector<std::string> changed;
-    for (const auto& each : asked(to_node, "reload").at("changed").as_array()) changed.emplace_back(each.as_string());
+    const auto answer = asked(to_node, "reload");  // named: a loop over a part of a temporary outlives it
+    for (const auto& each : answer.at("changed").as_array()) changed.emplace_back(each.as_string());
     return changed;
   }
   std::string state_of(Client& to_node, const std::string& swarm) {

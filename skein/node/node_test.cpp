@@ -364,8 +364,8 @@ TEST_F(NodeTest, agents_are_shown_with_what_they_can_do_and_nothing_else) {
 TEST_F(NodeTest, agents_are_paused_resumed_spawned_and_stopped) {
   start();
   Client to_node = client();
-  const auto id = asked(to_node, "agent_spawn", {{"executor", "function"}, {"id", "extra"}});
-  EXPECT_EQ(id, "extra");
+  const auto spawned = asked(to_node, "agent_spawn", {{"executor", "function"}, {"id", "extra"}});
+  EXPECT_EQ(spawned.at("id"), "extra");
   ASSERT_TRUE(eventually([&] { return to_node.ask("agent_pause", {{"id", "extra"}}, 5s).has_value(); }));
   EXPECT_EQ(asked(to_node, "agent_status", {{"id", "extra"}}).at("status"), "paused");
   asked(to_node, "agent_resume", {{"id", "extra"}});

@@ -162,6 +162,7 @@ ChildSpec transports_sup(const ContextPtr& context, const std::shared_ptr<operat
   shared->budget = context->descriptors;
   shared->log = connection_log(context);
   shared->on_accepted = connection_trace(context);
+  shared->on_refused = refusal_trace(context);
   const std::string path = context->config()->node.data + "/" + control::k_socket_file;
   // The pool first, so that whoever is let in finds it.
   std::vector<ChildSpec> children{
@@ -182,8 +183,10 @@ EventSink log_events(const ContextPtr& context) {
     alive->supervision.count(event);
     if (auto told = event_of(event)) publish_or_keep(*alive, std::move(*told));
     const auto level = static_cast<LogLevel>(static_cast<std::uint8_t>(event.level));
-    // Starts in order are no news.
-    const bool is_dull = event.kind == EventKind::child_started || event.kind == EventKind::supervisor_started;
+    // Starts are no news, nor are stops while the node stops.
+    const bool is_stop = event.kind == EventKind::child_stopped || event.kind == EventKind::supervisor_stopped;
+    const bool is_dull = event.kind == EventKind::child_started || event.kind == EventKind::supervisor_started ||
+                         (is_stop && alive->state == NodeState::stopping && event.level <= EventLevel::info);
     const LogLevel shown = is_dull ? LogLevel::debug : level;
     if (shown < alive->log.level()) return;
     std::string text = event_text(event);

@@ -62,8 +62,15 @@ Work::Work(std::shared_ptr<Engine> engine, const Config& config, std::uint64_t s
   std::vector<std::string> executors;
   executors.reserve(config.executors.size());
   for (const auto& [name, each] : config.executors) executors.push_back(name);
-  operations_ = Operations::start({*engine_->journal, engine_->ledger, store_.get(), timers_, reads_, nullptr, seed,
-                                   &runtime, std::move(executors), [this] { return archiver_->status(); }},
+  operations_ = Operations::start({.journal = *engine_->journal,
+                                   .ledger = engine_->ledger,
+                                   .archive = store_.get(),
+                                   .timers = timers_,
+                                   .reads = reads_,
+                                   .seed = seed,
+                                   .runtime = &runtime,
+                                   .executors = std::move(executors),
+                                   .archiver = [this] { return archiver_->status(); }},
                                   config.operations);
   {
     const std::scoped_lock lock(news_->mutex);
@@ -213,11 +220,12 @@ Task<Init> LedgerKeeper::init(Self self) {
   co_await making;
   if (!*work) co_return Init::stop(ExitReason::custom(*error));
   work_ = std::move(*work);
-  operations::EventFilter swarms_only;
-  swarms_only.kinds = {operations::Event::Kind::swarm_changed, operations::Event::Kind::swarm_removed};
+  operations::EventFilter wanted;
+  wanted.kinds = {operations::Event::Kind::swarm_changed, operations::Event::Kind::swarm_removed,
+                  operations::Event::Kind::task_failed};
   Runtime* const runtime = &context_->runtime;
   auto changes = work_->operations().events().subscribe(
-      swarms_only, [runtime, me = self.pid()] { runtime->notify(me, SwarmsChanged{}); });
+      wanted, [runtime, me = self.pid()] { runtime->notify(me, SwarmsChanged{}); });
   if (!changes) co_return Init::stop(ExitReason::custom(changes.error().describe()));
   changes_ = std::move(*changes);
   context_->work.set(work_);
@@ -226,10 +234,22 @@ Task<Init> LedgerKeeper::init(Self self) {
   co_return Init::ok();
 }
 
+void LedgerKeeper::take_changes(Self self) {
+  for (bool is_more = changes_ != nullptr; is_more;) {
+    const operations::EventBatch batch = changes_->take();
+    const auto is_of_swarm = [](const operations::Event& each) {
+      return each.kind != operations::Event::Kind::task_failed;
+    };
+    has_changed_ = has_changed_ || batch.missed > 0 || std::ranges::any_of(batch.events, is_of_swarm);
+    for (const std::string& line : failure_log_.lines(batch.events, self.now())) context_->log.warning(line);
+    is_more = batch.more;
+  }
+}
+
 // Level-triggered: whatever was missed, or lost with the pool, is put right by the next look.
 void LedgerKeeper::look(Self self) {
   self.send_after(k_look_every, self.pid(), Look{});
-  while (changes_->take().more) has_changed_ = true;
+  take_changes(self);
   if (has_withdrawn_ && self.now() >= withdraw_due_) has_changed_ = true;
   const Pid pool = self.whereis(k_swarms_name);
   if (is_asking_ || !pool || (pool == pool_ && !has_changed_)) return;
@@ -289,8 +309,7 @@ Task<void> LedgerKeeper::handle_info(Self self, Message message) {
   } else if (message.is<Look>()) {
     look(self);
   } else if (message.is<SwarmsChanged>()) {
-    has_changed_ = true;
-    while (changes_->take().more) continue;
+    take_changes(self);
   } else if (auto* are = message.get_if<SwarmsAre>()) {
     has_withdrawn_ = are->has_withdrawn;
     auto starting = start_coordinators(self, std::move(are->names));

@@ -19,6 +19,7 @@
 #include "skein/archive/thread_job_queue.hpp"
 #include "skein/node/config.hpp"
 #include "skein/node/engine.hpp"
+#include "skein/node/failure_log.hpp"
 #include "skein/operations/operations.hpp"
 
 namespace skein::inline v0::node {
@@ -94,13 +95,15 @@ class LedgerKeeper {
   };
   void withdraw();
   void look(Self self);
+  void take_changes(Self self);
   void watch(Self self, Pid coordinator);
   Task<void> withdraw_swarms(Self self);
   Task<void> start_coordinators(Self self, std::vector<std::string> names);
 
   std::shared_ptr<NodeContext> context_;
   std::shared_ptr<Work> work_;
-  std::unique_ptr<operations::EventStream::Subscription> changes_;
+  std::unique_ptr<operations::EventStream::Subscription> changes_;  // of swarms, and tasks that failed
+  FailureLog failure_log_;
   Pid pool_;                         // of swarms, whose coordinators were started
   std::unordered_set<Pid> watched_;  // coordinators
   bool is_asking_ = false;

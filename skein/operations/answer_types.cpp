@@ -40,6 +40,7 @@ json::object or_null(json::object schema) {
 // An answer with so few members is a list or a wrapper: what is in it is what a reader wants to know of.
 constexpr std::size_t k_list_members = 4;
 constexpr std::size_t k_shown_below = 12;
+constexpr std::size_t k_brief_members = 8;
 
 std::size_t always_there(const AnswerType& type, const std::vector<AnswerType>& all) {
   const auto members = members_of(type, all);
@@ -58,7 +59,10 @@ json::object brief(std::string_view type, const std::vector<AnswerType>& all, bo
   const AnswerType* named = find_type(type, all);
   if (named == nullptr) return schema_of_type(type, "");
   if (!named->type.empty()) return brief(named->type, all, false);
-  return shows_items ? brief_schema_of(*named, all) : json::object{{"type", "object"}};
+  if (!shows_items) return {{"type", "object"}};
+  json::object schema = brief_schema_of(*named, all);
+  schema.erase("required");
+  return schema;
 }
 
 }  // namespace
@@ -128,6 +132,7 @@ json::object brief_schema_of(const AnswerType& answer, const std::vector<AnswerT
   json::array required;
   for (const AnswerMember& each : members) {
     if (each.is_optional()) continue;
+    if (properties.size() == k_brief_members) break;
     const auto types = types_in(each.type);
     const AnswerType* below = types.empty() ? nullptr : find_type(types.front(), all);
     const bool is_small =

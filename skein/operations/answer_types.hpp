@@ -42,7 +42,7 @@ struct AnswerType {
 // Of a whole answer, with the members of its base among `all`. Throws std::logic_error for a base that is not there.
 [[nodiscard]] boost::json::object schema_of(const AnswerType& answer, const std::vector<AnswerType>& all,
                                             std::string_view where);
-// Short, for models, which read every byte of it: the members that are always there with their types, and no
+// Short, for models, which read every byte of it: the first members that are always there with their types, and no
 // references. What is below them is an object or an array, except the items of a list.
 [[nodiscard]] boost::json::object brief_schema_of(const AnswerType& answer, const std::vector<AnswerType>& all);
 

@@ -121,6 +121,7 @@ const Param* named(const std::vector<Param>& params, std::string_view name) {
 
 Error unknown_member(std::string_view name, const std::vector<Param>& params) {
   std::vector<std::string_view> known;
+  known.reserve(params.size());
   for (const Param& each : params) known.push_back(each.name);
   if (known.empty()) return invalid(fmt::format("unknown member '{}'", name), "none is taken here");
   std::string meant = suggestion(name, known);

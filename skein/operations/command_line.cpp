@@ -40,17 +40,19 @@ Error misread(const Param& param, std::string_view word) {
   return invalid(fmt::format("{} '{}' must be {}", given, word, what));
 }
 
+std::optional<std::uint64_t> milliseconds_in(std::string_view word) {
+  const auto time = parse_time(word);
+  if (!time) return std::nullopt;
+  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(*time).count());
+}
+
 Result<boost::json::value> number_of_word(const Param& param, const std::string& word, bool is_older_option) {
-  auto number = whole_number_in(word);
-  if (is_span(param) && !is_older_option && word != "0") {
-    const auto time = parse_time(word);
-    number.reset();
-    if (time) number = std::chrono::duration_cast<std::chrono::milliseconds>(*time).count();
-  }
-  if (!number || *number < param.least || *number > param.most_on(Way::cli)) {
-    return std::unexpected(misread(param, word));
-  }
-  return boost::json::value(*number);
+  const bool has_unit = is_span(param) && !is_older_option && word != "0";
+  const std::optional<std::uint64_t> number = has_unit ? milliseconds_in(word) : whole_number_in(word);
+  if (!number.has_value()) return std::unexpected(misread(param, word));
+  const std::uint64_t value = number.value();
+  if (value < param.least || value > param.most_on(Way::cli)) return std::unexpected(misread(param, word));
+  return boost::json::value(value);
 }
 
 }  // namespace
@@ -72,6 +74,7 @@ std::vector<std::string> older_options_of(const Param& param) {
 std::string option_help(const Param& param) {
   std::string text(param.help);
   if (param.kind == Param::Kind::word) text += fmt::format(": {}", fmt::join(param.words, ", "));
+  if (param.kind == Param::Kind::task_id) text += ", or the beginning of it";
   if (param.kind == Param::Kind::texts || param.kind == Param::Kind::task_ids) text += "; may be given often";
   std::string otherwise = param.otherwise_on(Way::cli);
   if (otherwise.empty()) return text;

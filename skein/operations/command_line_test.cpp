@@ -47,7 +47,8 @@ TEST(CommandLine, reads_what_a_parameter_takes_and_says_what_it_should_be) {
 }
 
 TEST(CommandLine, shows_words_and_defaults_in_help) {
-  EXPECT_THAT(option_help(param_of("task_submit", "priority")), HasSubstr("low, normal, high, critical [default: normal]"));
+  EXPECT_THAT(option_help(param_of("task_submit", "priority")),
+              HasSubstr("low, normal, high, critical [default: normal]"));
   EXPECT_THAT(option_help(param_of("trace", "within_ms")), HasSubstr("[default: 1s]"));
   EXPECT_THAT(option_help(param_of("task_list", "limit")), HasSubstr("[default: 50]"));
 }

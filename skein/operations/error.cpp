@@ -16,14 +16,12 @@ constexpr milliseconds k_later{1000};
 }  // namespace
 
 std::string_view name_of(Code code) {
-  static constexpr std::string_view k_names[] = {"invalid",           "invalid_json",        "too_large",
-                                                 "bad_cursor",        "task_not_found",      "swarm_not_found",
-                                                 "agent_not_found",   "process_not_found",   "dependency_not_found",
-                                                 "dependency_failed", "swarm_exists",        "swarm_closed",
-                                                 "swarm_busy",        "already_finished",    "wrong_state",
-                                                 "queue_full",        "ledger_full",         "archive_behind",
-                                                 "overloaded",        "not_leader",          "unknown",
-                                                 "stopped",           "archive_unavailable", "internal"};
+  static constexpr std::string_view k_names[] = {
+      "invalid",         "invalid_json",    "too_large",         "bad_cursor",           "task_not_found",
+      "swarm_not_found", "agent_not_found", "process_not_found", "dependency_not_found", "dependency_failed",
+      "swarm_exists",    "swarm_closed",    "swarm_busy",        "key_reused",           "already_finished",
+      "wrong_state",     "queue_full",      "ledger_full",       "archive_behind",       "overloaded",
+      "not_leader",      "unknown",         "stopped",           "archive_unavailable",  "internal"};
   static_assert(std::size(k_names) == k_code_count);
   return k_names[static_cast<std::size_t>(code)];
 }
@@ -55,8 +53,7 @@ Error error_of(const ledger::OpResult& result, std::string_view what) {
     case Verdict::no_such_swarm:
       return {Code::swarm_not_found,
               fmt::format("there is no {}{}", what.starts_with("swarm ") ? "" : "swarm for ", what),
-              "'skein swarms' lists them, 'skein swarm create' makes one; so do the tools swarm_list and swarm_create",
-              0ms};
+              "list the swarms, or create it first", 0ms};
     case Verdict::no_such_agent:
       return {Code::agent_not_found, fmt::format("there is no {}", what), "list the agents", 0ms};
     case Verdict::no_such_dependency:

@@ -10,6 +10,7 @@ namespace skein::inline v0::operations {
 
 Result<EventFilter> event_filter(ledger::TaskId task, const std::vector<std::string>& kinds) {
   std::vector<std::string_view> names;
+  names.reserve(k_event_kinds);
   for (std::size_t i = 0; i < k_event_kinds; ++i) names.push_back(name_of(static_cast<Event::Kind>(i)));
   EventFilter filter;
   filter.task = task;

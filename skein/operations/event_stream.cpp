@@ -173,20 +173,21 @@ EventStream::Subscription::~Subscription() {
 void EventStream::publish(const std::shared_ptr<const ChangeBatch>& batch) {
   std::size_t bytes = 0;
   for (const auto& change : batch->changes) bytes += bytes_of(change);
-  push({0, batch->changes.size(), bytes, batch, nullptr, nullptr});
+  push({0, batch->changes.size(), bytes, batch, nullptr, nullptr, 0});
 }
 
 void EventStream::publish(const journal::JournalEvent& event) {
   push({0, 1, k_change_bytes + event.detail.size(), nullptr, std::make_shared<const journal::JournalEvent>(event),
-        nullptr});
+        nullptr, 0});
 }
 
 void EventStream::publish(Event event) {
   const std::size_t bytes = k_change_bytes + event.message.size();
-  push({0, 1, bytes, nullptr, nullptr, std::make_shared<const Event>(std::move(event))});
+  push({0, 1, bytes, nullptr, nullptr, std::make_shared<const Event>(std::move(event)), 0});
 }
 
 void EventStream::push(Item item) {
+  if (clock_) item.at = clock_();
   const std::lock_guard lock(mutex_);
   item.first = next_;
   next_ += item.count;
@@ -239,6 +240,7 @@ EventBatch EventStream::take(Subscriber& subscriber, const EventFilter& filter, 
         event.name = item.journal->detail;
         event.message = name_of(item.journal->kind);
       }
+      if (event.at == 0) event.at = item.at;
       if (is_wanted(event, filter)) out.events.push_back(std::move(event));
     }
   }

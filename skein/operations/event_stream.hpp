@@ -98,8 +98,11 @@ struct EventBatch {
 
 class EventStream {
  public:
-  // `stamp`: of this stream and of no other, so that a number can be told from one of a stream before.
-  explicit EventStream(const EventLimits& limits = {}, std::uint64_t stamp = 0) : limits_(limits), stamp_(stamp) {}
+  // `stamp`: of this stream and of no other, so that a number can be told from one of a stream before. `clock`: for
+  // events that bring no time of their own; none: they have none.
+  explicit EventStream(const EventLimits& limits = {}, std::uint64_t stamp = 0,
+                       std::function<ledger::WallMs()> clock = {})
+      : limits_(limits), stamp_(stamp), clock_(std::move(clock)) {}
   EventStream(const EventStream&) = delete;
   EventStream& operator=(const EventStream&) = delete;
 
@@ -131,6 +134,7 @@ class EventStream {
     std::shared_ptr<const ledger::ChangeBatch> batch;      // one of these three
     std::shared_ptr<const journal::JournalEvent> journal;  //
     std::shared_ptr<const Event> event;                    //
+    ledger::WallMs at = 0;                                 // when it was published
   };
   struct Subscriber {
     std::uint64_t next = 1;
@@ -142,6 +146,7 @@ class EventStream {
 
   const EventLimits limits_;
   const std::uint64_t stamp_;
+  const std::function<ledger::WallMs()> clock_;
   mutable std::mutex mutex_;
   std::deque<Item> items_;
   std::size_t kept_ = 0;

@@ -74,6 +74,8 @@ void add_details(const TaskStatus& status, json::object& out) {
   out["capabilities"] = texts(task.shape ? task.shape->required() : std::vector<std::string>{});
   if (!more.key.empty()) out["key"] = more.key;
   if (!more.trace.empty()) out["trace"] = more.trace;
+  if (task.timeout_ms != 0) out["timeout_ms"] = task.timeout_ms;
+  put_time(out, "deadline_at", "deadline_time", task.deadline_at);
   add_placement(more.where(), out);
   if (!more.retry_of.none()) out["retry_of"] = more.retry_of.text();
   json::array dependencies;
@@ -114,6 +116,8 @@ json::object to_json(const TaskStatus& status, Detail detail) {
   if (task.agent) out["agent"] = ledger::view_of(task.agent);
   if (const auto& wanted = task.more().where().agent; !wanted.empty()) out["for_agent"] = wanted;
   if (!status.waits.empty()) out["waits"] = status.waits;
+  if (status.waits_for != WaitCause::none) out["waits_for"] = name_of(status.waits_for);
+  if (!status.able_swarms.empty()) out["able_swarms"] = texts(status.able_swarms);
   put_time_or_null(out, "submitted_at", "submitted_time", task.submitted_at);
   put_time(out, "started_at", "started_time", task.started_at);
   put_time(out, "not_before", "not_before_time", task.not_before);
@@ -140,6 +144,8 @@ json::value to_json(const SubmitAnswer& answer) {
   json::object out{{"id", answer.id.text()}, {"state", ledger::name_of(answer.state)}};
   if (answer.existing) out["existing"] = true;
   if (answer.is_gone) out["gone"] = true;
+  if (!answer.waits.text.empty()) out["waits"] = answer.waits.text;
+  if (!answer.waits.able_swarms.empty()) out["able_swarms"] = texts(answer.waits.able_swarms);
   return out;
 }
 
@@ -152,7 +158,9 @@ json::value to_json(const ListAnswer& answer) {
 }
 
 json::value to_json(const WaitAnswer& answer) {
-  return {{"finished", answer.finished}, {"task", to_json(answer.status, Detail::whole)}};
+  json::object out{{"finished", answer.finished}, {"task", to_json(answer.status, Detail::whole)}};
+  if (answer.is_stopping) out["next"] = "the node is stopping, ask again";
+  return out;
 }
 
 json::value to_json(const RetryAnswer& answer) {
@@ -280,6 +288,7 @@ json::value to_json(const NodeInfo& info) {
                    {"config", info.config},       {"state", info.state},         {"pid", info.os_pid},
                    {"uptime_ms", info.uptime_ms}, {"processes", info.processes}, {"memory_bytes", info.memory_bytes},
                    {"cpu_ms", info.cpu_ms}};
+  out["log"] = info.log;
   out["disk_low_water_bytes"] = info.disk_low_water_bytes;
   const SupervisionFigures& figures = info.supervision;
   out["supervision"] = {{"restarts", figures.restarts},
@@ -333,7 +342,11 @@ json::value to_json(const AgentDetail& agent) {
                    {"named", agent.is_named},
                    {"pid", agent.pid.text()},
                    {"passed_over", passed_over(agent.passed_over)}};
-  if (agent.executing_task) out["executing_task"] = agent.executing_task->text();
+  if (agent.executing_task) {
+    out["executing_task"] = agent.executing_task->text();
+    out["executing_type"] = agent.executing_type;
+    out["executing_ms"] = agent.executing_ms;
+  }
   return out;
 }
 
@@ -389,6 +402,12 @@ json::value to_json(const KillAnswer& answer) { return {{"killed", texts(answer.
 
 json::value to_json(const ReloadAnswer& answer) {
   return {{"changed", texts(answer.changed)}, {"needs_restart", texts(answer.needs_restart)}};
+}
+
+json::value to_json(const BackupAnswer& answer) {
+  json::object out{{"folder", answer.folder}, {"last", answer.last}, {"copied", answer.text}};
+  out["archived"] = answer.archived ? json::value(*answer.archived) : json::value();
+  return out;
 }
 
 json::value to_json(State state) { return {{"state", ledger::name_of(state)}}; }

@@ -34,6 +34,8 @@ struct AgentDetail {
   std::uint64_t load = 0;  // tasks assigned to it
   std::uint64_t queue_length = 0;
   std::optional<TaskId> executing_task{};
+  std::string executing_type{};
+  std::uint64_t executing_ms = 0;
   std::uint64_t heartbeat_age_ms = 0;
   std::uint64_t completed = 0;
   std::uint64_t failed = 0;
@@ -117,6 +119,7 @@ struct NodeInfo {
   std::string version;
   std::string data;
   std::string config;  // its file, or empty
+  std::string log;     // where its log can be read, for people
   std::string state;   // starting, running, draining, stopping
   int os_pid = 0;
   std::uint64_t uptime_ms = 0;
@@ -135,6 +138,13 @@ struct NodeInfo {
 struct ReloadAnswer {
   std::vector<std::string> changed;
   std::vector<std::string> needs_restart;  // keys that differ and were not taken over
+};
+
+struct BackupAnswer {
+  std::string folder{};
+  std::uint64_t last = 0;                   // position up to which the journal's copy goes
+  std::optional<std::uint64_t> archived{};  // tasks in the archive's copy; nothing: there is no archive
+  std::string text{};                       // the same for people
 };
 
 class NodeHooks {
@@ -181,7 +191,7 @@ class NodeHooks {
   [[nodiscard]] virtual Result<KillAnswer> chaos_kill(const KillRequest& request) = 0;
   virtual void reload(Reply<ReloadAnswer> reply) = 0;
   // A copy of the journal of the running node in a new folder; answers what it holds.
-  virtual void backup(std::string dest, Reply<std::string> reply) = 0;
+  virtual void backup(std::string dest, Reply<BackupAnswer> reply) = 0;
   // As SIGTERM does.
   virtual void stop() = 0;
 };

@@ -27,10 +27,9 @@ std::uint64_t space_of(std::uint64_t seed, std::uint64_t gate) { return Random(s
 constexpr std::string_view k_removed_text =
     "the config no longer has it: it takes nothing new and is gone once its open tasks are done";
 
-std::string swarm_text(const std::string& name) { return fmt::format("swarm '{}'", name); }
-
 Error swarm_exists(const std::string& name) {
-  return {Code::swarm_exists, swarm_text(name) + " exists", "change it by overrides, or choose a name", 0ms};
+  return {Code::swarm_exists, swarm_text(name) + " exists", "change it (scale, overrides), or choose another name",
+          0ms};
 }
 
 }  // namespace
@@ -45,7 +44,7 @@ Operations::Operations(const Parts& parts, const OperationsLimits& limits)
                                        space_of(parts.seed, 1), limits.gate)),
       waiters_(limits.waiters),
       notices_(limits.notices),
-      events_(limits.events, parts.seed) {}
+      events_(limits.events, parts.seed, [timers = &parts.timers] { return timers->wall_now(); }) {}
 
 std::shared_ptr<Operations> Operations::start(const Parts& parts, const OperationsLimits& limits) {
   const std::shared_ptr<Operations> ops(new Operations(parts, limits));  // the constructor is private
@@ -71,8 +70,7 @@ void Operations::stop() {
   submits_->stop();
   controls_->stop();
   journal::visit(parts_.journal, [&](journal::Outcome) { parts_.ledger.remove_sink(*this); });
-  // Those who wait are answered with `stopped` as they are dropped.
-  const auto dropped = waiters_.take_all();
+  end_waits();
   const auto untold = notices_.take_all();
 }
 
@@ -185,9 +183,8 @@ std::optional<Error> Operations::bad_fallback(const SwarmRequest& request) const
         return std::string(swarm->field(ledger::k_field_fallback).value_or(""));
       });
   if (!problem) return std::nullopt;
-  return invalid(
-      fmt::format("the fallback of {}: {}", swarm_text(request.name), *problem),
-      "name a swarm that exists and does not lead back; 'skein swarms' lists them, and so does the tool swarm_list");
+  return invalid(fmt::format("the fallback of {}: {}", swarm_text(request.name), *problem),
+                 "name a swarm that exists and does not lead back");
 }
 
 SwarmView Operations::view_of(ledger::Swarm swarm) const {

@@ -33,6 +33,7 @@
 #include "skein/operations/gate.hpp"
 #include "skein/operations/reply.hpp"
 #include "skein/operations/requests.hpp"
+#include "skein/operations/submit_refusal.hpp"
 #include "skein/operations/task_ids.hpp"
 #include "skein/operations/waiters.hpp"
 #include "skein/runtime/runtime.hpp"
@@ -70,8 +71,11 @@ class Operations final : public ledger::ChangeSink, public std::enable_shared_fr
 
   // Listening to the ledger from the beginning.
   [[nodiscard]] static std::shared_ptr<Operations> start(const Parts& parts, const OperationsLimits& limits = {});
-  // Answers all who wait with `stopped` and lets go of the ledger. Not from a callback.
+  // Answers all who wait and lets go of the ledger. Not from a callback.
   void stop();
+  // The node is going down: whoever waits for a task is told how it stands now and to ask again, and so is whoever
+  // waits from now on. Returns when all are answered; how many they were. Not from a callback.
+  std::size_t end_waits();
 
   // With `notify`, the process may be told of the end before the answer is there.
   void task_submit(SubmitRequest request, Reply<SubmitAnswer> reply);
@@ -159,13 +163,20 @@ class Operations final : public ledger::ChangeSink, public std::enable_shared_fr
   void set_swarm_state(std::string name, ledger::SwarmState state, Reply<Nothing> reply);
 
   [[nodiscard]] std::optional<Error> unknown_agent(const SubmitRequest& request) const;
+  // On the journal's thread.
+  [[nodiscard]] WaitReason why_waits(const ledger::Task& task) const;
   [[nodiscard]] TaskStatus live_status(ledger::TaskView view) const;
+  [[nodiscard]] Reply<SubmitAnswer> warned(const SubmitRequest& request, Reply<SubmitAnswer> reply);
+  // What the ledger said to a submit. On the journal's thread.
+  [[nodiscard]] Result<SubmitAnswer> answer_of_submit(TaskId id, const ledger::OpResult& result,
+                                                      const SubmitSizes& sent) const;
   void submit(SubmitRequest&& request, Reply<SubmitAnswer> reply);
   void submit(const std::shared_ptr<ledger::Submit>& op, Reply<SubmitAnswer> reply);
   void count_submit(const SubmitAnswer& answer) {
     (answer.existing ? repeated_ : submitted_).fetch_add(1, std::memory_order_relaxed);
   }
-  void look_for_existing(const SubmitAnswer& found, Reply<SubmitAnswer> reply);
+  // operations_keys.cpp: answers a submit whose key had a task already. `params`: of the submit; null: none.
+  void look_for_existing(const SubmitAnswer& found, const ledger::Body& params, Reply<SubmitAnswer> reply);
   void settle_dependency(const std::shared_ptr<ledger::Submit>& op, TaskId dependency, Reply<SubmitAnswer> reply);
   void retry_archived(const ledger::FinishedTask& old_task, Reply<RetryAnswer> reply);
   // operations_notify.cpp
@@ -186,6 +197,7 @@ class Operations final : public ledger::ChangeSink, public std::enable_shared_fr
   std::atomic<std::size_t> promised_{0};  // notices, from the submit on
   EventStream events_;
   std::atomic<bool> is_stopped_{false};
+  std::atomic<bool> are_waits_over_{false};
   std::uint64_t subscription_ = 0;  // to the journal's events
   std::atomic<std::shared_ptr<const AgentKnowledge>> agents_known_;
   std::atomic<std::shared_ptr<const std::vector<std::string>>> executors_known_;

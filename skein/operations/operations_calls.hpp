@@ -2,11 +2,19 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "skein/operations/operations.hpp"
 
 namespace skein::inline v0::operations {
+
+// What an error is about.
+[[nodiscard]] inline std::string swarm_text(const std::string& name) { return "swarm '" + name + "'"; }
+
+[[nodiscard]] inline TaskStatus archived_status(const archive::Finished& finished) {
+  return {finished->task, finished, true, {}};
+}
 
 template <class T>
 Reply<T> Operations::counted(Reply<T> reply) {

@@ -12,8 +12,6 @@ namespace {
 
 constexpr std::string_view k_default_swarm = "default";
 
-std::string swarm_text(const std::string& name) { return fmt::format("swarm '{}'", name); }
-
 // The same answer as another type.
 template <class Fn>
 Reply<std::monostate> then(Reply<bool> reply, bool value, Fn otherwise) {

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <map>
 #include <utility>
@@ -75,6 +76,7 @@ class Page {
   [[nodiscard]] bool wants(const ledger::Task& task) const {
     if (request_.state && task.state != *request_.state) return false;
     if (!request_.swarm.empty() && task.shape->swarm != request_.swarm) return false;
+    if (!request_.id_prefix.empty() && !task.id.digits().starts_with(request_.id_prefix)) return false;
     return request_.type.empty() || task.shape->type == request_.type;
   }
   [[nodiscard]] bool wants(const ledger::FinishedTask& each) const {
@@ -90,6 +92,7 @@ class Page {
     return {.state = request_.state,
             .swarm = request_.swarm,
             .type = request_.type,
+            .id_prefix = request_.id_prefix,
             .text = request_.text,
             .finished_from = request_.finished_from,
             .finished_before = request_.finished_before,
@@ -180,9 +183,31 @@ class Page {
   ListAnswer answer_;
 };
 
+// As ids are compared; nothing when no id begins like this.
+std::optional<std::string> plain_prefix(std::string_view given) {
+  constexpr std::size_t k_digits = 32;
+  std::string digits;
+  for (const char each : given) {
+    if (each == '-') continue;
+    if (std::isxdigit(static_cast<unsigned char>(each)) == 0) return std::nullopt;
+    digits += static_cast<char>(std::tolower(static_cast<unsigned char>(each)));
+  }
+  if (digits.empty() || digits.size() > k_digits) return std::nullopt;
+  return digits;
+}
+
 }  // namespace
 
 void Operations::task_list(ListRequest request, Reply<ListAnswer> reply) {
+  if (!request.id_prefix.empty()) {
+    auto digits = plain_prefix(request.id_prefix);
+    if (!digits) {
+      return counted(std::move(reply))
+          .fail(invalid(fmt::format("'{}' is no task id, nor the beginning of one", request.id_prefix),
+                        "ids look like 0197f0c2-0000-7000-8000-000000000000"));
+    }
+    request.id_prefix = std::move(*digits);
+  }
   if (request.limit == 0) return counted(std::move(reply)).fail(invalid("a page of nothing", "ask for at least one"));
   request.limit = std::min(request.limit, limits_.page_max);
   on_ledger(counted(std::move(reply)),

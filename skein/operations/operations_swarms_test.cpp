@@ -132,7 +132,10 @@ TEST_F(SwarmOperations, tells_where_a_task_was_handed_on_from_and_to) {
   const auto json = to_json(status(id).value(), Detail::whole);
   EXPECT_EQ(json.at("swarm"), "blue");
   EXPECT_EQ(json.at("handed_on_from"), "default");
-  EXPECT_EQ(json.at("handed_on"), (json::array{{{"from", "default"}, {"to", "blue"}, {"attempts", 1}, {"at", 3}}}));
+  EXPECT_EQ(
+      json.at("handed_on"),
+      (json::array{
+          {{"from", "default"}, {"to", "blue"}, {"attempts", 1}, {"at", 3}, {"time", "1970-01-01T00:00:00.003Z"}}}));
   const auto told = events->take().events;
   ASSERT_EQ(told.size(), 1U);
   EXPECT_EQ(told[0].task, id);

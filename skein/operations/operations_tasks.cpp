@@ -10,6 +10,7 @@
 #include "skein/operations/operations.hpp"
 #include "skein/operations/operations_calls.hpp"
 #include "skein/operations/planted.hpp"
+#include "skein/operations/submit_refusal.hpp"
 
 namespace skein::inline v0::operations {
 namespace {
@@ -108,22 +109,6 @@ ledger::TaskSpec spec_of(SubmitRequest&& request, WallMs now) {
 
 std::string task_text(TaskId id) { return "task " + id.text(); }
 
-TaskStatus status_of(const archive::Finished& finished) { return {finished->task, finished, true, {}}; }
-
-// What the ledger said to a submit.
-Result<SubmitAnswer> answer_of(TaskId id, const OpResult& result) {
-  const auto state = result.state.value_or(State::queued);
-  switch (result.verdict) {
-    case Verdict::ok:
-    case Verdict::duplicate_id:  // ids are ours and new: it was this very submit, appended again
-      return SubmitAnswer{id, state, false};
-    case Verdict::existing:
-      return SubmitAnswer{result.task, state, result.task != id};
-    default:
-      return std::unexpected(error_of(result, task_text(id)));
-  }
-}
-
 }  // namespace
 
 void Operations::know_agents(std::shared_ptr<const AgentKnowledge> knowledge) {
@@ -145,18 +130,26 @@ std::optional<Error> Operations::unknown_agent(const SubmitRequest& request) con
                "start it first ('skein agents' lists them), or give agent_fallback any", 0ms};
 }
 
-TaskStatus Operations::live_status(ledger::TaskView view) const {
-  TaskStatus status{std::move(view.task), std::move(view.finished), false, {}};
-  if (status.task.state != State::queued || status.task.pinned_to().empty()) return status;
-  if (const auto agents = agents_known_.load()) status.waits = agents->why_it_waits(status.task);
-  return status;
+// What the ledger said to a submit.
+Result<SubmitAnswer> Operations::answer_of_submit(TaskId id, const OpResult& result, const SubmitSizes& sent) const {
+  const auto state = result.state.value_or(State::queued);
+  switch (result.verdict) {
+    case Verdict::ok:
+    case Verdict::duplicate_id:  // ids are ours and new: it was this very submit, appended again
+      return SubmitAnswer{id, state, false};
+    case Verdict::existing:
+      return SubmitAnswer{result.task, state, result.task != id};
+    default:
+      return std::unexpected(submit_refusal(result, sent, parts_.ledger.limits()));
+  }
 }
 
 void Operations::task_submit(SubmitRequest request, Reply<SubmitAnswer> reply) {
   if (auto error = check(request, limits_)) return counted(std::move(reply)).fail(std::move(*error));
   if (auto error = unknown_agent(request)) return counted(std::move(reply)).fail(std::move(*error));
-  if (const Pid pid = request.notify) return submit_and_notify(pid, std::move(request), std::move(reply));
-  submit(std::move(request), std::move(reply));
+  auto told = warned(request, std::move(reply));
+  if (const Pid pid = request.notify) return submit_and_notify(pid, std::move(request), std::move(told));
+  submit(std::move(request), std::move(told));
 }
 
 void Operations::submit(SubmitRequest&& request, Reply<SubmitAnswer> reply) {
@@ -171,37 +164,16 @@ void Operations::submit(SubmitRequest&& request, Reply<SubmitAnswer> reply) {
     submits_->append(op, [](const auto&) {});
     return reply(SubmitAnswer{id, State::queued, false});
   }
-  submits_->append(
-      op, [self = shared_from_this(), id, reply = std::move(reply)](const Result<OpResult>& result) mutable {
-        auto answer = result ? answer_of(id, *result) : std::unexpected(result.error());
-        if (answer) self->count_submit(*answer);
-        if (!answer)
-          self->errors_[static_cast<std::size_t>(answer.error().code)].fetch_add(1, std::memory_order_relaxed);
-        if (answer && answer->existing && ledger::is_finished(answer->state)) {
-          return self->look_for_existing(*answer, std::move(reply));
-        }
-        reply(std::move(answer));
-      });
-}
-
-// A key outlives the result of its task where that was lost, or removed by retention; who sends the key again must
-// learn that.
-void Operations::look_for_existing(const SubmitAnswer& found, Reply<SubmitAnswer> reply) {
-  on_ledger(std::move(reply), [self = shared_from_this(), found](Reply<SubmitAnswer> answer) {
-    if (self->parts_.ledger.find(found.id)) return answer(found);
-    SubmitAnswer gone = found;
-    gone.is_gone = true;
-    if (self->parts_.archive == nullptr) return answer(gone);
-    // The submit itself has succeeded: an archive that is too busy to be asked does not change that.
-    Reply<SubmitAnswer> either([found, answer = std::move(answer)](Result<SubmitAnswer> told) mutable {
-      const bool is_busy = !told && told.error().code == Code::overloaded;
-      answer(is_busy ? Result<SubmitAnswer>(found) : std::move(told));
-    });
-    self->on_archive(std::move(either), [found, gone](archive::Store& store, Reply<SubmitAnswer> last) {
-      const auto there = store.find(found.id);
-      // One that is damaged is there; asking for it says so.
-      last(there && !*there ? gone : found);
-    });
+  // Only a submit with a key can find another task.
+  const auto& extras = submit_op.spec.extras;
+  ledger::Body params = extras.key.empty() ? nullptr : submit_op.spec.params;
+  submits_->append(op, [self = shared_from_this(), id, params = std::move(params), sent = sizes_of(submit_op.spec),
+                        reply = std::move(reply)](const Result<OpResult>& result) mutable {
+    auto answer = result ? self->answer_of_submit(id, *result, sent) : std::unexpected(result.error());
+    if (answer) self->count_submit(*answer);
+    if (answer && answer->existing) return self->look_for_existing(*answer, params, self->counted(std::move(reply)));
+    if (!answer) self->errors_[static_cast<std::size_t>(answer.error().code)].fetch_add(1, std::memory_order_relaxed);
+    reply(std::move(answer));
   });
 }
 
@@ -212,10 +184,10 @@ void Operations::submit(const std::shared_ptr<ledger::Submit>& op, Reply<SubmitA
                      if (result->verdict == Verdict::no_such_dependency) {
                        return self->settle_dependency(op, result->task, std::move(reply));
                      }
-                     auto answer = answer_of(op->id, *result);
+                     auto answer = self->answer_of_submit(op->id, *result, sizes_of(op->spec));
                      if (answer) self->count_submit(*answer);
-                     if (answer && answer->existing && ledger::is_finished(answer->state)) {
-                       return self->look_for_existing(*answer, self->counted(std::move(reply)));
+                     if (answer && answer->existing) {
+                       return self->look_for_existing(*answer, op->spec.params, self->counted(std::move(reply)));
                      }
                      self->counted(std::move(reply))(std::move(answer));
                    });
@@ -227,13 +199,13 @@ void Operations::settle_dependency(const std::shared_ptr<ledger::Submit>& op, Ta
                                    Reply<SubmitAnswer> reply) {
   const OpResult nowhere{Verdict::no_such_dependency, std::nullopt, 0, dependency};
   if (parts_.archive == nullptr) {
-    return counted(std::move(reply)).fail(error_of(nowhere, task_text(op->id)));
+    return counted(std::move(reply)).fail(submit_refusal(nowhere, {}, {}));
   }
   on_archive(std::move(reply),
              [self = shared_from_this(), op, dependency, nowhere](archive::Store& store, Reply<SubmitAnswer> answer) {
                const auto found = store.find(dependency);
                if (!found) return self->counted(std::move(answer)).fail(error_of(found.error()));
-               if (!*found) return self->counted(std::move(answer)).fail(error_of(nowhere, task_text(op->id)));
+               if (!*found) return self->counted(std::move(answer)).fail(submit_refusal(nowhere, {}, {}));
                const auto state = (*found)->task.state;
                if (state != State::completed) {
                  return self->counted(std::move(answer))
@@ -258,50 +230,10 @@ void Operations::task_status(const StatusRequest& request, Reply<TaskStatus> rep
       }
     }
     if (auto view = self->parts_.ledger.find(id)) return answer(self->live_status(std::move(*view)));
-    self->find_archived(id, std::move(answer),
-                        [](const archive::Finished& finished, Reply<TaskStatus> last) { last(status_of(finished)); });
-  });
-}
-
-void Operations::task_wait(const WaitRequest& request, ProgressFn progress, Reply<WaitAnswer> reply) {
-  const auto timeout = std::clamp(request.timeout, 0ms, limits_.wait_max);
-  const Instant due = later(parts_.timers.now(), timeout);
-  on_ledger(counted(std::move(reply)), [self = shared_from_this(), id = request.id, due, ticket = request.ticket,
-                                        progress = std::move(progress)](Reply<WaitAnswer> answer) mutable {
-    auto view = self->parts_.ledger.find(id);
-    if (view && view->finished) return answer(WaitAnswer{self->live_status(std::move(*view)), true});
-    if (view) {
-      self->waiters_.add({id, due, std::move(progress), std::move(answer), std::move(ticket)});
-      return self->arm_timer();
-    }
-    self->find_archived(id, std::move(answer), [](const archive::Finished& finished, Reply<WaitAnswer> last) {
-      last(WaitAnswer{status_of(finished), true});
+    self->find_archived(id, std::move(answer), [](const archive::Finished& finished, Reply<TaskStatus> last) {
+      last(archived_status(finished));
     });
   });
-}
-
-void Operations::arm_timer() {
-  const auto due = waiters_.next_due();
-  if (!due) return;
-  const std::lock_guard lock(timer_mutex_);
-  if (*due >= timer_due_) return;
-  const Duration wait = std::max(*due - parts_.timers.now(), Duration::zero());
-  if (parts_.timers.post_after(wait, [self = shared_from_this()] { self->expire_waiters(); })) timer_due_ = *due;
-}
-
-void Operations::expire_waiters() {
-  {
-    const std::lock_guard lock(timer_mutex_);
-    timer_due_ = Instant::max();
-  }
-  for (auto& waiter : waiters_.take_due(parts_.timers.now())) {
-    task_status({waiter.id, {}, {}}, [reply = std::move(waiter.reply)](Result<TaskStatus> status) mutable {
-      if (!status) return reply.fail(std::move(status.error()));
-      const bool finished = status->finished != nullptr;
-      reply(WaitAnswer{std::move(*status), finished});
-    });
-  }
-  arm_timer();
 }
 
 void Operations::task_cancel(CancelRequest request, Reply<State> reply) {
@@ -371,20 +303,20 @@ void Operations::retry_archived(const ledger::FinishedTask& old_task, Reply<Retr
   spec.extras.key = ledger::retry_key(task.id);
   const WallMs now = parts_.timers.wall_now();
   const TaskId fresh = ids_.next(now);
-  submits_->append(
-      ledger::Submit{fresh, now, std::move(spec)}, [self = shared_from_this(), old_id = task.id, fresh,
-                                                    reply = std::move(reply)](const Result<OpResult>& result) mutable {
-        if (!result) return reply.fail(result.error());
-        const auto made = answer_of(fresh, *result);
-        if (!made) return reply.fail(made.error());
-        self->count_submit(*made);
-        const RetryAnswer answer{made->id, made->existing};
-        self->on_archive(std::move(reply), [old_id, answer](archive::Store& store, Reply<RetryAnswer> last) {
-          // Should this fail, the new task still names the old one.
-          [[maybe_unused]] const auto linked = store.link_retry(old_id, answer.id);
-          last(answer);
-        });
-      });
+  const ledger::Submit op{fresh, now, std::move(spec)};
+  submits_->append(op, [self = shared_from_this(), old_id = task.id, fresh, sent = sizes_of(op.spec),
+                        reply = std::move(reply)](const Result<OpResult>& result) mutable {
+    if (!result) return reply.fail(result.error());
+    const auto made = self->answer_of_submit(fresh, *result, sent);
+    if (!made) return reply.fail(made.error());
+    self->count_submit(*made);
+    const RetryAnswer answer{made->id, made->existing};
+    self->on_archive(std::move(reply), [old_id, answer](archive::Store& store, Reply<RetryAnswer> last) {
+      // Should this fail, the new task still names the old one.
+      [[maybe_unused]] const auto linked = store.link_retry(old_id, answer.id);
+      last(answer);
+    });
+  });
 }
 
 }  // namespace skein::inline v0::operations

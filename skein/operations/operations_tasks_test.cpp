@@ -156,6 +156,34 @@ TEST_F(TaskOperations, answers_the_same_key_with_the_first_task) {
   EXPECT_NE(submit(request).value().id, first.id);
 }
 
+TEST_F(TaskOperations, refuses_a_key_to_other_params_and_names_the_first_task) {
+  start_archiver();
+  SubmitRequest request;
+  request.key = "order-17";
+  request.params = R"({"a":1,"b":[2]})";
+  const auto first = submit(request).value().id;
+  const auto expect_told_apart = [&](const char* when) {
+    SubmitRequest same = request;
+    same.params = R"( {"b":[2.0],"a":1} )";
+    EXPECT_EQ(submit(same).value().id, first) << when;
+    SubmitRequest none = request;
+    none.params.clear();
+    EXPECT_EQ(submit(none).value().id, first) << when;
+    SubmitRequest other = request;
+    other.params = R"({"a":2,"b":[2]})";
+    const auto refused = submit(other);
+    EXPECT_EQ(refused.code(), "key_reused") << when;
+    EXPECT_THAT(refused.error().message, HasSubstr(first.text())) << when;
+    other.dependencies = {first};
+    EXPECT_EQ(submit(other).code(), "key_reused") << when;
+  };
+  expect_told_apart("open");
+  world_.complete(first, "1");
+  expect_told_apart("finished");
+  archive_all();
+  expect_told_apart("archived");
+}
+
 TEST_F(TaskOperations, counts_new_tasks_as_submitted_and_repeats_as_repeated) {
   SubmitRequest request;
   request.key = "order-17";
@@ -427,7 +455,7 @@ TEST_F(TaskOperations, answers_everyone_when_it_stops) {
   const auto task = submitted();
   const auto waiting = wait(task, 50s);
   ops_->stop();
-  EXPECT_EQ(waiting.code(), "stopped");
+  EXPECT_TRUE(waiting.value().is_stopping);
   EXPECT_EQ(submit({}).code(), "stopped");
   EXPECT_EQ(cancel(task).code(), "stopped");
 }

@@ -133,6 +133,7 @@ std::string operation_text(const Operation& operation) {
   for (const Param& each : operation.params) out += wrapped(param_text(operation, each), "- ", "  ");
   if (!operation.errors.empty()) {
     std::vector<std::string_view> codes;
+    codes.reserve(operation.errors.size());
     for (const Code each : operation.errors) codes.push_back(name_of(each));
     out += "\n" + wrapped(fmt::format("Errors: `{}`.", fmt::join(codes, "`, `")), "", "");
   }
@@ -140,18 +141,17 @@ std::string operation_text(const Operation& operation) {
 }
 
 std::string type_text(const AnswerType& type) {
-  std::string head = fmt::format("**{}**", type.name);
-  if (!type.base.empty()) head += fmt::format(", with the members of {}", type.base);
-  if (!type.type.empty()) head += fmt::format(": `{}`", type.type);
-  if (!type.help.empty()) head += fmt::format(". {}", type.help);
-  std::string out = wrapped(head + ".", "", "");
-  if (!type.members.empty()) out += "\n";
+  std::string text = fmt::format("**{}**", type.name);
+  if (!type.help.empty()) text += fmt::format(": {}", type.help);
+  if (!type.base.empty()) text += fmt::format(", with the members of {}", type.base);
+  if (!type.type.empty()) text += fmt::format(" (`{}`)", type.type);
+  text += ".";
   for (const AnswerMember& each : type.members) {
-    std::string text = fmt::format("`{}`: `{}`", each.name, each.type);
-    if (!each.help.empty()) text += fmt::format(". {}", each.help);
-    out += wrapped(text + ".", "- ", "  ");
+    text +=
+        fmt::format(" `{}`: `{}`{};", each.name, each.type, each.help.empty() ? "" : fmt::format(" ({})", each.help));
   }
-  return out + "\n";
+  if (text.ends_with(';')) text.back() = '.';
+  return wrapped(text, "", "") + "\n";
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include "skein/ledger/ledger.hpp"
 #include "skein/operations/error.hpp"
 #include "skein/operations/gate.hpp"
+#include "skein/operations/why_waits.hpp"
 #include "skein/runtime/pid.hpp"
 
 namespace skein::inline v0::operations {
@@ -50,6 +51,7 @@ struct SubmitAnswer {
   State state = State::queued;
   bool existing = false;  // the key had this task already
   bool is_gone = false;   // and its result is kept no more: lost, or removed by retention
+  WaitReason waits{};     // no agent can do it now: why, and which swarms could; else none
 };
 
 // What the process named in SubmitRequest::notify is sent when the task has ended, once, as long as this node runs: who
@@ -69,7 +71,9 @@ struct TaskStatus {
   ledger::Task task;
   std::shared_ptr<const ledger::FinishedTask> finished;  // when it is
   bool archived = false;                                 // it is in the archive alone
-  std::string waits{};                                   // for its agent: why; else empty
+  std::string waits{};                                   // why it does not run yet; empty: it does, or has ended
+  WaitCause waits_for = WaitCause::none;                 // the same for programs
+  std::vector<std::string> able_swarms{};                // of no_able_agent: see WaitReason
 };
 
 // By id, or else by swarm and key.
@@ -90,7 +94,8 @@ struct WaitRequest {
 };
 struct WaitAnswer {
   TaskStatus status;
-  bool finished = false;  // false: the time was up
+  bool finished = false;     // false: the time was up, or the node is stopping
+  bool is_stopping = false;  // the node answers before it goes: ask again when it is back
 };
 // Called on the journal's thread with each progress mark; must not block.
 using ProgressFn = std::function<void(TaskId, const ledger::Body& mark)>;
@@ -101,7 +106,8 @@ struct ListRequest {
   std::optional<State> state{};
   std::string swarm{};
   std::string type{};
-  std::string text{};  // every word begins a word of the params, the result or the message
+  std::string id_prefix{};  // the ids begin like this; dashes and case do not matter
+  std::string text{};       // every word begins a word of the params, the result or the message
   WallMs finished_from = 0;
   WallMs finished_before = 0;
   std::string cursor{};  // of the answer before
@@ -190,6 +196,17 @@ class AgentKnowledge {
   [[nodiscard]] virtual bool may_fall_back(std::string_view type, const ledger::Placement& where) const = 0;
   // Why a pinned task that is queued is not at its agent, and what will happen.
   [[nodiscard]] virtual std::string why_it_waits(const ledger::Task& task) const = 0;
+  // Who could do an open task; nothing when nobody knows. `has_own_agents`: only those of its swarm may have it.
+  [[nodiscard]] virtual std::optional<AbleAgents> able_agents(const ledger::Shape& /*shape*/,
+                                                              bool /*has_own_agents*/) const {
+    return std::nullopt;
+  }
+  // False: nobody may be able to do such a task, and able_agents() should be asked. Cheap: it is asked at every submit,
+  // and its answer may be a second old.
+  [[nodiscard]] virtual bool is_likely_able(std::string_view /*swarm*/,
+                                            const std::vector<std::string>& /*required*/) const {
+    return true;
+  }
 };
 struct AgentsAnswer {
   std::vector<ledger::AgentRecord> named;  // in the config

@@ -8,9 +8,14 @@ namespace {
 
 using ParamKind = Param::Kind;
 
+constexpr std::uint64_t k_year_of_ms = 365ULL * 24 * 3600 * 1000;
+
 json::object number_schema(const Param& param, Way way) {
   json::object schema{{"type", "integer"}, {"minimum", param.least}};
-  if (const auto most = param.most_on(way); most != UINT64_MAX) schema["maximum"] = most;
+  // A year is no limit that a model needs to know of.
+  const auto most = param.most_on(way);
+  const bool is_said = most != UINT64_MAX && (way != Way::mcp || most < k_year_of_ms);
+  if (is_said) schema["maximum"] = most;
   return schema;
 }
 

@@ -254,6 +254,8 @@ std::vector<AnswerType> agent_answers() {
                {"pid", "string", "Its process in the node, not one of the operating system"},
                {"passed_over", "[PassedOver]", "Why it gets nothing, or comes after others; empty: it gets its share"},
                {"executing_task?", "TaskId"},
+               {"executing_type?", "string"},
+               {"executing_ms?", "integer", "For so long"},
            }},
       {.name = "AgentPage",
        .members = {{"agents", "[Agent]"},

@@ -301,7 +301,7 @@ Operation reload() {
   };
 }
 
-void back_up(const Call& call) { call.hooks.backup(call.in.text("dest"), as_member(call.respond, "copied")); }
+void back_up(const Call& call) { call.hooks.backup(call.in.text("dest"), call.respond.reply<BackupAnswer>()); }
 
 Operation backup() {
   return {

@@ -11,6 +11,7 @@ namespace {
 constexpr std::uint64_t k_attempts_most = 10'000;  // [limits] attempts can be no more
 constexpr std::uint64_t k_wait_mcp_ms = 50'000;    // many clients abort a call after a minute
 constexpr std::uint64_t k_tasks_listed_cli = 50;
+constexpr std::uint64_t k_result_piece = 48ULL << 10U;  // of a result, in an answer over MCP
 
 std::vector<std::string_view> state_names() {
   std::vector<std::string_view> names;
@@ -93,9 +94,9 @@ Operation task_submit() {
               Param::text("route_key", "With consistent_hash, the same key goes to the same agent"),
           },
       .answer = "Submitted",
-      .errors = {Code::invalid_json, Code::too_large, Code::swarm_not_found, Code::swarm_closed, Code::agent_not_found,
-                 Code::dependency_not_found, Code::dependency_failed, Code::queue_full, Code::ledger_full,
-                 Code::archive_behind},
+      .errors = {Code::invalid_json, Code::too_large, Code::key_reused, Code::swarm_not_found, Code::swarm_closed,
+                 Code::agent_not_found, Code::dependency_not_found, Code::dependency_failed, Code::queue_full,
+                 Code::ledger_full, Code::archive_behind},
       .rank = Rank::operate,
       .effect = Operation::Effect::adds,
       .is_tool = true,
@@ -160,10 +161,15 @@ Operation task_status() {
       .name = "task_status",
       .title = "Look at a task",
       .summary = "Show a task with its params, result and failed attempts",
-      .help = "Everything about one task as it stands now: state, params, result, failed attempts. Does not wait.",
-      .params = {Param::task_id("id", "The task's id").required_unless("key").at("ID"),
-                 Param::text("key", "Its idempotency key, instead of the id").only_on({Way::socket}),
-                 Param::text("swarm", "The swarm of the key").or_else(StatusRequest{}.swarm).only_on({Way::socket})},
+      .help =
+          "Everything about one task as it stands now: state, params, result, failed attempts. Does not wait. A result "
+          "over 48 KiB comes in pieces over MCP: result_part has one, and the offset of the next.",
+      .params =
+          {Param::task_id("id", "The task's id").required_unless("key").at("ID"),
+           Param::text("key", "Its idempotency key, instead of the id").only_on({Way::socket}),
+           Param::text("swarm", "The swarm of the key").or_else(StatusRequest{}.swarm).only_on({Way::socket}),
+           Param::count("result_offset", 0, UINT64_MAX / 2, "Where the piece of the result begins").only_on({Way::mcp}),
+           Param::count("result_bytes", 1, k_result_piece, "How long it may be").only_on({Way::mcp})},
       .answer = "Task",
       .errors = {Code::task_not_found, Code::archive_unavailable},
       .is_tool = true,
@@ -180,6 +186,7 @@ void list_tasks(const Call& call) {
   request.state = state_named(in.text("state"));
   request.swarm = in.text("swarm");
   request.type = in.text("type");
+  request.id_prefix = in.text("id_prefix");
   request.text = in.text("text");
   request.finished_from = in.count("finished_from");
   request.finished_before = in.count("finished_before");
@@ -200,6 +207,7 @@ Operation task_list() {
           "get the next page; an answer without one is the last.",
       .params = {Param::word("state", state_names(), "Only tasks in this state"),
                  Param::text("swarm", "Only tasks of this swarm"), Param::text("type", "Only tasks of this type"),
+                 Param::text("id_prefix", "Only tasks whose ids begin like this").only_on({Way::socket, Way::rest}),
                  Param::text("text", "Only tasks with these words in params, result or message"),
                  Param::time("finished_from", "Only tasks that finished at this time or later"),
                  Param::time("finished_before", "Only tasks that finished before this time"), limit, page_cursor()},
@@ -266,6 +274,14 @@ std::string words_type(const std::vector<std::string_view>& words) {
   return type;
 }
 
+std::vector<std::string_view> wait_causes() {
+  std::vector<std::string_view> names;
+  for (auto number = static_cast<int>(WaitCause::dependencies); number <= static_cast<int>(WaitCause::soon); ++number) {
+    names.push_back(name_of(static_cast<WaitCause>(number)));
+  }
+  return names;
+}
+
 std::vector<AnswerType> task_answers() {
   return {
       {.name = "TaskId", .type = "string", .pattern = "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"},
@@ -300,7 +316,9 @@ std::vector<AnswerType> task_answers() {
                {"archived?", "true"},
                {"handed_on_from?", "string", "The swarm that had it before"},
                {"for_agent?", "string", "The agent it was submitted for"},
-               {"waits?", "string", "Why it waits for that agent"},
+               {"waits?", "string", "Why it does not run yet"},
+               {"waits_for?", words_type(wait_causes()), "The same for programs"},
+               {"able_swarms?", "[string]", "Of no_able_agent: swarms whose agents could do it"},
            }},
       {.name = "Task",
        .help = "A task with everything about it",
@@ -312,6 +330,9 @@ std::vector<AnswerType> task_answers() {
                {"capabilities", "[string]"},
                {"key?", "string"},
                {"trace?", "string"},
+               {"timeout_ms?", "integer", "Of each attempt"},
+               {"deadline_at?", "Time"},
+               {"deadline_time?", "TimeText"},
                {"retry_of?", "TaskId"},
                {"dependencies?", "[TaskId]"},
                {"failed_attempts", "[Attempt]"},
@@ -342,8 +363,11 @@ std::vector<AnswerType> task_answers() {
        .members = {{"id", "TaskId"},
                    {"state", "StateName"},
                    {"existing?", "true", "The key had this task already; over REST the status is 200 then"},
-                   {"gone?", "true", "That task's result is no longer kept: lost, or removed by retention"}}},
-      {.name = "Waited", .members = {{"finished", "boolean"}, {"task", "Task"}}},
+                   {"gone?", "true", "That task's result is no longer kept: lost, or removed by retention"},
+                   {"waits?", "string", "No agent can do it now: why"},
+                   {"able_swarms?", "[string]", "Swarms whose agents could do it"}}},
+      {.name = "Waited",
+       .members = {{"finished", "boolean"}, {"task", "Task"}, {"next?", "string", "The node is stopping: ask again"}}},
       {.name = "TaskState", .members = {{"state", "StateName"}}},
       {.name = "Retried",
        .members = {{"id", "TaskId"},

@@ -46,7 +46,7 @@ class TestHooks final : public NodeHooks {
   void agent_spawn(SpawnAgentRequest, Reply<std::string> reply) override { reply({}); }
   Result<KillAnswer> chaos_kill(const KillRequest&) override { return {}; }
   void reload(Reply<ReloadAnswer> reply) override { reply({}); }
-  void backup(std::string, Reply<std::string> reply) override { reply({}); }
+  void backup(std::string, Reply<BackupAnswer> reply) override { reply(BackupAnswer{}); }
   void stop() override {
     if (on_stop) on_stop();
   }

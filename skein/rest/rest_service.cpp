@@ -40,6 +40,7 @@ constexpr auto k_statuses = std::to_array<StatusOf>({
     {"overloaded", 503},        {"not_leader", 503},
     {"unknown", 504},           {"stopped", 503},
     {"internal", 500},          {"archive_unavailable", 503},
+    {"key_reused", 409},
 });
 
 std::string_view code_of(int status) {

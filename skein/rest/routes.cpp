@@ -1,7 +1,11 @@
 #include "skein/rest/routes.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <utility>
 
 namespace skein::inline v0::rest {
@@ -62,13 +66,14 @@ Match match(std::string_view method, std::string_view path) {
   Match found;
   if (!path.starts_with(k_api_path)) return found;
   const auto parts = parts_of(path.substr(k_api_path.size()));
+  std::set<std::string_view> methods;
   for (const Operation* each : routes()) {
     auto values = values_in(each->rest.path, parts);
     if (!values) continue;
     if (each->rest.method == method) return {each, std::move(*values), {}};
-    if (!found.allowed.empty()) found.allowed += ", ";
-    found.allowed += each->rest.method;
+    methods.insert(each->rest.method);
   }
+  found.allowed = fmt::format("{}", fmt::join(methods, ", "));
   return found;
 }
 

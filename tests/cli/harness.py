@@ -4,12 +4,14 @@ import json
 import os
 import pathlib
 import pty
+import re
 import select
 import shutil
 import signal
 import socket
 import subprocess
 import tempfile
+import termios
 import time
 import traceback
 
@@ -18,6 +20,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 K_COMMAND_LIMIT_S = 20
 K_READY_LIMIT_S = 20
 K_LOOK_S = 0.02
+ID_SAID = re.compile(r'\A(task [0-9a-f-]{36}|\{"id":"[0-9a-f-]{36}"\})\n')
 NO_TASK = "01000000-0000-7000-8000-000000000000"
 
 
@@ -73,12 +76,19 @@ class Home:
         return result
 
     def ok(self, *args, **more):
-        return self.expect(0, *args, err="", **more)
+        """Exit code 0 and nothing on standard error; a wait says there first which task it waits for."""
+        result = self.expect(0, *args, **more)
+        said = ID_SAID.sub("", result.err, count=1) if "--wait" in args else result.err
+        assert not said, result.story()
+        return result
 
-    def on_terminal(self, *args, keys=b"", until=b"", env=None, limit=K_COMMAND_LIMIT_S):
-        """On a terminal of its own; once `until` was seen the keys are pressed. Exit code and everything shown."""
+    def on_terminal(self, *args, keys=b"", until=b"", env=None, limit=K_COMMAND_LIMIT_S, size=None):
+        """On a terminal of its own, of `size` (rows, columns); once `until` was seen the keys are pressed. Exit code
+        and everything shown."""
         pid, master = pty.fork()
         if pid == 0:
+            if size:
+                termios.tcsetwinsize(0, size)
             os.chdir(self.path)
             os.execve(str(BUILD / "bin/skein"), ["skein", *args], self.env | (env or {}))
         shown, pressed, deadline = b"", False, time.monotonic() + limit

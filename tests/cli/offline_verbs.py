@@ -25,7 +25,9 @@ def test_config_check_names_file_line_and_what_was_meant(home):
     report = home.expect(8, "config", "check", "--json", err="").json
     assert not report["ok"] and [each["line"] for each in report["faults"]] == [2, 5, 6], report
     home.expect(8, "up", out="", err="skein.toml:2:")
-    home.expect(8, "config", "check", "nosuch.toml", out="", err="nosuch.toml: cannot be read; 'skein init' writes one")
+    home.expect(8, "config", "check", "nosuch.toml", out="",
+                err="nosuch.toml: cannot be read (No such file or directory); 'skein init' writes one")
+    home.expect(8, "config", "check", ".", out="", err=".: cannot be read (Is a directory)")
     (home.path / "skein.toml").write_text("[node\n")
     home.expect(8, "config", "check", out="", err="skein.toml:1:")
     (home.path / "skein.toml").write_text("")
@@ -35,6 +37,7 @@ def test_config_check_names_file_line_and_what_was_meant(home):
 @with_home
 def test_config_limits(home):
     home.ok("config", "limits", out="WHAT HAPPENS THERE")
+    home.expect(8, "config", "limits", "nosuch.toml", out="", err="nosuch.toml: cannot be read")
     assert {each["key"] for each in home.ok("config", "limits", "--json").lines} >= {"open_tasks", "line_bytes"}
     assert home.ok("config", "limits", "--markdown").out == (ROOT / "docs/limits.md").read_text()
 
@@ -45,18 +48,28 @@ def test_version_and_usage(home):
     assert set(home.ok("version", "--json").json) == {"version", "protocol"}
     home.expect(2, "statsu", out="", err="unknown verb 'statsu' (did you mean 'status'?)")
     home.expect(2, "wait", out="", err="unknown verb 'wait' (did you mean 'task wait'?)")
+    home.expect(2, "run", out="", err="did you mean 'submit' a task or 'up' for a node?")
+    home.expect(2, "restart", out="", err="did you mean 'stop', then 'up'?")
     home.expect(2, "config", out="", err="needs one of check, limits")
     home.expect(2, "status", "--jsn", out="", err="unknown option '--jsn' (did you mean '--json'?)")
     home.expect(2, "status", "more", out="", err="'skein status --help' shows what is possible")
     home.expect(2, out="", err="Usage")
+    listed = home.ok("--help").out
+    assert listed.index("Every day:") < listed.index("  submit ") < listed.index("Swarms and agents:"), listed
+    shown = home.ok("help", "submit").out
+    assert "--task-timeout" in shown and "[default: normal]" in shown, shown
+    assert "Example:\n  skein submit echo" in shown, shown
+    assert "-ms" not in shown, "older options are taken, not shown"
 
 
 def all_verbs(home, path=()):
     """Every verb as --help lists them."""
-    _, _, below = home.ok(*path, "--help").out.partition("\nSubcommands:\n")
-    for line in below.splitlines():
+    is_verbs = False
+    for line in home.ok(*path, "--help").out.splitlines():
+        if line.endswith(":") and not line.startswith(" "):
+            is_verbs = line not in ("Options:", "Positionals:", "Example:")
         words = line.split()
-        if words and line.startswith("  ") and not line.startswith("   "):
+        if is_verbs and words and line.startswith("  ") and not line.startswith("   "):
             yield (*path, words[0])
             yield from all_verbs(home, (*path, words[0]))
 
@@ -70,6 +83,7 @@ def test_every_verb_has_help_json_a_place_in_the_docs_and_in_the_man_page(home):
     for verb in verbs:
         text = home.ok(*verb, "--help").out
         is_group = "\nSubcommands:\n" in text
+        assert home.ok("help", *verb).out == text, verb
         exempt = verb[0] in ("up", "mcp", "completion")
         assert is_group or exempt or "--json" in text, f"{verb} has no --json"
         assert f"`{verb[0]}" in cli_page, f"docs/cli.md does not know {verb}"
@@ -131,7 +145,7 @@ def test_completion_in_zsh(home):
         return done.stdout.splitlines()
 
     assert any(each.startswith("log-level:") and "node's log" in each for each in completed("skein"))
-    assert "show:Everything about it" in completed("skein", "task")
+    assert "show:Show a task with its params, result and failed attempts" in completed("skein", "task")
     assert {"--json", "--data"} <= set(completed("skein", "task", "show"))
 
 
@@ -147,6 +161,9 @@ def test_log_restore_and_archive_work_on_the_folder_of_a_node_that_has_ended(hom
     finally:
         node.end()
     home.ok("log", "verify", out="whole")
+    home.ok("log", "verify", "data", out="whole")
+    home.ok("log", "verify", "--data", "data", out="whole")
+    assert home.ok("log", "dump", "--data", "data").out == home.ok("log", "dump", "data/journal").out
     image = home.ok("log", "verify", "data/journal", "--json").json
     assert image["last"] > 3 and image["clean"] and image["snapshot"] is None, image
     entries = home.ok("log", "dump", "--json").lines

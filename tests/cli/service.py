@@ -121,7 +121,7 @@ def test_two_nodes_do_not_share_a_folder(home):
 def test_stop_ends_the_node(home):
     node = Node(home)
     try:
-        home.ok("stop", out="")
+        home.ok("stop", out="the node has stopped\n")
         node.hear("STOPPING=1")
         assert node.process.wait(timeout=20) == 0
         home.expect(5, "status", err="no node is running")
@@ -134,7 +134,7 @@ def test_stop_comes_back_when_the_folder_is_free(home):
     for _ in range(3):
         node = Node(home)
         try:
-            home.ok("stop", out="")
+            home.ok("stop", out="the node has stopped\n")
             assert node.process.wait(timeout=1) == 0
         finally:
             node.kill()

@@ -27,16 +27,16 @@ def test_an_agent_is_shown(home):
 
 def test_an_agent_is_spawned_paused_resumed_and_stopped(home):
     home.ok("agent", "spawn", "--name", "solo", "--capability", "alone", "--executor", "function", out="solo\n")
-    home.ok("agent", "pause", "solo", out="")
+    home.ok("agent", "pause", "solo", out="agent 'solo' is paused\n")
     assert agent(home, "solo")["status"] == "paused"
-    home.ok("agent", "resume", "solo", out="")
+    home.ok("agent", "resume", "solo", out="agent 'solo' is resumed\n")
     assert agent(home, "solo")["status"] == "idle"
     assert home.ok("agent", "pause", "solo", "--json").json == {}
-    home.ok("agent", "stop", "solo", out="")
+    home.ok("agent", "stop", "solo", out="agent 'solo' is stopped\n")
     until(lambda: home.run("agent", "show", "solo").code == 3, "the agent is still there")
     for verb in ("pause", "resume", "stop"):
         home.expect(3, "agent", verb, "solo", out="", err="there is no agent 'solo'")
-    made = home.ok("agent", "spawn", "--json").json
+    made = home.ok("agent", "spawn", "--json").json["id"]
     home.ok("agent", "stop", made)
     home.expect(2, "agent", "spawn", "--executor", "nosuch", out="", err="there is no executor 'nosuch'")
     home.expect(2, "agent", out="", err="needs one of show, pause, resume, stop, spawn")
@@ -46,32 +46,42 @@ def test_swarms(home):
     shown = home.ok("swarms", out="SWARM").out
     assert "counters" in shown and "1 to 2" in shown
     assert {each["name"] for each in home.ok("swarms", "--json").json["swarms"]} >= {"default", "counters"}
-    assert "agents_min       3" in home.ok("swarm", "show", "default", out="swarm            default").out
+    assert "min              3" in home.ok("swarm", "show", "default", out="swarm            default").out
     home.expect(3, "swarm", "show", "nosuch", out="", err="there is no swarm 'nosuch'")
 
 
 def test_a_swarm_has_a_whole_life(home):
-    home.ok("swarm", "create", "flock", "--min", "1", "--max", "4", "--capability", "fly", out="")
+    home.ok("swarm", "create", "flock", "--min", "1", "--max", "4", "--capability", "fly",
+            out="swarm 'flock' is created")
     home.expect(7, "swarm", "create", "flock", out="", err="'flock' exists")
     home.expect(2, "swarm", "create", "bad", "--set", "nothing", err="write key=value")
     until(lambda: home.run("agent", "show", "flock-1").code == 0, "the swarm has no agent")
-    home.ok("swarm", "scale", "flock", "--min", "2", out="")
+    home.expect(2, "swarm", "create", "bad", "--set", "foo=1", err="unknown member 'foo'")
+    home.ok("swarm", "scale", "flock", "--min", "2", out="swarm 'flock' has 2 to 4 agents")
     swarm = home.ok("swarm", "show", "flock", "--json").json
-    assert (swarm["overrides"]["agents_min"], swarm["overrides"]["agents_max"]) == ("2", "4"), swarm
+    assert swarm["overrides"] == {"agents_min": "2"}, swarm
+    assert (swarm["settings"]["min"], swarm["settings"]["max"]) == (2, 4), swarm
     until(lambda: home.run("agent", "show", "flock-2").code == 0, "the swarm was not scaled")
     assert home.ok("swarm", "scale", "flock", "--max", "3", "--json").json == {"name": "flock", "min": 2, "max": 3}
-    home.expect(2, "swarm", "scale", "flock", out="", err="give --min, --max or both")
-    home.expect(2, "swarm", "scale", "flock", "--min", "few", out="", err="--min few: give a whole number")
+    home.ok("swarm", "set", "flock", "--idle-shrink", "7s", out="swarm 'flock' is changed")
+    assert home.ok("swarm", "show", "flock", "--json").json["settings"]["idle_shrink"] == "7s"
+    home.ok("swarm", "set", "flock", "--idle-after-ms", "8000")
+    assert home.ok("swarm", "show", "flock", "--json").json["settings"]["idle_shrink"] == "8s"
+    home.expect(2, "swarm", "set", "flock", "--idle-shrink", "8", out="", err="must be a time such as")
+    home.expect(2, "swarm", "scale", "flock", out="", err="give one of them, or both")
+    home.expect(2, "swarm", "scale", "flock", "--min", "few", out="", err="--min 'few' must be a whole number")
+    home.expect(2, "swarm", "scale", "flock", "--max", "200000", out="", err="from 1 to 100000")
+    home.expect(2, "swarm", "scale", "flock", "--max", "1", out="", err="2 to 1 agents cannot be")
     home.expect(3, "swarm", "scale", "nosuch", "--min", "1", err="there is no swarm 'nosuch'")
     states = {"pause": "paused", "resume": "active", "drain": "draining", "stop": "stopped"}
     for verb, state in states.items():
-        home.ok("swarm", verb, "flock", out="")
+        home.ok("swarm", verb, "flock", out="swarm 'flock' is ")
         assert home.ok("swarm", "show", "flock", "--json").json["state"] == state
-    home.expect(7, "submit", "fly", "--swarm", "flock", err="the swarm takes no tasks")
+    home.expect(7, "submit", "fly", "--swarm", "flock", err="swarm 'flock' takes no tasks")
     assert home.ok("swarm", "remove", "flock", "--json").json == {}
     for verb in (*states, "remove"):
         home.expect(3, "swarm", verb, "flock", out="", err="there is no swarm 'flock'")
-    home.expect(2, "swarm", out="", err="needs one of show, create, scale")
+    home.expect(2, "swarm", out="", err="needs one of show, create, set, scale")
 
 
 def test_what_makes_no_sense_is_refused_with_what_would(home):
@@ -79,9 +89,9 @@ def test_what_makes_no_sense_is_refused_with_what_would(home):
     home.expect(2, "swarm", "create", "odd", "--executor", "nope", out="", err="there are count, function")
     home.expect(2, "swarm", "create", "bad name!", out="", err="a name has letters, digits, '-', '_' and '.'")
     home.expect(2, "swarm", "create", "odd", "--role", "boss", out="", err="must be worker, specialist or coordinator")
-    home.expect(2, "swarm", "create", "odd", "--min", "few", out="", err="agents_min is 'few'")
+    home.expect(2, "swarm", "create", "odd", "--min", "few", out="", err="--min 'few' must be a whole number")
     home.expect(3, "swarm", "show", "odd", out="", err="there is no swarm 'odd'")
-    home.expect(2, "agent", "spawn", "--role", "boss", out="", err="a role is worker, specialist or coordinator")
+    home.expect(2, "agent", "spawn", "--role", "boss", out="", err="must be worker, specialist or coordinator")
     home.expect(2, "agent", "spawn", "--name", "bad name!", out="", err="is no name of an agent")
     home.ok("agent", "spawn", "--name", "twin", out="twin\n")
     home.expect(2, "agent", "spawn", "--name", "twin", out="", err="there is an agent 'twin' already")
@@ -89,8 +99,8 @@ def test_what_makes_no_sense_is_refused_with_what_would(home):
 
 
 def test_a_swarm_has_a_fallback_that_is_there(home):
-    home.ok("swarm", "create", "nest", "--min", "1", "--max", "1", out="")
-    home.ok("swarm", "create", "wing", "--min", "1", "--max", "1", "--fallback", "nest", out="")
+    home.ok("swarm", "create", "nest", "--min", "1", "--max", "1")
+    home.ok("swarm", "create", "wing", "--min", "1", "--max", "1", "--fallback", "nest")
     assert "fallback         nest" in home.ok("swarm", "show", "wing").out
     home.expect(2, "swarm", "create", "lost", "--fallback", "nosuch", out="", err="there is no swarm 'nosuch'")
     home.expect(2, "swarm", "create", "lost", "--fallback", "lost", out="", err="cannot be its own fallback")
@@ -102,9 +112,14 @@ def test_a_swarm_has_a_fallback_that_is_there(home):
 def test_log_level(home):
     home.ok("log-level", out="info\n")
     home.ok("log-level", "debug", out="debug\n")
-    assert home.ok("log-level", "--json").json == "debug"
+    assert home.ok("log-level", "--json").json == {"level": "debug"}
     home.ok("log-level", "info")
-    home.expect(2, "log-level", "loud", out="", err="debug, info, warning or error")
+    home.expect(2, "log-level", "loud", out="", err="LEVEL 'loud' must be debug, info, warning or error")
+
+
+def test_a_verb_without_a_view_of_its_own_shows_the_answer_plainly(home):
+    assert home.ok("describe", "dispatcher").out.strip()
+    home.expect(3, "describe", "nosuch", out="", err="nosuch")
 
 
 def test_reload_says_what_changed_and_what_could_not(home):
@@ -114,6 +129,6 @@ def test_reload_says_what_changed_and_what_could_not(home):
     home.expect(0, "reload", out="changed: drain", err="[node] workers differs and is taken over at the next start")
     file.write_text(before.replace("[node]", "[nod]"))
     home.expect(8, "reload", "--data", "data", out="", err="unknown section 'nod' (did you mean 'node'?)")
-    home.expect(5, "status", out="", err="skein.toml has errors ('skein config check' lists them)")
+    home.expect(8, "status", out="", err="skein.toml is wrong, so the node's data folder is not known")
     file.write_text(before)
     assert home.ok("reload", "--json").json["changed"] == ["drain"]

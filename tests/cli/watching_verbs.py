@@ -54,7 +54,7 @@ def test_ps(home):
         values = [each[key] for each in home.ok("ps", "--sort", sort, "--json").json["processes"]]
         assert values == sorted(values, reverse=True), sort
     assert len(home.ok("ps", "--limit", "2", "--json").json["processes"]) == 2
-    home.expect(2, "ps", "--sort", "colour", out="", err="sort must be mailbox, time, memory or handled")
+    home.expect(2, "ps", "--sort", "colour", out="", err="--sort 'colour' must be mailbox, time, memory or handled")
 
 
 def test_trace(home):
@@ -68,7 +68,7 @@ def test_trace(home):
 def test_dump(home):
     file = pathlib.Path(home.ok("dump").out.strip())
     assert "dispatch::Dispatcher" in file.read_text()
-    assert pathlib.Path(home.ok("dump", "--json").json).exists()
+    assert pathlib.Path(home.ok("dump", "--json").json["path"]).exists()
 
 
 def test_top_prints_what_it_sees(home):
@@ -90,9 +90,11 @@ def test_events(home):
     story = [each["event"] for each in home.ok("events", "--task", task, "--json").lines]
     assert story == ["task_queued", "task_assigned", "task_started", "task_completed"], story
     shown = home.ok("events", "--task", task, "--kind", "task_assigned").out
-    assert re.search(r"\d\d:\d\d:\d\d\.\d{3} task_assigned +" + task + "  to default-", shown), shown
+    wanted = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{3})?Z +task_assigned +" + task + "  to default-"
+    assert re.search(wanted, shown), shown
     assert {each["event"] for each in home.ok("events", "--kind", "task_failed", "--json").lines} == {"task_failed"}
     home.expect(2, "events", "--kind", "bogus", out="", err="choose among task_queued")
+    home.expect(2, "events", "--kind", "task_faild", out="", err="(did you mean 'task_failed'?)")
     home.expect(2, "events", "--task", "bogus", out="", err="'bogus' is no task id")
 
 

@@ -9,6 +9,7 @@ States of one and the same folder, each a copy on disk:
 """
 import json
 import random
+import re
 import shutil
 import time
 
@@ -39,6 +40,7 @@ max = 1
 K_QUIET_S = 0.5  # longer than `idle_after` of the journal: then the end of the log is recorded
 K_FAR_MS = 36_000_000
 VOLATILE = {"archived"}  # a task may be in the ledger or in the archive
+REMAINING = re.compile(r" \(in [^()]*\)")  # of "delayed until 17:00 (in 9 h 58 min)": it shrinks by the minute
 
 
 class Maker:
@@ -132,7 +134,11 @@ class Maker:
 
 
 def steady(seen):
-    return {name: value for name, value in seen.items() if name not in VOLATILE}
+    """What a task is shown with, without what changes while nothing happens to it."""
+    shown = {name: value for name, value in seen.items() if name not in VOLATILE}
+    if "waits" in shown:
+        shown["waits"] = REMAINING.sub("", shown["waits"])
+    return shown
 
 
 def make(skein, work, seed, tasks):

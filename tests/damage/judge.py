@@ -19,7 +19,7 @@ DOCUMENTED_CODES = {1, 8, 9, 10, 11}  # docs/cli.md; 10 and 1 are those of a sta
 ADVICE = re.compile(r"skein (?:log|archive|restore|up|backup)\b|--accept-loss|remove it|chmod|backup|put .* back", re.I)
 LOUD = re.compile(r"^\S+ (?:warning|error) ", re.M)
 # Nothing is kept in these: damage of them may not keep a node from starting.
-HOLD_NOTHING = ("archive.sqlite-shm", "node.lock", "journal/lock", "dump-fatal.txt")
+HOLD_NOTHING = ("archive.sqlite-shm", "archive.sqlite-seal", "node.lock", "journal/lock", "dump-fatal.txt")
 # The only copy of nothing: what is in it is also in the journal. An earlier WAL is another matter, it undoes pages.
 COPY_ONLY = "archive.sqlite-wal"
 GOOD = ("right", "refused", "refused_mended", "reported")

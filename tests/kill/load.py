@@ -78,11 +78,14 @@ class Client(threading.Thread):
             self.look(lambda task: self.door.wait(task, 300))
 
     def submit(self):
-        """A new one, one whose answer was lost, or one again that is known: with its key and other params."""
+        """A new one, one whose answer was lost, or one again that is known: as it was, or with other params."""
         request = self.again
         if request is None and self.mine and self.dice.random() < 0.1:
-            request = dict(self.dice.choice(self.mine), params={"number": -1, "ms": 0})
+            request = dict(self.dice.choice(self.mine))
             request.pop("dependencies", None)
+            if self.dice.random() < 0.5:
+                self.reuse(dict(request, params={"number": -1, "ms": 0}))
+                return
         if request is None:
             self.number += 1
             request = new_request(self.dice, self.account, f"{self.way.name}{self.seed}", self.number)
@@ -98,6 +101,21 @@ class Client(threading.Thread):
         self.account.count(f"{self.way.name}: accepted")
         if "key" in request:
             self.mine = (self.mine + [request])[-50:]
+
+    def reuse(self, request):
+        """The key of a known task for other work: refused, with the name of that task."""
+        try:
+            answer = self.door.submit(request)
+            self.account.problem(f"{self.way.name}: a used key is taken for other params: {request} as {answer}")
+        except Refused as refused:
+            text = str(refused)
+            if refused.code == "key_reused" or "which has other params" in text:
+                task = self.account.keys.get(request["key"])
+                if task and task not in text:
+                    self.account.problem(f"{self.way.name}: {task} has the key, and the refusal is {text}")
+            elif refused.code not in REFUSALS:
+                self.account.problem(f"{self.way.name}: a used key is answered {refused}: {request}")
+            self.account.count(f"{self.way.name}: refused, {refused.code}")
 
     def on_refusal(self, request, refused):
         if refused.code == "dependency_failed" or self.is_late_of_cli(request, refused):

@@ -3,7 +3,7 @@ is checked."""
 import re
 
 KNOWN = {"type", "properties", "required", "additionalProperties", "items", "enum", "const", "anyOf", "$ref", "minimum",
-         "pattern", "description"}
+         "pattern", "description", "default"}
 TYPES = {"object": dict, "array": list, "string": str, "boolean": bool, "null": type(None), "number": (int, float),
          "integer": int}
 

@@ -109,7 +109,7 @@ def layering(path, lines):
             yield number, f"{own}/ includes {other}/"
 
 
-def text_rules(lines):
+def text_rules(path, lines):
     for number, line in enumerate(lines, 1):
         if len(line) > K_COLUMNS_MAX:
             yield number, f"{len(line)} columns, at most {K_COLUMNS_MAX}"
@@ -119,7 +119,7 @@ def text_rules(lines):
             yield number, f"leftover '{found[0]}'"
         if found := MACHINE_PATH.search(line):
             yield number, f"path of one machine '{found[0]}'"
-    if len(lines) > K_LINES_MAX:
+    if len(lines) > K_LINES_MAX and "docs/reference/" not in str(path):  # what a program prints is as long as it is
         yield len(lines), f"{len(lines)} lines, at most {K_LINES_MAX}: look for the second thing in it"
 
 
@@ -201,7 +201,7 @@ def problems(root):
             continue
         text = (root / path).read_text(errors="replace")
         lines = text.splitlines()
-        rules = [text_rules(lines)]
+        rules = [text_rules(path, lines)]
         if path.suffix in CODE:
             rules += [layering(path, lines), code_rules(path, text, lines), limit_rules(path, lines, documented)]
         found += [f"{path}:{number}: {what}" for rule in rules for number, what in rule]

@@ -1,0 +1,40 @@
+// Who ran a node in a data folder last, with which config: a small file in the folder. `skein up` writes it; `skein
+// mcp` reads it before it starts a node there itself, so that it does not take the folder of a node that an operator
+// runs. Any thread; the decision is pure.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace skein::inline v0::node {
+
+inline constexpr const char* k_last_run_file = "last_run.json";
+// A node that was stopped may be on its way back: a restart by a service manager, or by hand.
+inline constexpr std::chrono::seconds k_operator_back{30};
+
+struct LastRun {
+  bool is_operator = true;      // false: `skein mcp` started it for its clients
+  std::string config{};         // its file, absolute; empty: none
+  std::string command{};        // that runs it again
+  bool has_stopped = false;     // it was told to; false: it runs, or it died
+  std::int64_t stopped_at = 0;  // milliseconds since 1970
+};
+
+// Nothing when there is no such file, or one that cannot be read.
+[[nodiscard]] std::optional<LastRun> read_last_run(const std::string& data);
+// What went wrong; empty: nothing.
+[[nodiscard]] std::string write_last_run(const std::string& data, const LastRun& run);
+
+// Whether a bridge may start a node of its own here.
+struct StartRight {
+  bool may_start = false;
+  std::string why{};  // not, and what to do instead
+};
+// `config`: what the bridge would start it with, absolute; empty: none. An operator's folder is taken only after the
+// operator has stopped the node, has not brought it back for k_operator_back, and ran it with the same config.
+[[nodiscard]] StartRight right_to_start(const std::optional<LastRun>& last, const std::string& config,
+                                        std::int64_t now_ms);
+
+}  // namespace skein::inline v0::node

@@ -1,0 +1,144 @@
+// Waiting for a task to end, and why one does not begin.
+#include <algorithm>
+#include <utility>
+
+#include "skein/dispatch/swarm_load.hpp"
+#include "skein/operations/operations.hpp"
+#include "skein/operations/operations_calls.hpp"
+
+namespace skein::inline v0::operations {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::chrono::milliseconds k_ask_again{1000};  // a wait that the node's end cut short
+
+}  // namespace
+
+WaitReason Operations::why_waits(const ledger::Task& task) const {
+  const ledger::Ledger& ledger = parts_.ledger;
+  const auto swarm = task.shape ? ledger.find_swarm(task.shape->swarm) : std::nullopt;
+  WaitFacts facts{task, swarm ? &*swarm : nullptr, parts_.timers.wall_now()};
+  if (task.state == State::blocked) {
+    for (const TaskId& each : task.more().dependencies) {
+      const auto view = ledger.find(each);
+      if (view && !view->finished) facts.dependencies.emplace_back(each, view->task.state);
+    }
+  }
+  std::optional<dispatch::PassedOver> held;
+  {
+    const std::scoped_lock lock(problems_mutex_);
+    for (const dispatch::PassedOver& each : types_held_) {
+      const bool is_its = swarm && each.subject == swarm->name && each.type == task.shape->type;
+      if (is_its && each.why == dispatch::PassedOver::Why::crashes) held = each;
+    }
+    const auto problems = swarm ? problems_.find(swarm->name) : problems_.end();
+    if (problems != problems_.end() && !problems->second.empty()) facts.problem = problems->second.front();
+  }
+  if (held) facts.held = &*held;
+  if (const auto agents = agents_known_.load(); agents && task.state == State::queued) {
+    if (!task.pinned_to().empty()) {
+      facts.its_agent = agents->why_it_waits(task);
+    } else {
+      facts.agents = agents->able_agents(*task.shape, swarm && dispatch::has_own_agents(*swarm));
+    }
+  }
+  return why_it_waits(facts);
+}
+
+TaskStatus Operations::live_status(ledger::TaskView view) const {
+  TaskStatus status{std::move(view.task), std::move(view.finished), false, {}};
+  if (status.finished) return status;
+  WaitReason why = why_waits(status.task);
+  status.waits = std::move(why.text);
+  status.waits_for = why.cause;
+  status.able_swarms = std::move(why.able_swarms);
+  return status;
+}
+
+// The same reply, which says so when nobody can do the task. Only where that is likely is the ledger asked.
+Reply<SubmitAnswer> Operations::warned(const SubmitRequest& request, Reply<SubmitAnswer> reply) {
+  const auto agents = agents_known_.load();
+  if (!agents || !request.agent.empty()) return reply;
+  const ledger::Shape shape{request.swarm, request.type, request.capabilities};
+  if (agents->is_likely_able(shape.swarm, shape.required())) return reply;
+  return Reply<SubmitAnswer>([self = shared_from_this(), reply = std::move(reply)](Result<SubmitAnswer> made) mutable {
+    if (!made || ledger::is_finished(made->state)) return reply(std::move(made));
+    // The submit itself has succeeded: a journal that cannot be asked does not change that.
+    Reply<SubmitAnswer> either([answer = *made, reply = std::move(reply)](Result<SubmitAnswer> told) mutable {
+      reply(told ? std::move(told) : Result<SubmitAnswer>(std::move(answer)));
+    });
+    self->on_ledger(std::move(either), [self, answer = *made](Reply<SubmitAnswer> last) mutable {
+      const auto view = self->parts_.ledger.find(answer.id);
+      if (view && !view->finished) {
+        WaitReason why = self->why_waits(view->task);
+        if (needs_help(why.cause)) answer.waits = std::move(why);
+      }
+      last(std::move(answer));
+    });
+  });
+}
+
+void Operations::task_wait(const WaitRequest& request, ProgressFn progress, Reply<WaitAnswer> reply) {
+  const auto timeout = std::clamp(request.timeout, 0ms, limits_.wait_max);
+  const Instant due = later(parts_.timers.now(), timeout);
+  on_ledger(counted(std::move(reply)), [self = shared_from_this(), id = request.id, due, ticket = request.ticket,
+                                        progress = std::move(progress)](Reply<WaitAnswer> answer) mutable {
+    auto view = self->parts_.ledger.find(id);
+    if (view && view->finished) return answer(WaitAnswer{self->live_status(std::move(*view)), true});
+    if (view && self->are_waits_over_) return answer(WaitAnswer{self->live_status(std::move(*view)), false, true});
+    if (view) {
+      self->waiters_.add({id, due, std::move(progress), std::move(answer), std::move(ticket)});
+      return self->arm_timer();
+    }
+    self->find_archived(id, std::move(answer), [](const archive::Finished& finished, Reply<WaitAnswer> last) {
+      last(WaitAnswer{archived_status(finished), true});
+    });
+  });
+}
+
+std::size_t Operations::end_waits() {
+  are_waits_over_ = true;
+  std::size_t ended = 0;
+  // On the journal's thread, so that each wait is either among those taken here or sees that they are over.
+  journal::visit(parts_.journal, [&](journal::Outcome outcome) {
+    auto waiters = waiters_.take_all();
+    ended = waiters.size();
+    for (auto& waiter : waiters) {
+      auto view = outcome == journal::Outcome::applied ? parts_.ledger.find(waiter.id) : std::nullopt;
+      if (!view) {
+        waiter.reply.fail({Code::stopped, "the node is stopping", "ask again when it is back", k_ask_again});
+      } else {
+        const bool is_finished = view->finished != nullptr;
+        waiter.reply(WaitAnswer{live_status(std::move(*view)), is_finished, !is_finished});
+      }
+    }
+  });
+  return ended;
+}
+
+void Operations::arm_timer() {
+  const auto due = waiters_.next_due();
+  if (!due) return;
+  const std::lock_guard lock(timer_mutex_);
+  if (*due >= timer_due_) return;
+  const Duration wait = std::max(*due - parts_.timers.now(), Duration::zero());
+  if (parts_.timers.post_after(wait, [self = shared_from_this()] { self->expire_waiters(); })) timer_due_ = *due;
+}
+
+void Operations::expire_waiters() {
+  {
+    const std::lock_guard lock(timer_mutex_);
+    timer_due_ = Instant::max();
+  }
+  for (auto& waiter : waiters_.take_due(parts_.timers.now())) {
+    task_status({waiter.id, {}, {}}, [reply = std::move(waiter.reply)](Result<TaskStatus> status) mutable {
+      if (!status) return reply.fail(std::move(status.error()));
+      const bool finished = status->finished != nullptr;
+      reply(WaitAnswer{std::move(*status), finished});
+    });
+  }
+  arm_timer();
+}
+
+}  // namespace skein::inline v0::operations

@@ -1,0 +1,135 @@
+#include "skein/operations/why_waits.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "skein/base/duration_text.hpp"
+#include "skein/base/time_text.hpp"
+#include "skein/dispatch/swarm_load.hpp"
+
+namespace skein::inline v0::operations {
+namespace {
+
+using ledger::State;
+using ledger::SwarmState;
+using ledger::WallMs;
+
+std::string at_and_in(WallMs at, WallMs now) {
+  return fmt::format("{} (in {})", moment_text(at), duration_text(at > now ? at - now : 0));
+}
+
+std::string count_of(std::uint64_t count, std::string_view what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
+std::string quoted(const std::vector<std::string>& names) {
+  std::vector<std::string> all;
+  all.reserve(names.size());
+  for (const std::string& each : names) all.push_back(fmt::format("'{}'", each));
+  return fmt::format("{}", fmt::join(all, " and "));
+}
+
+WaitReason blocked(const WaitFacts& facts) {
+  const auto& open = facts.dependencies;
+  std::vector<std::string> named;
+  for (const auto& [id, state] : open) {
+    if (named.size() == k_dependencies_named) break;
+    named.push_back(fmt::format("{} ({})", id.text(), ledger::name_of(state)));
+  }
+  const std::size_t more = open.size() - named.size();
+  return {WaitCause::dependencies,
+          fmt::format("{} must be completed first{}{}{}", count_of(open.size(), "task"), named.empty() ? "" : ": ",
+                      fmt::join(named, ", "), more == 0 ? "" : fmt::format(" and {} more", more))};
+}
+
+WaitReason delayed(const WaitFacts& facts) {
+  const ledger::Task& task = facts.task;
+  const std::string when = at_and_in(task.not_before, facts.now);
+  if (task.attempts == 0) return {WaitCause::not_before, "it is delayed until " + when};
+  return {WaitCause::not_before, fmt::format("attempt {} of {} begins at {}; the one before failed", task.attempts + 1,
+                                             task.attempts_max, when)};
+}
+
+// No agent that may have it can do it.
+WaitReason unable(const WaitFacts& facts) {
+  const ledger::Task& task = facts.task;
+  const AbleAgents& agents = *facts.agents;
+  const std::string& swarm = task.shape->swarm;
+  const bool has_own = facts.swarm != nullptr && dispatch::has_own_agents(*facts.swarm);
+  if (has_own && agents.of_swarm == 0) {
+    const std::string why = facts.problem.empty() ? "; one is started for it" : ": " + facts.problem;
+    return {facts.problem.empty() ? WaitCause::no_agent : WaitCause::no_able_agent,
+            fmt::format("swarm '{}' has no agents at the moment{}", swarm, why)};
+  }
+  const std::string what = quoted(task.shape->required());
+  std::string text = has_own ? fmt::format("no agent of swarm '{}' can do {}", swarm, what)
+                             : fmt::format("no agent of this node can do {}", what);
+  if (!agents.elsewhere.empty()) {
+    text += fmt::format("; {} {} can", agents.elsewhere.size() == 1 ? "swarm" : "swarms", quoted(agents.elsewhere));
+  } else if (has_own) {
+    text += ", nor can any other agent of this node";
+  }
+  return {WaitCause::no_able_agent, std::move(text), agents.elsewhere};
+}
+
+WaitReason for_an_agent(const WaitFacts& facts) {
+  if (!facts.agents) return {};
+  const AbleAgents& agents = *facts.agents;
+  if (agents.able == 0) return unable(facts);
+  if (agents.busy >= agents.able) {
+    return {WaitCause::busy, agents.able == 1 ? std::string("the one agent that can do it is busy")
+                                              : fmt::format("all {} agents that can do it are busy", agents.able)};
+  }
+  return {WaitCause::soon,
+          fmt::format("{} that can do it {} free: it begins in a moment, unless they are passed over",
+                      count_of(agents.able - agents.busy, "agent"), agents.able - agents.busy == 1 ? "is" : "are")};
+}
+
+}  // namespace
+
+std::string_view name_of(WaitCause cause) {
+  static constexpr std::string_view k_names[] = {"none",          "dependencies",  "swarm_stopped",  "swarm_paused",
+                                                 "not_before",    "swarm_breaker", "type_held_back", "its_agent",
+                                                 "no_able_agent", "no_agent",      "busy",           "soon"};
+  static_assert(std::size(k_names) == static_cast<std::size_t>(WaitCause::soon) + 1);
+  return k_names[static_cast<std::size_t>(cause)];
+}
+
+bool needs_help(WaitCause cause) {
+  return cause == WaitCause::swarm_stopped || cause == WaitCause::swarm_paused || cause == WaitCause::no_able_agent;
+}
+
+WaitReason why_it_waits(const WaitFacts& facts) {
+  const ledger::Task& task = facts.task;
+  if (task.state == State::blocked) return blocked(facts);
+  if (task.state == State::assigned) {
+    return {WaitCause::busy,
+            fmt::format("agent '{}' has it and begins it after what it runs now", ledger::view_of(task.agent))};
+  }
+  if (task.state != State::queued || !task.shape) return {};
+  const std::string& name = task.shape->swarm;
+  if (facts.swarm != nullptr && facts.swarm->state == SwarmState::stopped) {
+    return {WaitCause::swarm_stopped, fmt::format("swarm '{}' is stopped: resume it", name)};
+  }
+  if (facts.swarm != nullptr && facts.swarm->state == SwarmState::paused) {
+    return {WaitCause::swarm_paused, fmt::format("swarm '{}' is paused: resume it", name)};
+  }
+  if (task.not_before > facts.now) return delayed(facts);
+  if (facts.swarm != nullptr && facts.swarm->breaker == ledger::Breaker::open) {
+    return {WaitCause::swarm_breaker, fmt::format("the breaker of swarm '{}' is open until {}", name,
+                                                  at_and_in(facts.swarm->breaker_until, facts.now))};
+  }
+  if (facts.held != nullptr) {
+    const std::string until =
+        facts.held->until == 0 ? "" : fmt::format(" until {}", at_and_in(facts.held->until, facts.now));
+    return {WaitCause::type_held_back, fmt::format("tasks of type '{}' are held back in swarm '{}'{}: {}",
+                                                   task.shape->type, name, until, facts.held->detail)};
+  }
+  if (!facts.its_agent.empty()) return {WaitCause::its_agent, facts.its_agent};
+  return for_an_agent(facts);
+}
+
+}  // namespace skein::inline v0::operations

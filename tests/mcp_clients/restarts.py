@@ -1,0 +1,207 @@
+"""`skein mcp` when its node goes away and comes back, beside an operator's node, and to a node by its address."""
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+
+K_NODE_WAIT_S = 20  # how long a request waits for a node, as docs/mcp.md says
+
+
+def answers_of(client, count):
+    """Starts waits that do not end, and gives a function that collects their answers."""
+    task = client.call("task_submit", {"type": "nobody_can_do_this"})["structuredContent"]["id"]
+    asked = [client.request("tools/call", {"name": "task_wait", "arguments": {"id": task}}) for _ in range(count)]
+    for each in asked:
+        client.send(each)
+    return lambda: [client.answer(each["id"]) for each in asked]
+
+
+def own_node(world, check, until, lives, works):
+    """A node that the bridge has started is killed: what was under way is answered, the session goes on."""
+    legacy, modern = world.client("--keep"), world.client("--keep")
+    legacy.initialize("2025-11-25")
+    legacy.ask("resources/subscribe", {"uri": "skein://swarms"})
+    listen = modern.request("subscriptions/listen", {"notifications": {"resourceSubscriptions": ["skein://swarms"]}},
+                            "listen:0")
+    modern.send(listen)
+    modern.until(lambda each: each.get("method") == "notifications/subscriptions/acknowledged")
+    collect = answers_of(legacy, 3)
+    time.sleep(0.3)
+    pid = world.node_pid()
+    os.kill(pid, signal.SIGKILL)
+    told = collect()
+    check("calls under way are answered with an error that says to call again",
+          all("Call again" in each["error"]["message"] for each in told), told)
+    check("the session of a legacy client goes on", works(legacy))
+    check("with another node", world.node_pid() not in (None, pid))
+    check("a subscribed resource is told of, since it may have changed",
+          legacy.until(lambda each: each.get("method") == "notifications/resources/updated"))
+    check("and so is one that a modern client listens to", modern.until(
+        lambda each: each.get("method") == "notifications/resources/updated"))
+    legacy.call("swarm_create", {"name": f"after-{pid}"})
+    changed = modern.until(lambda each: each.get("method") == "notifications/resources/updated")
+    check("the new node tells of changes too",
+          changed["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"] == "listen:0", changed)
+    check("the modern client works", works(modern))
+    # Stopped in order, it stays so until somebody wants something.
+    pid = world.node_pid()
+    world.skein("stop")
+    check("a node that is told to stop stops", until(lambda: not lives(pid)))
+    time.sleep(0.5)
+    check("and stays so while nobody asks", world.node_pid() is None)
+    check("the next request starts it", works(modern))
+    for each in (legacy, modern):
+        each.process.stdin.close()
+        check("the bridges end well", each.process.wait(K_NODE_WAIT_S) == 0)
+    world.skein("stop")
+
+
+def odd_lines(world, check):
+    """What cannot be read is answered with its id, and a line that is too long is passed over."""
+    client = world.client()
+    client.ask("tools/list")
+    client.process.stdin.write('{"jsonrpc":"2.0","id":71,"method":"tools/call","params":{"name":"task_submit",'
+                               '"arguments":{"type":"echo","params":"half \\ud83d"},"_meta":{'
+                               '"io.modelcontextprotocol/protocolVersion":"2026-07-28",'
+                               '"io.modelcontextprotocol/clientCapabilities":{}}}}\n')
+    client.process.stdin.flush()
+    made = client.answer(71)["result"]["structuredContent"]
+    result = client.call("task_wait", {"id": made["id"]})["structuredContent"]["task"]["result"]
+    check("half a character is read as one that says so", result == "half \ufffd", result)
+    client.process.stdin.write('{"jsonrpc":"2.0","id":72,"method":"tools/call","params":' + "[" * 70 + "]" * 70 + "}\n")
+    client.process.stdin.write('{"jsonrpc":"2.0","id":73,"method":"x","params":{\n')
+    long = "x" * (5 << 20)
+    client.process.stdin.write('{"jsonrpc":"2.0","method":"tools/list","params":{"a":"' + long + '"},"id":74}\n')
+    client.process.stdin.flush()
+    for number, code in ((72, -32600), (73, -32700), (74, -32600)):
+        told = client.answer(number)
+        check(f"the error has the id of the request ({number})", told["error"]["code"] == code, told)
+    check("and the session goes on", client.ask("tools/list")["result"]["tools"])
+    client.process.stdin.close()
+    check("it ends well", client.process.wait(K_NODE_WAIT_S) == 0)
+
+
+def hurried_end(world, check, until, lives):
+    """The SDKs send SIGTERM two seconds after they have closed standard input; a task may run longer."""
+    client = world.client()
+    client.call("task_submit", {"type": "sleep", "params": 6000})
+    pid = world.node_pid()
+    until(lambda: world.skein("tasks", "--state", "executing", "--json").stdout.strip())
+    client.process.stdin.close()
+    time.sleep(1)
+    client.process.terminate()
+    check("a signal while the node finishes its work is no failure", client.process.wait(5) == 0)
+    check("the node finishes it and ends", until(lambda: not lives(pid)))
+
+
+class Operator:
+    """`skein up` with a config of its own on the world's folder."""
+
+    def __init__(self, world, skein, *more):
+        self.log = world.folder / "operator.log"
+        (world.folder / "c.toml").write_text('[executors.builtin]\nkind = "function"\n'
+                                             '[swarms.default]\nexecutor = "builtin"\nmin = 1\nmax = 2\n'
+                                             '[executors.shout]\nkind = "command"\ncommand = ["tr", "a-z", "A-Z"]\n'
+                                             '[swarms.loud]\nexecutor = "shout"\nmin = 1\nmax = 1\n')
+        self.command = [skein, "up", "c.toml", "--data", world.data, "--http", "127.0.0.1:0", *more]
+        self.world = world
+        self.process = None
+
+    def start(self):
+        with open(self.log, "w", encoding="utf-8") as log:
+            self.process = subprocess.Popen(self.command, cwd=self.world.folder, stdout=log, stderr=subprocess.STDOUT)
+        end = time.monotonic() + K_NODE_WAIT_S
+        while " is up: " not in self.log.read_text():
+            assert self.process.poll() is None and time.monotonic() < end, self.log.read_text()
+            time.sleep(0.02)
+        return self
+
+    def url(self):
+        return re.search(r"MCP is at (http://\S+)/mcp", self.log.read_text())[1]
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+
+def operators_node(world, check, works, skein):
+    operator = Operator(world, skein).start()
+    client = world.client()
+    client.initialize("2025-06-18")
+    check("beside an operator's node it works", works(client) and world.node_pid() == operator.process.pid)
+    operator.kill()
+    time.sleep(0.3)
+    asked = client.request("tools/call", {"name": "swarm_status", "arguments": {"name": "loud"}})
+    client.send(asked)
+    time.sleep(1.5)
+    check("while the operator's node is down it starts none", world.node_pid() is None)
+    fresh = world.client()  # a client that begins now does neither
+    early = fresh.request("tools/list")
+    fresh.send(early)
+    operator.start()
+    check("the operator's node can come back", operator.process.poll() is None)
+    check("what waited for it is answered by it",
+          client.answer(asked["id"])["result"]["structuredContent"]["name"] == "loud")
+    check("also to a client that began meanwhile", fresh.answer(early["id"])["result"]["tools"])
+    check("it is the operator's", world.node_pid() == operator.process.pid)
+    operator.kill()
+    late = client.request("tools/list")
+    begin = time.monotonic()
+    client.send(late)
+    told = client.answer(late["id"])
+    took = time.monotonic() - begin
+    check("a request does not wait for ever", K_NODE_WAIT_S - 2 < took < K_NODE_WAIT_S + 5, took)
+    check("and its error says what to do", "skein up" in told["error"]["message"] and "c.toml" in
+          told["error"]["message"], told)
+    for each in (client, fresh):
+        each.process.stdin.close()
+        each.process.wait(K_NODE_WAIT_S)
+    done = subprocess.run([skein, "mcp", "--attach", "--data", world.data], input="", capture_output=True, text=True,
+                          timeout=K_NODE_WAIT_S, check=False)
+    check("--attach without a node ends with 5", done.returncode == 5 and "no node is running" in done.stderr, done)
+    taken = world.client("--take-over")
+    check("--take-over starts one all the same", works(taken) and world.node_pid() is not None)
+    taken.process.stdin.close()
+    taken.process.wait(K_NODE_WAIT_S)
+
+
+def node_by_url(world, check, works, skein, stdio):
+    operator = Operator(world, skein).start()
+    url = operator.url()
+    token = world.data / "token"
+
+    def remote(*more):
+        return stdio([skein, "mcp", "--node", url, "--token-file", token, *more], cwd=world.folder,
+                     log=subprocess.DEVNULL)
+
+    client = remote()
+    client.initialize("2025-11-25")
+    check("by its address a node works", works(client))
+    modern = remote()
+    check("also for a modern client", works(modern))
+    big = modern.call("task_submit", {"type": "echo", "params": "x" * 200_000})["structuredContent"]["id"]
+    modern.call("task_wait", {"id": big})
+    whole = modern.ask("resources/read", {"uri": f"skein://tasks/{big}"})["result"]["contents"][0]["text"]
+    check("with messages of any length", json.loads(whole)["result"] == "x" * 200_000)
+    collect = answers_of(client, 1)
+    time.sleep(0.3)
+    operator.kill()
+    check("a call under way is answered when it goes", "Call again" in collect()[0]["error"]["message"])
+    port = url.rsplit(":", 1)[1]
+    operator.command = [each if each != "127.0.0.1:0" else f"127.0.0.1:{port}" for each in operator.command]
+    operator.start()
+    check("and the session goes on when it is back", works(client))
+    for each in (client, modern):
+        each.process.stdin.close()
+        check("a bridge by address ends well", each.process.wait(K_NODE_WAIT_S) == 0)
+    wrong = world.folder / "wrong"
+    wrong.write_text("guess\n")
+    for arguments, words in (((url, "--token-file", wrong), "401"), ((url,), "401"),
+                             ((url.replace("http", "https"),), "TLS"), (("nonsense",), "http://127.0.0.1:7433")):
+        done = subprocess.run([skein, "mcp", "--node", *arguments], input="", capture_output=True, text=True,
+                              timeout=K_NODE_WAIT_S, check=False)
+        check(f"{words}: said, and no bridge", done.returncode in (2, 5) and words in done.stderr, done)
+    operator.process.terminate()
+    operator.process.wait(K_NODE_WAIT_S)
