@@ -7,7 +7,6 @@
 #include <memory>
 #include <utility>
 
-#include "skein/base/random.hpp"
 #include "skein/ledger/invariants.hpp"
 #include "skein/ledger/ledger.hpp"
 
@@ -583,19 +582,6 @@ class World {
 };
 
 }  // namespace
-
-std::vector<LedgerStep> ledger_steps(std::uint64_t seed, std::size_t count) {
-  Random random(seed);
-  std::vector<LedgerStep> steps(count);
-  for (auto& step : steps) {
-    const std::uint64_t bits = random.next();
-    step = {static_cast<std::uint8_t>(bits), static_cast<std::uint8_t>(bits >> 8U),
-            static_cast<std::uint8_t>(bits >> 16U), static_cast<std::uint8_t>(bits >> 24U)};
-  }
-  // Somebody must dispatch, or little happens.
-  if (!steps.empty()) steps[0] = {13, 0, 0, 0};
-  return steps;
-}
 
 std::optional<std::string> run_ledger_steps(std::span<const LedgerStep> steps) {
   World world;

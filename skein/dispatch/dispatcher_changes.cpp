@@ -8,6 +8,7 @@
 #include "skein/dispatch/dispatcher_core.hpp"
 #include "skein/dispatch/planted.hpp"
 #include "skein/ledger/fallback.hpp"
+#include "skein/ledger/swarm_fields.hpp"
 
 namespace skein::inline v0::dispatch {
 namespace {
@@ -153,8 +154,8 @@ void DispatcherCore::take_swarm(const ledger::Swarm& swarm) {
                             .open = open_ms ? std::chrono::milliseconds(*open_ms) : options_.breaker_open,
                             .half_open_tasks = options_.half_open_tasks,
                             .half_open_interval = options_.half_open_interval};
-  record.weight =
-      static_cast<std::uint32_t>(std::min<std::uint64_t>(number_in(swarm, k_field_weight).value_or(1), k_weight_max));
+  record.weight = static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(number_in(swarm, k_field_weight).value_or(1), ledger::k_swarm_weight_max));
   record.latest = swarm;
 }
 

@@ -21,7 +21,6 @@ inline constexpr std::string_view k_field_executor = "executor";
 inline constexpr std::string_view k_field_breaker_crashes = "breaker_crashes";
 inline constexpr std::string_view k_field_breaker_open_ms = "breaker_open_ms";
 inline constexpr std::string_view k_field_weight = "weight";  // of its share of an executor that others use too
-inline constexpr std::uint32_t k_weight_max = 1'000;
 
 [[nodiscard]] inline std::string swarm_capability(std::string_view swarm) { return "swarm=" + std::string(swarm); }
 [[nodiscard]] inline bool has_own_agents(const ledger::Swarm& swarm) {

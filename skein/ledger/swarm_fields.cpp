@@ -258,7 +258,10 @@ const SwarmField* find_swarm_field(std::string_view name) {
 }
 
 std::string range_text(const SwarmField& field) {
-  if (!field.words.empty()) return fmt::format("{}", fmt::join(field.words, ", "));
+  if (!field.words.empty()) {
+    const auto before = field.words.first(field.words.size() - 1);
+    return fmt::format("{} or {}", fmt::join(before, ", "), field.words.back());
+  }
   if (field.max == 0) return "";
   SwarmFields scratch;
   if (std::holds_alternative<Duration*>(field.place(scratch))) {

@@ -281,7 +281,7 @@ TEST_F(NodeReload, what_names_no_swarm_field_or_swarm_is_refused) {
   EXPECT_THAT(no_swarm.error().message + no_swarm.error().advice, HasSubstr("there are default"));
   const auto no_field = to_node.ask("swarm_create", {{"name", "s3"}, {"fields", {{"foo", "1"}}}}, 10s);
   ASSERT_FALSE(no_field);
-  EXPECT_THAT(no_field.error().message, HasSubstr("a swarm has no field 'foo'"));
+  EXPECT_THAT(no_field.error().message, HasSubstr("unknown member 'foo'"));
   asked(to_node, "swarm_create", {{"name", "s3"}, {"fields", {{"executor", "function"}, {"min", "1"}}}});
   const auto too_many = to_node.ask("swarm_scale", {{"name", "s3"}, {"min", 1}, {"max", 200'000}}, 10s);
   ASSERT_FALSE(too_many);

@@ -128,7 +128,6 @@ Operation tree_restart() {
       .errors = {Code::process_not_found},
       .rank = Rank::administer,
       .effect = Operation::Effect::adds,
-      .is_tool = true,
       .rest = {"POST", "/tree/restart"},
       .cli = {"tree restart", "skein tree restart agents_sup/named_agents/ada"},
       .handler = restart_child,

@@ -285,9 +285,13 @@ TEST(SwarmCore, replaces_all_when_they_must_be_others) {
   world.core.on_load(world.load, world.now);
   world.definition.executor = "other";
   world.core.on_definition(world.definition);
-  const Plan plan = world.follow();
-  EXPECT_EQ(plan.end.size(), 2U);
-  EXPECT_EQ(plan.start, 2U);
+  const Plan told = world.follow();
+  EXPECT_EQ(told.retire.size(), 2U) << "they begin nothing more";
+  EXPECT_EQ(told.start, 2U);
+  EXPECT_EQ(world.follow().end.size(), 1U) << "the busy one finishes what it runs";
+  world.load.agents[0].runs = 0;
+  world.core.on_load(world.load, world.now);
+  EXPECT_EQ(world.follow().end.size(), 1U);
 }
 
 TEST(SwarmCore, stopping_ends_all_and_draining_ends_them_when_nothing_is_left) {
