@@ -287,9 +287,9 @@ std::optional<Error> unknown_swarm(NodeContext& context, const std::string& swar
   std::vector<std::string> known;
   for (const operations::SwarmView& each : *swarms) known.push_back(each.name);
   if (std::ranges::find(known, swarm) != known.end()) return std::nullopt;
-  return Error{Code::swarm_not_found, fmt::format("there is no swarm '{}'", swarm),
-               fmt::format("there are {}; 'skein swarm create' makes one", fmt::join(known, ", ")),
-               std::chrono::milliseconds(0)};
+  return Error{Code::swarm_not_found,
+               fmt::format("there is no swarm '{}'; there are {}", swarm, fmt::join(known, ", ")),
+               "choose one of them, or create it first", std::chrono::milliseconds(0)};
 }
 
 Task<void> begin_agent(Self self, ContextPtr context, operations::SpawnAgentRequest request,

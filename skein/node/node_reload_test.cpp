@@ -84,7 +84,7 @@ TEST_F(NodeReload, lets_a_swarm_with_open_tasks_finish_them_and_refuses_new_ones
   write(std::string(k_default_text) + "[executors.calc]\nkind = \"function\"\n");
   const auto changed = reload(to_node);
   ASSERT_EQ(changed.size(), 1U);
-  EXPECT_THAT(changed[0], HasSubstr("swarm 'calc' is removed once its 2 open tasks are done"));
+  EXPECT_THAT(changed[0], HasSubstr("swarm 'calc' is removed once its open tasks (2) are done"));
   const auto view = asked(to_node, "swarm_status", {{"name", "calc"}});
   EXPECT_EQ(view.at("state"), "removed");
   EXPECT_THAT(operations::json_text(view.at("problems")), HasSubstr("the config no longer has it"));

@@ -151,7 +151,7 @@ std::vector<std::string> Work::withdraw(const Config& config) {
     } else if (*gone) {
       changed.push_back(fmt::format("swarm '{}' removed", swarm.name));
     } else if (swarm.state != ledger::SwarmState::removed) {
-      changed.push_back(fmt::format("swarm '{}' is removed once its {} open tasks are done; it takes nothing new",
+      changed.push_back(fmt::format("swarm '{}' is removed once its open tasks ({}) are done; it takes nothing new",
                                     swarm.name, swarm.open_tasks));
     }
   }
