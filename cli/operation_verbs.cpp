@@ -222,14 +222,14 @@ void add_operations_verb(Verb& root) {
       const std::string route = each.is_on(Way::rest) ? fmt::format("{} {}", each.rest.method, each.rest.path) : "";
       if (options->json) {
         print_json(json::object{{"name", each.name},
-                                {"rank", operations::name_of(each.rank)},
+                                {"rank", ledger::name_of(each.rank)},
                                 {"verb", each.cli.path},
                                 {"rest", route},
                                 {"mcp", each.is_tool},
                                 {"answer", each.answer},
                                 {"summary", each.summary}});
       }
-      table.row({std::string(each.name), std::string(operations::name_of(each.rank)), std::string(each.cli.path), route,
+      table.row({std::string(each.name), std::string(ledger::name_of(each.rank)), std::string(each.cli.path), route,
                  each.is_tool ? "tool" : "", std::string(each.summary)});
     }
     if (!options->json) table.print();

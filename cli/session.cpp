@@ -47,6 +47,10 @@ void Session::add_to(Verb& verb) {
 std::string Session::data_folder() const {
   if (!data.empty()) return data;
   if (const char* given = std::getenv("SKEIN_DATA"); given != nullptr && *given != '\0') return given;
+  // Of the node whose agent this was started by.
+  if (const char* given = std::getenv("SKEIN_SOCKET"); given != nullptr && *given != '\0') {
+    return std::filesystem::path(given).parent_path().string();
+  }
   if (std::filesystem::exists(node::k_config_file)) {
     const auto config = node::load_config(std::string(node::k_config_file));
     if (!config) {

@@ -16,6 +16,7 @@ void add_verbs(CLI::App& app) {
   add_tasks(root);
   add_swarms(root);
   add_node(root);
+  add_tokens(root);
   add_chaos(root);
   add_log(app);
   add_backup(app);

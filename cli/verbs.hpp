@@ -16,6 +16,7 @@ void add_mcp(Verb& root);
 void add_tasks(Verb& root);
 void add_swarms(Verb& root);
 void add_node(Verb& root);
+void add_tokens(Verb& root);
 void add_top(Verb& root);
 void add_doctor(Verb& root);
 void add_chaos(Verb& root);

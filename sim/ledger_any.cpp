@@ -100,7 +100,7 @@ class AnyOps {
 
   Op of_node() {
     const std::string swarm = any_swarm(random_);
-    switch (random_.below(14)) {
+    switch (random_.below(16)) {
       case 0:
         return TakeDispatch{"node", now_};
       case 1:
@@ -126,6 +126,10 @@ class AnyOps {
         return EvictKeys{now_ - std::min<WallMs>(now_, random_.below(100)), random_.below(4)};
       case 12:
         return Archived{ledger_.counters().archived_up_to + random_.below(4)};
+      case 13:
+        return token();
+      case 14:
+        return TokenRevoke{random_.chance(0.5) ? "one" : "two"};
       default:
         return SetLimits{any_limits(random_)};
     }
@@ -146,6 +150,23 @@ class AnyOps {
     while (random_.chance(0.3)) op.spec.extras.dependencies.push_back(any_id(random_));
     if (random_.chance(0.2)) op.spec.deadline_at = now_ + random_.below(20);
     if (random_.chance(0.2)) op.spec.not_before = now_ + random_.below(20);
+    if (random_.chance(0.3)) {
+      const TaskId parent = any_id(random_);
+      op.child_of = std::make_shared<const ChildOf>(ChildOf{parent, random_.chance(0.3) ? 0 : fence_of(parent),
+                                                            static_cast<std::uint32_t>(random_.below(5)),
+                                                            static_cast<std::uint32_t>(random_.below(5))});
+    }
+    return op;
+  }
+
+  Op token() {
+    TokenPut op;
+    op.token.name = random_.chance(0.5) ? "one" : "two";
+    op.token.secret[0] = static_cast<std::uint8_t>(1 + random_.below(3));
+    op.token.rank = static_cast<Rank>(1 + random_.below(3));
+    op.token.expires_at = random_.below(2) * (now_ + 5);
+    if (random_.chance(0.3)) op.token.bounds = {any_id(random_), "one", 2, 3};
+    if (random_.chance(0.6)) op.was[0] = static_cast<std::uint8_t>(1 + random_.below(3));
     return op;
   }
 

@@ -387,6 +387,10 @@ void StackAccount::on(const Unpin& op, const OpResult& answer) {
   ++counts_["tasks unpinned"];
 }
 
+// Nobody here makes tokens.
+void StackAccount::on(const TokenPut&, const OpResult&) { expect(false, "a token is put"); }
+void StackAccount::on(const TokenRevoke&, const OpResult&) { expect(false, "a token is revoked"); }
+
 void StackAccount::on(const Age& op, const OpResult& answer) {
   if (right_epoch(op.epoch, answer)) counts_["tasks aged"] += answer.number;
 }

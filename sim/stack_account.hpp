@@ -129,6 +129,8 @@ class StackAccount {
   void on(const ledger::LedgerVersion& op, const ledger::OpResult& answer);
   void on(const ledger::HandOn& op, const ledger::OpResult& answer);
   void on(const ledger::Unpin& op, const ledger::OpResult& answer);
+  void on(const ledger::TokenPut& op, const ledger::OpResult& answer);
+  void on(const ledger::TokenRevoke& op, const ledger::OpResult& answer);
   void expect(bool holds, std::string_view what);
   [[nodiscard]] bool is_ok(const ledger::OpResult& answer) const { return answer.verdict == ledger::Verdict::ok; }
   // Judges the refusals all operations on a task share. Null when it was one of them, or the task is not open.

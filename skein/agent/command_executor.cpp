@@ -19,7 +19,8 @@ namespace {
 constexpr int k_bad_usage = 64;  // EX_USAGE
 constexpr int k_bad_data = 65;   // EX_DATAERR
 
-std::vector<std::string> environment_of(const dispatch::Order& order, const std::string& agent) {
+std::vector<std::string> environment_of(const dispatch::Order& order, const std::string& agent,
+                                        const OsExecutorOptions& options) {
   std::vector<std::string> environment{
       "SKEIN_AGENT_ID=" + agent,
       "SKEIN_TASK_ID=" + order.id.text(),
@@ -31,6 +32,10 @@ std::vector<std::string> environment_of(const dispatch::Order& order, const std:
   // Tasks of earlier versions may have any text.
   if (order.extras && TraceContext::parse(order.extras->trace)) {
     environment.push_back("TRACEPARENT=" + order.extras->trace);
+  }
+  if (options.task_token) {
+    environment.push_back("SKEIN_TOKEN=" + options.task_token(order.id, order.ref.fence));
+    environment.insert(environment.end(), options.reach.begin(), options.reach.end());
   }
   // An environment cannot carry a zero byte.
   std::erase_if(environment, [](const std::string& each) { return each.find('\0') != std::string::npos; });
@@ -61,7 +66,7 @@ void CommandExecutor::run(const dispatch::Order& order) {
   task_ = order.ref;
   output_.clear();
   is_too_much_ = false;
-  child_.spawn(host_->process(), environment_of(order, host_->agent_id()));
+  child_.spawn(host_->process(), environment_of(order, host_->agent_id(), *options_));
   std::string line = order.params ? on_one_line(*order.params) : "null";
   line += '\n';
   // It finds them when it starts. One that reads nothing may have ended before all was written; its exit tells.

@@ -41,6 +41,9 @@ struct OsExecutorOptions {
   bool no_new_privs = true;
   bool is_private = false;      // launcher/private_view.hpp
   bool is_text_output = false;  // command: the result is standard output as a string, instead of as JSON
+  // The token of an attempt, with which its program may submit tasks and look at them; none: it is given none.
+  std::function<std::string(ledger::TaskId task, ledger::Fence fence)> task_token{};
+  std::vector<std::string> reach{};  // "K=V": where the token is shown
 };
 
 // Those of `allowed` that `lookup` knows, and then `set`, which wins. Names with '=' or nothing in them are left out.

@@ -39,7 +39,12 @@ void StdioExecutor::spawn() {
   unconsumed_ = 0;
   stderr_from_ = 0;
   last_.reset();
-  child_.spawn(self, {"SKEIN_AGENT_ID=" + host_->agent_id(), fmt::format("SKEIN_PROTOCOL={}", k_stdio_protocol)});
+  std::vector<std::string> environment{"SKEIN_AGENT_ID=" + host_->agent_id(),
+                                       fmt::format("SKEIN_PROTOCOL={}", k_stdio_protocol)};
+  if (options_->task_token) {
+    environment.insert(environment.end(), options_->reach.begin(), options_->reach.end());
+  }
+  child_.spawn(self, environment);
   // Before anything else that it is told. If it cannot be written, it cannot be started either, and that is told.
   static_cast<void>(child_.write(stdio_hello(host_->agent_id(), options_->line_bytes)));
 }
@@ -55,12 +60,13 @@ void StdioExecutor::run(const dispatch::Order& order) {
   stderr_from_ = child_.stderr_total();
   heard_at_ = host_->process().now();
   host_->started(order.ref);
+  const std::string token = options_->task_token ? options_->task_token(order.id, order.ref.fence) : std::string();
   if (order.mark && check_json_text(*order.mark, SIZE_MAX)) {
     // Another executor's mark, which only that one can read.
     dispatch::Order without = order;
     without.mark.reset();
-    if (!child_.write(stdio_task(without))) give_up("it takes nothing from its standard input any more");
-  } else if (!child_.write(stdio_task(order))) {
+    if (!child_.write(stdio_task(without, token))) give_up("it takes nothing from its standard input any more");
+  } else if (!child_.write(stdio_task(order, token))) {
     give_up("it takes nothing from its standard input any more");
   }
 }

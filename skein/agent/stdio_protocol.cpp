@@ -177,7 +177,7 @@ std::string stdio_hello(std::string_view agent, std::size_t line_bytes_max) {
                      k_stdio_protocol, quoted_json(agent), line_bytes_max);
 }
 
-std::string stdio_task(const dispatch::Order& order) {
+std::string stdio_task(const dispatch::Order& order, std::string_view token) {
   std::string line =
       fmt::format(R"({{"type":"task","task":"{}","fence":{},"attempt":{},"task_type":{},"timeout_ms":{})",
                   order.id.text(), order.ref.fence, order.attempt, quoted_json(order.shape->type),
@@ -186,6 +186,7 @@ std::string stdio_task(const dispatch::Order& order) {
   if (order.extras && TraceContext::parse(order.extras->trace)) {
     line += ",\"traceparent\":" + quoted_json(order.extras->trace);
   }
+  if (!token.empty()) line += ",\"token\":" + quoted_json(token);
   if (order.mark) line += ",\"mark\":" + on_one_line(*order.mark);
   line += ",\"params\":";
   line += order.params ? on_one_line(*order.params) : "null";

@@ -53,8 +53,8 @@ using StdioMessage = std::variant<StdioHello, StdioProgress, StdioResult, StdioE
 
 // To the OS process; with the end of the line.
 [[nodiscard]] std::string stdio_hello(std::string_view agent, std::size_t line_bytes_max);
-// The params and the mark must be JSON, or empty.
-[[nodiscard]] std::string stdio_task(const dispatch::Order& order);
+// The params and the mark must be JSON, or empty. `token`: of the attempt; empty: it is given none.
+[[nodiscard]] std::string stdio_task(const dispatch::Order& order, std::string_view token = {});
 [[nodiscard]] std::string stdio_cancel(ledger::TaskId id, ledger::Fence fence, dispatch::StopReason why);
 [[nodiscard]] std::string stdio_shutdown();
 

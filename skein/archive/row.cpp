@@ -45,6 +45,11 @@ std::string details_of(const ledger::Task& task) {
   if (!extras.trace.empty()) details["trace"] = text_of(extras.trace);
   if (extras.placement) details["placement"] = placement_of(*extras.placement);
   if (!extras.retry_of.none()) details["retry_of"] = text_of(extras.retry_of.text());
+  if (!extras.parent.none()) {
+    details["parent"] = text_of(extras.parent.text());
+    details["depth"] = extras.depth;
+  }
+  if (task.children != 0) details["children"] = task.children;
   if (!extras.hops.empty()) {
     json::array hops;
     for (const auto& each : extras.hops) {
@@ -126,6 +131,9 @@ bool read_details(std::string_view text, ledger::Task& task, ledger::Shape& shap
   extras.trace = string_in(details, "trace");
   extras.placement = placement_in(details);
   extras.retry_of = TaskId::parse(string_in(details, "retry_of")).value_or(TaskId{});
+  extras.parent = TaskId::parse(string_in(details, "parent")).value_or(TaskId{});
+  if (!extras.parent.none()) extras.depth = static_cast<std::uint32_t>(number_in(details, "depth"));
+  task.children = static_cast<std::uint32_t>(number_in(details, "children"));
   for_each_in(details, "hops", [&](const json::value& each) {
     if (!each.is_object() || extras.hops.size() == ledger::k_hops_max) return;
     const auto& from = each.get_object();

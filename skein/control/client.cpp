@@ -7,6 +7,7 @@
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <thread>
 
@@ -73,8 +74,11 @@ ClientResult<Client> Client::connect(const std::string& data, std::chrono::milli
                                        "start one with 'skein up', or name its data folder with --data"));
   }
   Client client(std::move(*fd));
-  auto hello = client.ask(
-      "hello", {{"version", k_protocol_version}, {"client", "skein " + std::string(skein::version())}}, timeout);
+  json::object said{{"version", k_protocol_version}, {"client", "skein " + std::string(skein::version())}};
+  // What a node gives to the programs of its agents, or a user to have less than the owner's rights.
+  const char* const token = std::getenv("SKEIN_TOKEN");  // NOLINT(concurrency-mt-unsafe): nobody sets it here
+  if (token != nullptr && *token != '\0') said["token"] = token;
+  auto hello = client.ask("hello", said, timeout);
   if (!hello) return std::unexpected(std::move(hello.error()));
   if (hello->is_object()) client.node_ = hello->get_object();
   const json::value* spoken = client.node_.if_contains("protocol");

@@ -33,7 +33,8 @@ class Client {
  public:
   static constexpr std::chrono::seconds k_timeout{60};
 
-  // Connects to the socket in this data folder and says hello; both within `timeout`, or 10 s if that is less.
+  // Connects to the socket in this data folder and says hello, with the token in SKEIN_TOKEN if there is one; both
+  // within `timeout`, or 10 s if that is less.
   [[nodiscard]] static ClientResult<Client> connect(const std::string& data,
                                                     std::chrono::milliseconds timeout = k_timeout);
 

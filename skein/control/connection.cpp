@@ -29,7 +29,11 @@ bool is_own(const operations::Operation* operation) {
 }  // namespace
 
 Connection::Connection(Self self, std::shared_ptr<const ConnectionSetup> setup, net::ClientPtr client)
-    : setup_(std::move(setup)), wire_(setup_->poller, std::move(client)), active_at_(self.now()) {
+    : setup_(std::move(setup)),
+      wire_(setup_->poller, client),
+      active_at_(self.now()),
+      who_(client->must_log_in ? nullptr : operations::the_owner()) {
+  if (!who_) self.send_after(k_agent_hello, self.pid(), HelloCheck{});
   self.trap_exit(true);  // answers that are under way when the node stops are written first, see terminate()
   self.send_after(setup_->limits.idle, self.pid(), IdleCheck{});
   rearm(self);
@@ -84,6 +88,8 @@ void Connection::handle_info(Self self, Message message) {
     send_tree(self, tick->id);
   } else if (message.is<operations::OperationsGone>()) {
     end_streams(engine_is_away());
+  } else if (message.is<HelloCheck>()) {
+    if (!who_) return self.stop();
   } else if (message.is<IdleCheck>()) {
     const Duration quiet = between(active_at_, self.now());
     // Whoever speaks MCP may think as long as he likes.
@@ -192,7 +198,8 @@ void Connection::on_request(Self self, std::uint64_t id, std::string_view op, co
   if (!said_hello_ && op != "hello") return respond.fail(invalid("the first request must be hello"));
   const operations::Operation* operation = operations::find_operation(op);
   if (version_ < k_protocol_version && has_first_form(op)) first_forms_.insert_or_assign(id, std::string(op));
-  if (!is_own(operation)) return carry_out(op, Request{*setup_->hooks, params, respond});
+  if (!is_own(operation)) return carry_out(op, Request{*setup_->hooks, params, respond, who_});
+  if (auto no = who_ ? operations::may(*who_, op, params) : std::nullopt) return respond.fail(std::move(*no));
   const auto in = operations::read_arguments(operation->params, params);
   if (op == "mcp") return begin_mcp(self, id, in);
   if (!in) return respond.fail(in.error());
@@ -206,17 +213,62 @@ void Connection::on_request(Self self, std::uint64_t id, std::string_view op, co
 }
 
 void Connection::hello(const Responder& respond, const operations::Arguments& in) {
+  if (auto no = log_in(in.text("token"))) {
+    is_ending_ = true;
+    --under_way_;
+    return put(respond.id(), "error", operations::to_json(*no));
+  }
   const auto version = in.count("version");
   if (version < k_oldest_protocol_version || version > k_protocol_version) {
     return respond.fail(other_version({"the skein program that asks", version}, {"this node", k_protocol_version}));
   }
   said_hello_ = true;
   version_ = static_cast<std::uint32_t>(version);
-  respond.send(Answer::Kind::ok, [hooks = setup_->hooks, spoken = version_]() -> json::value {
-    json::object out = operations::to_json(hooks->info()).as_object();
-    out["protocol"] = spoken;
-    return out;
+  answer_hello(respond);
+}
+
+std::optional<operations::Error> Connection::log_in(const std::string& token) {
+  if (token.empty()) return who_ ? std::nullopt : std::optional(agents_need_token());
+  const bool is_agent = who_ == nullptr;
+  auto who = setup_->access ? setup_->access->identify(token) : nullptr;
+  if (!who) {
+    return operations::Error{operations::Code::forbidden,
+                             "the token in hello is none of this node's",
+                             "'skein token list' shows those that work; unset SKEIN_TOKEN to be the node's owner",
+                             {}};
+  }
+  if (is_agent && who->bounds.task.none()) return agents_need_token();
+  who_ = std::move(who);
+  return std::nullopt;
+}
+
+// Who may look at a task and its children learns nothing of the rest of the node.
+void Connection::answer_hello(const Responder& respond) const {
+  const auto answer = [hooks = setup_->hooks, respond, is_bound = who_->is_bound(), spoken = version_] {
+    respond.send(Answer::Kind::ok, [hooks, is_bound, spoken]() -> json::value {
+      json::object all = operations::to_json(hooks->info()).as_object();
+      json::object out{{"protocol", spoken}};
+      for (auto& each : all) {
+        if (!is_bound || each.key() == "name" || each.key() == "version") out[each.key()] = std::move(each.value());
+      }
+      return out;
+    });
+  };
+  if (who_->kind != operations::Principal::Kind::task) return answer();
+  const auto ops = setup_->hooks->operations();
+  if (ops == nullptr) return respond.fail(engine_is_away());
+  ops->check_scope({who_->bounds.task, who_->fence, {}}, {}, [respond, answer](operations::Result<std::string> found) {
+    if (!found) return respond.fail(std::move(found.error()));
+    answer();
   });
+}
+
+operations::Error agents_need_token() {
+  return {operations::Code::forbidden,
+          "this socket does not serve the node's agents, nor what they start",
+          "run skein outside of the agents, or set token = true for their executor and show SKEIN_TOKEN in hello; see "
+          "docs/security.md",
+          {}};
 }
 
 // Answered here and now: the next line is already MCP.
@@ -228,7 +280,7 @@ void Connection::begin_mcp(Self self, std::uint64_t id, const operations::Result
   if (!error && !is_idle()) error = invalid("other requests are under way", "ask for mcp on a connection of its own");
   if (error) return put(id, "error", operations::to_json(*error));
   put(id, "ok", json::object());
-  mcp_ = std::make_unique<mcp::LineSession>(self, setup_->mcp, "local", wire_);
+  mcp_ = std::make_unique<mcp::LineSession>(self, setup_->mcp, who_, wire_);
   if (setup_->attendance) setup_->attendance->come();
 }
 
@@ -257,6 +309,7 @@ void Connection::begin_events(Self self, const Responder& respond, const operati
 void Connection::pump_events(Self self, std::uint64_t id) {
   const auto found = streams_.find(id);
   if (found == streams_.end() || !found->second.events) return;
+  if (!who_->holds()) return end_streams(operations::no_longer_valid(*who_));
   Stream& stream = found->second;
   while (unsent() < k_stream_bytes) {
     const operations::EventBatch batch = stream.events->take(k_events_at_once);
@@ -280,6 +333,7 @@ void Connection::begin_tree(Self self, const Responder& respond, const operation
 void Connection::send_tree(Self self, std::uint64_t id) {
   const auto found = streams_.find(id);
   if (found == streams_.end() || found->second.events) return;
+  if (!who_->holds()) return end_streams(operations::no_longer_valid(*who_));
   Stream& stream = found->second;
   const auto tree = setup_->hooks->tree();
   std::string text = tree ? tree_json(*tree) : "null";
@@ -299,8 +353,9 @@ void Connection::cancel(const Responder& respond, const operations::Arguments& i
 }
 
 void Connection::end_streams(const operations::Error& why) {
+  const bool ends_all = !who_->holds();
   std::erase_if(streams_, [&](const auto& each) {
-    if (!each.second.events) return false;
+    if (!each.second.events && !ends_all) return false;
     put(each.first, "error", operations::to_json(why));
     --under_way_;
     return true;

@@ -2,11 +2,17 @@
 //
 // The protocol: one JSON object per line, in both directions. The first request is hello.
 //   {"id":1,"op":"hello","params":{"version":2}}      {"id":1,"ok":{"protocol":2,...}}
+//   {"id":1,"op":"hello","params":{"version":2,"token":"..."}}   likewise, with the rights of that token
 //   {"id":2,"op":"task_status","params":{"id":"..."}} {"id":2,"error":{"code":"task_not_found","message":"..."}}
 //   {"id":3,"op":"events","params":{"follow":true}}   {"id":3,"part":{...}} ... until {"op":"cancel","params":{"id":3}}
 //   {"id":4,"op":"mcp"}                               {"id":4,"ok":{}}, and from here on a line is a message of MCP
 // Ids are the client's, and answers come in any order. What is no JSON object with an id is answered with id 0, and
 // the connection goes on; a line that is too long ends it.
+//
+// Who connects is the node's owner, by the kernel's word. An agent, or what one started, is served only with the token
+// of its task in hello (executor setting `token`), with that token's rights; without one it is told so and closed, as
+// is one that says no hello within k_agent_hello. At most k_agent_connections of them are open at once, so that agents
+// cannot keep the owner out.
 //
 // 1. Nothing blocks, and nothing grows past SocketLimits: a client that sends much is read later, one that does not
 //    read is closed. Who asks for much over MCP is answered as fast as it reads.
@@ -21,6 +27,7 @@
 
 #include "skein/control/attendance.hpp"
 #include "skein/control/limits.hpp"
+#include "skein/launcher/kinship.hpp"
 #include "skein/control/protocol_version.hpp"
 #include "skein/mcp/line_session.hpp"
 #include "skein/net/wire.hpp"
@@ -40,14 +47,20 @@ struct ConnectionSetup {
   std::shared_ptr<FdPoller> poller;
   std::shared_ptr<operations::NodeHooks> hooks;
   SocketLimits limits;
-  std::shared_ptr<std::atomic<std::uint32_t>> open;  // connections now
-  mcp::ServerPtr mcp{};                              // null: it is not spoken here
-  std::shared_ptr<Attendance> attendance{};          // of those who speak it
-  std::shared_ptr<DescriptorBudget> budget{};        // for the listener
-  std::function<void(const std::string&)> log{};     // likewise
+  std::shared_ptr<std::atomic<std::uint32_t>> open;    // connections now
+  mcp::ServerPtr mcp{};                                // null: it is not spoken here
+  std::shared_ptr<const operations::Access> access{};  // who shows a token in hello; null: nobody can
+  std::shared_ptr<std::atomic<std::uint32_t>> agents = std::make_shared<std::atomic<std::uint32_t>>(0);  // connected
+  std::function<launcher::Descent(int fd)> descent = launcher::descent_of_peer;
+  std::shared_ptr<Attendance> attendance{};       // of those who speak it
+  std::shared_ptr<DescriptorBudget> budget{};     // for the listener
+  std::function<void(const std::string&)> log{};  // likewise
   std::function<void(const std::string&)> on_accepted{};
   std::function<void(const std::string&, const std::string&)> on_refused{};
 };
+
+// What an agent is told that shows no token of its task.
+[[nodiscard]] operations::Error agents_need_token();
 
 class Connection {
  public:
@@ -77,6 +90,7 @@ class Connection {
     std::uint64_t id = 0;
   };
   struct IdleCheck {};
+  struct HelloCheck {};  // for those who must log in
 
   void on_ready(Self self, const FdReady& ready);
   void read_some(Self self);
@@ -84,6 +98,9 @@ class Connection {
   void on_line(Self self, std::string_view line);
   void on_request(Self self, std::uint64_t id, std::string_view op, const json::object& params);
   void hello(const Responder& respond, const operations::Arguments& in);
+  // Nothing when the token that hello shows, if any, lets it in.
+  [[nodiscard]] std::optional<operations::Error> log_in(const std::string& token);
+  void answer_hello(const Responder& respond) const;
   void begin_mcp(Self self, std::uint64_t id, const operations::Result<operations::Arguments>& in);
   void begin_events(Self self, const Responder& respond, const operations::Arguments& in);
   void begin_tree(Self self, const Responder& respond, const operations::Arguments& in);
@@ -112,6 +129,7 @@ class Connection {
   Instant active_at_{};
   std::uint32_t version_ = k_protocol_version;        // that the client speaks
   std::map<std::uint64_t, std::string> first_forms_;  // requests under way whose answer goes out as in version 1
+  operations::PrincipalPtr who_;  // null: an agent that has not shown its token
   bool said_hello_ = false;
   bool is_closed_by_client_ = false;
   bool is_ending_ = false;  // when everything is written

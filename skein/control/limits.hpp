@@ -9,6 +9,9 @@ namespace skein::inline v0::control {
 
 inline constexpr const char* k_socket_file = "skein.sock";  // in the data folder
 
+inline constexpr std::uint32_t k_agent_connections = 64;             // of agents, at once
+inline constexpr Duration k_agent_hello = std::chrono::seconds(10);  // until an agent shows its token
+
 struct SocketLimits {
   std::uint32_t connections = 256;            // at once
   std::uint64_t line_bytes = 1ULL << 20U;     // of one message to the node

@@ -19,15 +19,28 @@ std::string error_line(const operations::Error& why) {
   return fmt::format("{{\"id\":0,\"error\":{}}}\n", operations::json_text(operations::to_json(why)));
 }
 
-// What an agent has to say comes through its executor; here it would have all the rights of the node's owner.
-std::optional<std::string> refuse_agents(int fd) {
-  switch (launcher::descent_of_peer(fd)) {
+// What an agent has to say comes through its executor, or with the token of its task: without that it would have all
+// the rights of the node's owner here.
+std::optional<std::string> let_agent_in(const ConnectionSetup& setup, net::Client& client) {
+  if (setup.access == nullptr) return error_line(agents_need_token());
+  const auto guard = setup.agents;
+  if (guard->fetch_add(1) >= k_agent_connections) {
+    guard->fetch_sub(1);
+    return error_line(operations::overloaded(
+        fmt::format("{} agents are connected to this socket, and no more may be", k_agent_connections)));
+  }
+  client.counted = std::shared_ptr<void>(nullptr, [guard](void*) { guard->fetch_sub(1); });
+  client.must_log_in = true;
+  return std::nullopt;
+}
+
+std::optional<std::string> refuse_agents(const ConnectionSetup& setup, net::Client& client) {
+  switch (setup.descent(client.fd.get())) {
     case launcher::Descent::apart:
     case launcher::Descent::unreadable:  // an ancestor of another user, whom agents cannot become
       return std::nullopt;
     case launcher::Descent::below:
-      return error_line(operations::invalid("this socket does not serve the node's agents, nor what they start",
-                                            "run skein outside of the agents; see docs/security.md"));
+      return let_agent_in(setup, client);
     default:
       break;
   }
@@ -35,12 +48,12 @@ std::optional<std::string> refuse_agents(int fd) {
                                         "stay connected until the answer has come"));
 }
 
-std::optional<std::string> refuse_others(int fd) {
-  const auto peer = peer_of(fd);
+std::optional<std::string> refuse_others(const ConnectionSetup& setup, net::Client& client) {
+  const auto peer = peer_of(client.fd.get());
   if (!peer || (peer->uid != ::geteuid() && peer->uid != 0)) {
     return error_line(operations::invalid("this node serves its own user only", "run skein as that user"));
   }
-  return refuse_agents(fd);
+  return refuse_agents(setup, client);
 }
 
 }  // namespace
@@ -51,7 +64,7 @@ std::shared_ptr<const net::ListenerSetup> listener_setup(const std::string& path
   setup->where = path;
   setup->open = [path] { return listen_at(path, k_backlog); };
   setup->close = [path] { ::unlink(path.c_str()); };
-  setup->refuse = refuse_others;
+  setup->refuse = [connections](net::Client& client) { return refuse_others(*connections, client); };
   setup->busy = error_line(operations::overloaded("too many connections"));
   setup->pool = k_connections_name;
   setup->connections_max = connections->limits.connections;

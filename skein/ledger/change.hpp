@@ -107,6 +107,13 @@ struct AgentChanged {
 struct AgentRemoved {
   std::string name;
 };
+// Made, rotated or changed otherwise.
+struct TokenChanged {
+  Token token;
+};
+struct TokenRevoked {
+  std::string name;
+};
 struct DispatchTaken {
   Epoch epoch = 0;
   std::string node;
@@ -128,7 +135,7 @@ struct VersionChanged {
 
 using Change = std::variant<TaskQueued, TaskBlocked, TaskAssigned, TaskStarted, TaskProgressed, TaskFinished, TaskAged,
                             TaskRetried, SwarmChanged, SwarmRemoved, AgentChanged, AgentRemoved, DispatchTaken,
-                            KeysEvicted, TasksArchived, LimitsChanged, VersionChanged>;
+                            KeysEvicted, TasksArchived, LimitsChanged, VersionChanged, TokenChanged, TokenRevoked>;
 
 struct ChangeBatch {
   journal::Position position = 0;

@@ -16,6 +16,7 @@ constexpr std::uint8_t k_has_task = 0x80;
 
 // The lowest version of a command that knows the operation.
 std::uint8_t version_of(Opcode opcode) {
+  if (opcode >= Opcode::token_put && opcode <= Opcode::submit_child) return k_command_version;
   if (opcode == Opcode::unpin || opcode == Opcode::submit_placed) return k_placed_command_version;
   return opcode == Opcode::hand_on ? k_hand_on_command_version : k_first_command_version;
 }
@@ -24,7 +25,7 @@ bool is_known(std::uint8_t opcode, std::uint8_t version) {
   const auto between = [opcode](Opcode first, Opcode last) {
     return opcode >= static_cast<std::uint8_t>(first) && opcode <= static_cast<std::uint8_t>(last);
   };
-  return (between(Opcode::submit, Opcode::age) || between(Opcode::take_dispatch, Opcode::ledger_version) ||
+  return (between(Opcode::submit, Opcode::age) || between(Opcode::take_dispatch, Opcode::submit_child) ||
           between(Opcode::hand_on, Opcode::hand_on) || between(Opcode::unpin, Opcode::submit_placed)) &&
          version_of(static_cast<Opcode>(opcode)) <= version;
 }
@@ -43,7 +44,7 @@ void write_result(Writer& w, const OpResult& result) {
 void read_result(Reader& r, OpResult& result) {
   const auto head = r.byte();
   const auto verdict = static_cast<Verdict>(head & k_verdict_bits);
-  if (verdict < Verdict::ok || verdict > Verdict::pinned) return r.fail();
+  if (verdict < Verdict::ok || verdict > Verdict::too_deep) return r.fail();
   result.verdict = verdict;
   if ((head & k_has_state) != 0) {
     State state{};
@@ -67,9 +68,12 @@ void begin_command(std::string& out, std::size_t count, std::uint8_t version) {
 
 std::uint8_t version_of(const Op& op) {
   if (std::holds_alternative<HandOn>(op)) return k_hand_on_command_version;
+  if (std::holds_alternative<Unpin>(op)) return k_placed_command_version;
+  if (std::holds_alternative<TokenPut>(op) || std::holds_alternative<TokenRevoke>(op)) return k_command_version;
   const auto* submit = std::get_if<Submit>(&op);
-  const bool is_placed = submit != nullptr && submit->spec.extras.placement;
-  return is_placed || std::holds_alternative<Unpin>(op) ? k_placed_command_version : k_first_command_version;
+  if (submit == nullptr) return k_first_command_version;
+  if (submit->child_of) return k_command_version;
+  return submit->spec.extras.placement ? k_placed_command_version : k_first_command_version;
 }
 
 std::string CommandBuilder::take() {
@@ -229,29 +233,20 @@ std::string_view name_of(Breaker breaker) {
 }
 
 std::string_view name_of(Verdict verdict) {
-  static constexpr std::string_view k_names[] = {"unknown",
-                                                 "ok",
-                                                 "accepted_before",
-                                                 "existing",
-                                                 "malformed",
-                                                 "too_large",
-                                                 "no_such_task",
-                                                 "no_such_swarm",
-                                                 "no_such_agent",
-                                                 "no_such_dependency",
-                                                 "duplicate_id",
-                                                 "queue_full",
-                                                 "ledger_full",
-                                                 "archive_behind",
-                                                 "swarm_closed",
-                                                 "swarm_busy",
-                                                 "already_finished",
-                                                 "wrong_state",
-                                                 "stale_fence",
-                                                 "stale_epoch",
-                                                 "not_due",
-                                                 "old_version",
-                                                 "pinned"};
+  static constexpr std::string_view k_names[] = {"unknown",          "ok",
+                                                 "accepted_before",  "existing",
+                                                 "malformed",        "too_large",
+                                                 "no_such_task",     "no_such_swarm",
+                                                 "no_such_agent",    "no_such_dependency",
+                                                 "duplicate_id",     "queue_full",
+                                                 "ledger_full",      "archive_behind",
+                                                 "swarm_closed",     "swarm_busy",
+                                                 "already_finished", "wrong_state",
+                                                 "stale_fence",      "stale_epoch",
+                                                 "not_due",          "old_version",
+                                                 "pinned",           "name_taken",
+                                                 "no_such_token",    "too_many_children",
+                                                 "too_deep"};
   const auto n = static_cast<std::size_t>(verdict);
   return n < std::size(k_names) ? k_names[n] : k_names[0];
 }

@@ -28,15 +28,16 @@
 
 #include "skein/ledger/limits.hpp"
 #include "skein/ledger/task.hpp"
+#include "skein/ledger/token.hpp"
 
 namespace skein::inline v0::ledger {
 
-// Of the bytes of commands: the first, the one that brought hand_on, and the one that brought submit_placed and unpin.
-// Answers have kept their first form.
+// Of the bytes of commands: the first, the one that brought hand_on, the one that brought submit_placed and unpin, and
+// the one that brought tokens and submit_child. Answers have kept their first form.
 inline constexpr std::uint8_t k_first_command_version = 1;
 inline constexpr std::uint8_t k_hand_on_command_version = 2;
 inline constexpr std::uint8_t k_placed_command_version = 3;
-inline constexpr std::uint8_t k_command_version = 3;
+inline constexpr std::uint8_t k_command_version = 4;
 inline constexpr std::uint8_t k_answer_version = 1;
 // Of the behaviour of apply and the bytes of snapshots. Every ledger begins with the first; a LedgerVersion operation
 // raises it, appended by whoever knows that all members understand it.
@@ -45,15 +46,26 @@ inline constexpr std::uint64_t k_hand_on_version = 2;
 inline constexpr std::uint64_t k_crash_words_version = 3;
 inline constexpr std::uint64_t k_sound_version = 4;
 inline constexpr std::uint64_t k_removed_version = 5;  // the state `removed` of a swarm
+inline constexpr std::uint64_t k_tokens_version = 5;
 inline constexpr std::uint64_t k_ledger_version = 5;
 
 using Fields = std::map<std::string, std::string, std::less<>>;
 
-// One with a placement is known from k_sound_version on.
+// Who submits a child, and how far it may go. Refused when the parent is not open (no_such_task, already_finished), its
+// attempt is another by now (stale_fence), it has as many children as it may (too_many_children) or is as deep as it
+// may be (too_deep). The limits are those here and k_children_max, k_child_depth_max, whichever is lower.
+struct ChildOf {
+  TaskId task;
+  Fence fence = 0;  // of the attempt that submits; 0: whoever runs it
+  std::uint32_t depth_max = k_child_depth_max;
+  std::uint32_t children_max = k_children_max;
+};
+// One with a placement is known from k_sound_version on, one of a task from k_tokens_version on.
 struct Submit {
   TaskId id;
   WallMs at = 0;
   TaskSpec spec;
+  std::shared_ptr<const ChildOf> child_of{};  // null: no task submits it
 };
 // Answered with the fence. A pinned task is given to its agent only.
 struct Assign {
@@ -217,6 +229,17 @@ struct AgentPut {
 struct AgentRemove {
   std::string name;
 };
+// Makes a token, or replaces the one of this name: `was` is the digest of the secret that it has, all zero for a name
+// that nobody has. Any other is refused (name_taken, no_such_token), so that of two who rotate it at once one is told.
+// Known from k_tokens_version on.
+struct TokenPut {
+  Token token;
+  Digest was{};
+};
+// Likewise.
+struct TokenRevoke {
+  std::string name;
+};
 // Forgets idempotency keys, oldest first, that were given before a time. Answered with how many.
 struct EvictKeys {
   WallMs before = 0;
@@ -240,7 +263,7 @@ struct LedgerVersion {
 using Op =
     std::variant<Submit, Assign, Start, Progress, Complete, Fail, Requeue, Cancel, Retry, Expire, Age, TakeDispatch,
                  SwarmPut, SwarmOverride, SwarmDropOverrides, SwarmSetState, SwarmSetBreaker, SwarmRemove, AgentPut,
-                 AgentRemove, EvictKeys, Archived, SetLimits, LedgerVersion, HandOn, Unpin>;
+                 AgentRemove, EvictKeys, Archived, SetLimits, LedgerVersion, HandOn, Unpin, TokenPut, TokenRevoke>;
 
 // The numbers are on disk. Kept free: 13 for approve.
 enum class Opcode : std::uint8_t {
@@ -271,6 +294,9 @@ enum class Opcode : std::uint8_t {
   archived = 26,
   set_limits = 27,
   ledger_version = 28,
+  token_put = 29,     // from command version 4 on
+  token_revoke = 30,  // likewise
+  submit_child = 31,  // likewise: a submit of a task, perhaps with a placement
 };
 
 // The numbers are on disk, five bits wide. All from `malformed` on are refusals: nothing was changed.
@@ -297,6 +323,10 @@ enum class Verdict : std::uint8_t {
   not_due = 20,
   old_version = 21,  // the ledger's version does not go down, or does not know the operation yet; `number`: it
   pinned = 22,       // the task is for another agent
+  name_taken = 23,   // a token has this name, or was changed meanwhile
+  no_such_token = 24,
+  too_many_children = 25,  // `number`: the limit
+  too_deep = 26,           // `number`: the limit
 };
 [[nodiscard]] std::string_view name_of(Verdict verdict);
 [[nodiscard]] constexpr bool is_refusal(Verdict v) { return v >= Verdict::malformed; }

@@ -25,6 +25,23 @@ Submit full_submit() {
   return op;
 }
 
+Digest digest_of(std::uint8_t n) {
+  Digest digest;
+  digest.fill(n);
+  return digest;
+}
+
+Token full_token() {
+  return {"ci", digest_of(1), Rank::operate, 1'700'000'000'000ULL, ~0ULL, digest_of(2), 9, {task_id(4), "swarm", 2, 7}};
+}
+
+// What the program that reads it must know at least.
+int version_needed(const Op& op) {
+  if (std::holds_alternative<TokenPut>(op) || std::holds_alternative<TokenRevoke>(op)) return 4;
+  if (std::holds_alternative<Unpin>(op)) return 3;
+  return std::holds_alternative<HandOn>(op) ? 2 : 1;
+}
+
 // One of each, with nothing left at its default.
 std::vector<Op> all_ops() {
   Limits limits;
@@ -55,13 +72,21 @@ std::vector<Op> all_ops() {
           SetLimits{limits},
           LedgerVersion{1},
           HandOn{1, task_id(1), 3, 4, HandOnCause::node_crash, ErrorClass::resource, 5, "message", "s"},
-          Unpin{1, task_id(1), 4}};
+          Unpin{1, task_id(1), 4},
+          TokenPut{full_token(), digest_of(3)},
+          TokenRevoke{"ci"}};
 }
 
 Submit placed_submit() {
   auto op = full_submit();
   op.spec.extras.placement =
       std::make_shared<const Placement>(Placement{"ada", AgentFallback::any, 1ULL << 40U, "customer", 0});
+  return op;
+}
+
+Submit child_submit() {
+  auto op = placed_submit();
+  op.child_of = std::make_shared<const ChildOf>(ChildOf{task_id(5), 6, 2, 7});
   return op;
 }
 
@@ -91,14 +116,39 @@ TEST(Command, every_operation_reads_as_it_was_written) {
   EXPECT_EQ(handed.retry_at, 5U);
   EXPECT_EQ(handed.message, "message");
   EXPECT_EQ(handed.to, "s");
+  const auto& put = std::get<TokenPut>(again[26]);
+  EXPECT_EQ(put.token, full_token());
+  EXPECT_EQ(put.was, digest_of(3));
+}
+
+TEST(Command, a_submit_of_a_task_reads_as_it_was_written) {
+  auto plain = child_submit();
+  plain.spec.extras.placement = nullptr;
+  for (const Submit& op : {child_submit(), plain}) {
+    const auto bytes = encode_command(op);
+    const auto read = decode_command(bytes);
+    ASSERT_TRUE(read && read->size() == 1 && (*read)[0]);
+    const auto& again = std::get<Submit>(*(*read)[0]);
+    EXPECT_EQ(again.spec.extras, op.spec.extras);
+    ASSERT_TRUE(again.child_of);
+    EXPECT_EQ(again.child_of->task, task_id(5));
+    EXPECT_EQ(again.child_of->fence, 6U);
+    EXPECT_EQ(again.child_of->depth_max, 2U);
+    EXPECT_EQ(again.child_of->children_max, 7U);
+    CommandFrames whole(bytes);
+    const auto frame = whole.next();
+    for (std::size_t n = 0; n < frame.body.size(); ++n) {
+      EXPECT_FALSE(decode_op({frame.opcode, frame.body.substr(0, n)})) << n;
+    }
+  }
 }
 
 TEST(Command, has_the_lowest_version_that_knows_its_operations) {
   for (const auto& op : all_ops()) {
-    const int version = std::holds_alternative<Unpin>(op) ? 3 : std::holds_alternative<HandOn>(op) ? 2 : 1;
-    EXPECT_EQ(encode_command(op)[0], version) << op.index();
+    EXPECT_EQ(encode_command(op)[0], version_needed(op)) << op.index();
   }
-  EXPECT_EQ(encode_command(all_ops())[0], 3);
+  EXPECT_EQ(encode_command(all_ops())[0], 4);
+  EXPECT_EQ(encode_command(child_submit())[0], 4) << "an older program must not read it as a task of nobody";
   EXPECT_EQ(encode_command(placed_submit())[0], 3) << "an older program must not read it as a submit for anybody";
   EXPECT_EQ(encode_command(full_submit())[0], 1) << "a submit for anybody is what it was";
   auto needless = encode_command(submit(1));
@@ -106,7 +156,7 @@ TEST(Command, has_the_lowest_version_that_knows_its_operations) {
   EXPECT_EQ(decode_command(needless), std::nullopt) << "a command has one form";
   CommandBuilder builder;
   builder.add(all_ops().back());
-  EXPECT_EQ(builder.take()[0], 3);
+  EXPECT_EQ(builder.take()[0], 4);
   builder.add(Archived{1});
   EXPECT_EQ(builder.take()[0], 1) << "what was taken is forgotten";
 }
@@ -191,11 +241,11 @@ TEST(Command, what_a_newer_program_wrote_stops_this_one_before_anything_is_appli
   EXPECT_THROW(ledger.apply(1, newer), UnknownEntry);
   auto before_its_time = encode_command(all_ops().back());
   before_its_time[0] = static_cast<char>(k_first_command_version);
-  EXPECT_THROW(ledger.apply(1, before_its_time), UnknownEntry) << "version 1 has no unpin";
+  EXPECT_THROW(ledger.apply(1, before_its_time), UnknownEntry) << "version 1 has no tokens";
   auto placed = encode_command(placed_submit());
   placed[0] = 2;
   EXPECT_THROW(ledger.apply(1, placed), UnknownEntry) << "version 2 knows no placements";
-  for (const unsigned opcode : {0U, 13U, 29U, 255U}) {
+  for (const unsigned opcode : {0U, 13U, 32U, 255U}) {
     std::string bytes;
     Writer w(bytes);
     w.byte(k_command_version);

@@ -1,8 +1,8 @@
 // The ledger's state and what each operation does to it; the inside of ledger.hpp. One thread.
 //
-// Two kinds of members: those that are written to snapshots (head_, tasks_, finished_, keys_, swarms_, agents_) and
-// those that are derived from them (index_, key_index_, swarm_index_, dependents_, counters, caches), which restore()
-// makes again. Nothing may depend on the order of a hash map, nor on which slot a task is in.
+// Two kinds of members: those that are written to snapshots (head_, tasks_, finished_, keys_, swarms_, agents_,
+// tokens_) and those that are derived from them (index_, key_index_, swarm_index_, dependents_, counters, caches),
+// which restore() makes again. Nothing may depend on the order of a hash map, nor on which slot a task is in.
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>
@@ -60,6 +60,7 @@ struct FrozenState {
   FrozenQueue<KeyRecord> keys;
   std::vector<SwarmSlot> swarms;                           // by name
   std::vector<std::shared_ptr<const AgentRecord>> agents;  // by name
+  std::vector<std::shared_ptr<const Token>> tokens;        // by name
 
   // By number.
   [[nodiscard]] std::vector<const Task*> sorted_tasks() const;
@@ -117,6 +118,7 @@ class Core {
   [[nodiscard]] std::vector<Finished> finished_after(FinishNumber after, std::size_t at_most) const;
   [[nodiscard]] std::vector<Swarm> swarms() const;
   [[nodiscard]] std::vector<AgentRecord> agents() const;
+  [[nodiscard]] std::vector<Token> tokens() const;
   [[nodiscard]] Counters counters() const;
   [[nodiscard]] const Head& head() const { return head_; }
 
@@ -159,6 +161,13 @@ class Core {
   OpResult on(const Archived& op);
   OpResult on(const SetLimits& op);
   OpResult on(const LedgerVersion& op);
+
+  // core_tokens.cpp
+  OpResult on(const TokenPut& op);
+  OpResult on(const TokenRevoke& op);
+  // The parent of a child to be: its slot, or why it may have none.
+  [[nodiscard]] Found parent_of(const ChildOf& child) const;
+  [[nodiscard]] std::optional<OpResult> check_child(const ChildOf& child, Slot parent) const;
 
   // Refusals; nothing when all is well.
   [[nodiscard]] std::optional<OpResult> check_name(std::string_view name) const;
@@ -213,6 +222,7 @@ class Core {
   // snapshot.cpp
   [[nodiscard]] bool restore_swarms(Reader& r);
   [[nodiscard]] bool restore_agents(Reader& r);
+  [[nodiscard]] bool restore_tokens(Reader& r);
   [[nodiscard]] bool restore_keys(Reader& r);
   [[nodiscard]] bool restore_finished(Reader& r);
   [[nodiscard]] bool restore_tasks(Reader& r);
@@ -225,6 +235,7 @@ class Core {
   QueueTable<KeyRecord> keys_;
   std::vector<SwarmSlot> swarms_;
   std::map<std::string, std::shared_ptr<const AgentRecord>, std::less<>> agents_;
+  std::map<std::string, std::shared_ptr<const Token>, std::less<>> tokens_;
 
   boost::unordered_flat_map<TaskId, Where, TaskIdHash> index_;
   boost::unordered_flat_map<std::string_view, std::uint64_t> key_index_;  // views of the records' own strings

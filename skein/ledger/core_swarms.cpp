@@ -265,6 +265,8 @@ FrozenState Core::view() const {
   for (const auto& [name, slot] : swarm_index_) state.swarms.push_back(swarms_[slot]);
   state.agents.reserve(agents_.size());
   for (const auto& [name, agent] : agents_) state.agents.push_back(agent);
+  state.tokens.reserve(tokens_.size());
+  for (const auto& [name, token] : tokens_) state.tokens.push_back(token);
   return state;
 }
 
@@ -312,6 +314,7 @@ Counters Core::counters() const {
   c.keys = keys_.size();
   c.swarms = swarm_index_.size();
   c.agents = agents_.size();
+  c.tokens = tokens_.size();
   c.last_number = head_.last_number;
   c.last_finished = finished_.end() - 1;
   c.archived_up_to = finished_.first() - 1;

@@ -140,6 +140,8 @@ std::optional<OpResult> Core::check_queue(const SwarmSlot& swarm, std::uint64_t 
 OpResult Core::on(Submit& op) {
   TaskSpec& spec = op.spec;
   if (auto bad = check_spec(spec)) return *bad;
+  const Found parent = op.child_of ? parent_of(*op.child_of) : Found{};
+  if (parent.refusal) return *parent.refusal;
   const auto swarm = swarm_slot(spec.swarm);
   if (!swarm) return refuse(Verdict::no_such_swarm);
   if (!spec.extras.key.empty()) {
@@ -151,6 +153,11 @@ OpResult Core::on(Submit& op) {
     return {Verdict::duplicate_id, state_at(known->second), 0, {}};
   }
   if (!swarms_[*swarm].info->takes_tasks()) return refuse(Verdict::swarm_closed);
+  if (op.child_of) {
+    if (auto bad = check_child(*op.child_of, parent.slot)) return *bad;
+    spec.extras.parent = op.child_of->task;
+    spec.extras.depth = tasks_[parent.slot].more().depth + 1;
+  }
 
   Task task;
   task.id = op.id;
@@ -176,7 +183,9 @@ OpResult Core::on(Submit& op) {
   task.attempts_max = spec.attempts_max;
   task.priority = spec.priority;
   const auto answer = accept(std::move(task), *swarm, op.at, TaskQueued::Why::submitted);
-  if (!answer.refused() && !spec.extras.key.empty()) remember_key(spec.swarm, spec.extras.key, op.id, op.at);
+  if (answer.refused()) return answer;
+  if (!spec.extras.key.empty()) remember_key(spec.swarm, spec.extras.key, op.id, op.at);
+  if (op.child_of) ++tasks_.writable(parent.slot).children;
   return answer;
 }
 

@@ -2,12 +2,14 @@
 // Writer or a Reader, and each structure is const or not accordingly.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 
 #include "skein/ledger/codec.hpp"
 #include "skein/ledger/limits.hpp"
 #include "skein/ledger/task.hpp"
+#include "skein/ledger/token.hpp"
 
 namespace skein::inline v0::ledger {
 
@@ -33,6 +35,39 @@ void describe_placement(C& c, auto& where) {
   if constexpr (C::k_reads) {
     if (where.empty() || !where.makes_sense()) c.fail();
   }
+}
+
+template <class C>
+void describe_digest(C& c, auto& digest) {
+  if constexpr (C::k_reads) {
+    const std::string_view bytes = c.raw(digest.size());
+    if (c.ok()) std::ranges::copy(bytes, digest.begin());
+  } else {
+    c.raw({reinterpret_cast<const char*>(digest.data()), digest.size()});
+  }
+}
+
+// A TaskId that may be none.
+template <class C>
+void describe_perhaps(C& c, auto& id) {
+  bool is_there = !id.none();
+  c.flag(is_there);
+  if (is_there) c.some_id(id);
+}
+
+template <class C>
+void describe_token(C& c, auto& token) {
+  c.text(token.name);
+  describe_digest(c, token.secret);
+  c.choice(token.rank, Rank::read, Rank::administer);
+  c.number(token.made_at);
+  c.number(token.expires_at);
+  describe_digest(c, token.previous);
+  c.number(token.previous_until);
+  describe_perhaps(c, token.bounds.task);
+  c.text(token.bounds.swarm);
+  c.number(token.bounds.depth);
+  c.number(token.bounds.children);
 }
 
 template <class C>

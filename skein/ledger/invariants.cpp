@@ -30,6 +30,9 @@ std::optional<std::string> broken_task(const Task& task, const Counters& counter
   for (const auto& hop : hops) {
     if (hop.attempts > task.attempts_max) return name + " had more attempts in swarm " + hop.swarm + " than it may";
   }
+  if (task.children > k_children_max) return name + " has more children than it may";
+  if (task.more().depth > k_child_depth_max) return name + " is deeper than it may be";
+  if (task.more().parent.none() != (task.more().depth == 0)) return name + " is a child of nobody";
   if (is_running(task.state) && task.fence == 0) return name + " runs without a fence";
   const Placement& where = task.more().where();
   if (!where.makes_sense() || (task.more().placement && where.empty())) return name + " is placed nowhere";

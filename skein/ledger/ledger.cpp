@@ -102,6 +102,7 @@ std::vector<Finished> Ledger::finished_after(FinishNumber after, std::size_t at_
 }
 std::vector<Swarm> Ledger::swarms() const { return core_->swarms(); }
 std::vector<AgentRecord> Ledger::agents() const { return core_->agents(); }
+std::vector<Token> Ledger::tokens() const { return core_->tokens(); }
 Counters Ledger::counters() const { return core_->counters(); }
 const Limits& Ledger::limits() const { return core_->head().limits; }
 Epoch Ledger::epoch() const { return core_->head().epoch; }

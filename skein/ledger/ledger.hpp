@@ -1,5 +1,5 @@
-// The ledger: tasks, swarms, named agents and idempotency keys as they stand. A deterministic machine over the journal
-// (journal/machine.hpp): what apply() does depends on the state and the command alone.
+// The ledger: tasks, swarms, named agents, tokens and idempotency keys as they stand. A deterministic machine over the
+// journal (journal/machine.hpp): what apply() does depends on the state and the command alone.
 //
 // Everything here is called on the journal's thread: by the journal itself, or inside a callback of Journal::read. The
 // frozen states and the tasks it hands out may go to any thread. While the journal replays at its start nobody listens;
@@ -14,6 +14,7 @@
 // 4. The counters of swarms and of the ledger are exactly the sums over the open tasks, and within the limits.
 // 5. A blocked task waits for at least one open task. No cycles: a dependency must exist before.
 // 6. A refusal changes nothing.
+// 7. A task has at most k_children_max children, in all its attempts, and is at most k_child_depth_max deep.
 #pragma once
 
 #include <cstdint>
@@ -41,6 +42,7 @@ struct Counters {
   std::uint64_t keys = 0;
   std::uint64_t swarms = 0;
   std::uint64_t agents = 0;
+  std::uint64_t tokens = 0;
   TaskNumber last_number = 0;
   FinishNumber last_finished = 0;
   FinishNumber archived_up_to = 0;
@@ -100,6 +102,7 @@ class Ledger {
                                                                                 std::size_t at_most) const;
   [[nodiscard]] std::vector<Swarm> swarms() const;        // by name
   [[nodiscard]] std::vector<AgentRecord> agents() const;  // by name
+  [[nodiscard]] std::vector<Token> tokens() const;        // by name
   [[nodiscard]] Counters counters() const;
   [[nodiscard]] const Limits& limits() const;
   [[nodiscard]] Epoch epoch() const;

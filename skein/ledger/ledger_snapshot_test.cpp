@@ -111,12 +111,46 @@ std::vector<std::string> eventful_log_4() {
   return log;
 }
 
+// And version 5: a token that was rotated, one with bounds, one revoked and one refused before its time; a task that
+// submitted others, one of which did so in turn, and one that was refused.
+std::vector<std::string> eventful_log_5() {
+  auto log = eventful_log_4();
+  const auto add = [&log](const std::vector<Op>& ops) { log.push_back(encode_command(ops)); };
+  const auto token = [](const char* name, std::uint8_t secret, Rank rank) {
+    Token made;
+    made.name = name;
+    made.secret.fill(secret);
+    made.rank = rank;
+    made.made_at = 80;
+    return made;
+  };
+  const auto child = [](std::uint64_t n, std::uint64_t of, Fence fence) {
+    auto op = submit(n);
+    op.child_of = std::make_shared<const ChildOf>(ChildOf{task_id(of), fence, k_child_depth_max, 2});
+    return op;
+  };
+  Token bound = token("bound", 2, Rank::operate);
+  bound.expires_at = 500;
+  bound.bounds = {task_id(60), "s", 2, 3};
+  Token rotated = token("ci", 4, Rank::operate);
+  rotated.previous.fill(1);
+  rotated.previous_until = 90;
+  add({TokenPut{token("early", 9, Rank::read), {}}, LedgerVersion{5}});
+  add({TokenPut{token("ci", 1, Rank::operate), {}}, TokenPut{bound, {}}, TokenPut{token("gone", 3, Rank::read), {}},
+       TokenPut{token("ci", 5, Rank::read), {}}});
+  add({TokenPut{rotated, token("ci", 1, Rank::operate).secret}, TokenRevoke{"gone"}, TokenRevoke{"gone"}});
+  add({submit(60), Assign{1, task_id(60), "a", 81}});
+  add({child(61, 60, 18), child(62, 60, 18), child(63, 60, 18), child(64, 60, 17)});
+  add({Assign{1, task_id(61), "b", 82}, child(65, 61, 19), Complete{task_id(61), 19, 83, nullptr}});
+  return log;
+}
+
 journal::EntryView entry(journal::Position position, const std::string& bytes) {
   return {position, 1, journal::EntryKind::command, {1, position}, bytes};
 }
 
 TEST(LedgerSnapshot, replay_from_any_of_them_gives_the_same_digest_and_running_hash) {
-  const auto log = eventful_log_4();
+  const auto log = eventful_log_5();
   Ledger whole;
   journal::Replica replica(whole, {});
   std::vector<journal::FrozenState> frozen;
@@ -180,10 +214,27 @@ TEST(LedgerSnapshot, keeps_the_swarms_a_task_was_handed_on_by) {
   EXPECT_EQ(swarm->open_tasks, ledger.find_swarm("default")->open_tasks);
 }
 
+TEST(LedgerSnapshot, keeps_tokens_and_who_submitted_whom) {
+  Ledger ledger;
+  journal::Position position = 0;
+  for (const auto& each : eventful_log_5()) (void)ledger.apply(++position, each);
+  Ledger twin;
+  ASSERT_TRUE(twin.restore(snapshot_of(ledger)));
+  EXPECT_EQ(twin.tokens(), ledger.tokens());
+  ASSERT_EQ(twin.tokens().size(), 2U);
+  EXPECT_EQ(twin.tokens()[0].bounds.swarm, "s");
+  EXPECT_EQ(twin.tokens()[1].previous_until, 90U);
+  EXPECT_EQ(twin.find(task_id(60))->task.children, 2U);
+  EXPECT_FALSE(twin.find(task_id(63))) << "a third was refused";
+  EXPECT_EQ(twin.find(task_id(61))->finished->task.children, 1U);
+  EXPECT_EQ(twin.find(task_id(65))->task.more().parent, task_id(61));
+  EXPECT_EQ(twin.find(task_id(65))->task.more().depth, 2U);
+}
+
 TEST(LedgerSnapshot, garbage_is_refused_or_is_a_state_that_works) {
   Ledger ledger;
   journal::Position position = 0;
-  for (const auto& each : eventful_log_2()) (void)ledger.apply(++position, each);
+  for (const auto& each : eventful_log_5()) (void)ledger.apply(++position, each);
   const auto bytes = snapshot_of(ledger);
   const auto digest = ledger.digest();
   for (std::size_t n = 0; n < bytes.size(); ++n) {
@@ -274,6 +325,19 @@ TEST(LedgerFixture, version_3_is_what_is_written_and_read_byte_for_byte) {
 
 TEST(LedgerFixture, version_4_is_what_is_written_and_read_byte_for_byte) {
   expect_fixture("ledger-v4", eventful_log_4());
+}
+
+TEST(LedgerFixture, version_5_is_what_is_written_and_read_byte_for_byte) {
+  expect_fixture("ledger-v5", eventful_log_5());
+}
+
+TEST(LedgerFixture, what_version_4_left_goes_on_as_version_5) {
+  Ledger ledger;
+  ASSERT_TRUE(ledger.restore(contents(test_fixture("ledger-v4") / "snapshot")));
+  EXPECT_EQ(ledger.version(), 4U);
+  const auto log = eventful_log_5();
+  for (std::size_t i = eventful_log_4().size(); i < log.size(); ++i) (void)ledger.apply(i + 1, log[i]);
+  EXPECT_EQ(snapshot_of(ledger), contents(test_fixture("ledger-v5") / "snapshot"));
 }
 
 TEST(LedgerFixture, what_version_3_left_goes_on_as_version_4) {

@@ -42,6 +42,13 @@ inline constexpr std::uint64_t k_ages_max = 100'000;
 // Finish numbers stay below this, however an archive was damaged.
 inline constexpr std::uint64_t k_finish_max = 1ULL << 62U;
 
+// Children: tasks that a task submits with the token of its attempt.
+inline constexpr std::uint32_t k_children_max = 20;    // of one task, in all its attempts together
+inline constexpr std::uint32_t k_child_depth_max = 3;  // a child is one deep, its children two
+
+// Tokens in the ledger.
+inline constexpr std::size_t k_tokens_max = 1'000;
+
 // How often a task may be handed on to another swarm. Swarms that name each other as fallback end here.
 inline constexpr std::size_t k_hops_max = 3;
 

@@ -10,6 +10,8 @@
 namespace skein::inline v0::ledger {
 namespace {
 
+constexpr std::size_t k_opcodes = 64;  // places for readers; the numbers are below this
+
 template <class Op>
 struct Layout;
 
@@ -271,6 +273,29 @@ struct Layout<LedgerVersion> {
   static void fields(auto& c, auto& op) { c.number(op.version); }
 };
 
+template <>
+struct Layout<TokenPut> {
+  static constexpr Opcode k_opcode = Opcode::token_put;
+  static void fields(auto& c, auto& op) {
+    describe_token(c, op.token);
+    describe_digest(c, op.was);
+  }
+};
+
+template <>
+struct Layout<TokenRevoke> {
+  static constexpr Opcode k_opcode = Opcode::token_revoke;
+  static void fields(auto& c, auto& op) { c.text(op.name); }
+};
+
+template <class C>
+void describe_child_of(C& c, auto& child) {
+  c.some_id(child.task);
+  c.number(child.fence);
+  c.number(child.depth_max);
+  c.number(child.children_max);
+}
+
 template <class T>
 std::optional<Op> read_body(std::string_view body) {
   std::optional<Op> op(std::in_place, std::in_place_type<T>);
@@ -292,12 +317,45 @@ std::optional<Op> read_placed(std::string_view body) {
   return op;
 }
 
+// A submit, where its task should run if it says so, and who submits it.
+std::optional<Op> read_child(std::string_view body) {
+  Submit op;
+  Reader r(body);
+  Layout<Submit>::fields(r, op);
+  bool is_placed = false;
+  r.flag(is_placed);
+  if (is_placed) {
+    Placement where;
+    describe_placement(r, where);
+    op.spec.extras.placement = std::make_shared<const Placement>(std::move(where));
+  }
+  ChildOf child;
+  describe_child_of(r, child);
+  if (!r.done()) return std::nullopt;
+  op.child_of = std::make_shared<const ChildOf>(child);
+  return op;
+}
+
+// What follows the fields of a submit that is more than those.
+void write_rest(Writer& w, const Submit& op) {
+  const Placement* where = op.spec.extras.placement.get();
+  if (op.child_of) w.flag(where != nullptr);
+  if (where != nullptr) describe_placement(w, *where);
+  if (op.child_of) describe_child_of(w, *op.child_of);
+}
+
+Opcode opcode_of(const Submit& op) {
+  if (op.child_of) return Opcode::submit_child;
+  return op.spec.extras.placement ? Opcode::submit_placed : Opcode::submit;
+}
+
 // By opcode, the reader of its body; null where there is none.
 template <class... T>
 constexpr auto readers_of(std::type_identity<std::variant<T...>>) {
-  std::array<std::optional<Op> (*)(std::string_view), 32> readers{};
+  std::array<std::optional<Op> (*)(std::string_view), k_opcodes> readers{};
   ((readers[static_cast<std::size_t>(Layout<T>::k_opcode)] = &read_body<T>), ...);
   readers[static_cast<std::size_t>(Opcode::submit_placed)] = &read_placed;
+  readers[static_cast<std::size_t>(Opcode::submit_child)] = &read_child;
   return readers;
 }
 constexpr auto k_readers = readers_of(std::type_identity<Op>{});
@@ -309,17 +367,13 @@ void append_op(std::string& out, const Op& op) {
       [&out]<class T>(const T& each) {
         Writer w(out);
         Opcode opcode = Layout<T>::k_opcode;
-        const Placement* where = nullptr;
-        if constexpr (std::is_same_v<T, Submit>) {
-          where = each.spec.extras.placement.get();
-          if (where != nullptr) opcode = Opcode::submit_placed;
-        }
+        if constexpr (std::is_same_v<T, Submit>) opcode = opcode_of(each);
         w.byte(static_cast<std::uint8_t>(opcode));
         // The length comes first and is mostly one byte: a place is kept for that, and widened where it is more.
         const std::size_t at = out.size();
         w.byte(0);
         Layout<T>::fields(w, each);
-        if (where != nullptr) describe_placement(w, *where);
+        if constexpr (std::is_same_v<T, Submit>) write_rest(w, each);
         const std::size_t length = out.size() - at - 1;
         if (length < 0x80U) {
           out[at] = static_cast<char>(length);

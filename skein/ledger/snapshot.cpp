@@ -1,7 +1,7 @@
 // The bytes of a snapshot, canonical: two ledgers with the same state write the same.
 //
-//   version u8 (the ledger's), head, swarms by name, agents by name, finished tasks by finish number, open tasks by
-//   number, keys by age
+//   version u8 (the ledger's), head, swarms by name, agents by name, tokens by name (from k_tokens_version on),
+//   finished tasks by finish number, open tasks by number, keys by age
 //
 // What can be derived is not written. restore() takes nothing on trust: whatever it accepts, every operation can be
 // applied to.
@@ -115,6 +115,10 @@ void describe_task(C& c, std::uint64_t version, auto& task, auto& shape, auto& e
   } else {
     write_placement(c, extras);
   }
+  if (version < k_tokens_version) return;
+  c.number(task.children);
+  describe_perhaps(c, extras.parent);
+  if (!extras.parent.none()) c.number(extras.depth);
 }
 
 template <class C>
@@ -213,6 +217,13 @@ void write_snapshot(const FrozenState& state, journal::SnapshotSink& sink) {
     w.fields(agent->fields);
     out.flush_if_full();
   }
+  if (state.head.version >= k_tokens_version) {
+    w.number(state.tokens.size());
+    for (const auto& token : state.tokens) {
+      describe_token(w, *token);
+      out.flush_if_full();
+    }
+  }
   w.number(state.finished.first);
   w.number(state.finished.size());
   for (FinishNumber n = state.finished.first; n < state.finished.end; ++n) {
@@ -241,7 +252,8 @@ bool Core::restore(std::string_view bytes) {
   }
   if (head_.last_order < 0 || head_.last_order > k_order_max) return false;
   if (head_.front_order > 0 || head_.front_order < -k_order_max) return false;
-  if (!restore_swarms(r) || !restore_agents(r) || !restore_finished(r) || !restore_tasks(r)) return false;
+  if (!restore_swarms(r) || !restore_agents(r) || !restore_tokens(r) || !restore_finished(r) || !restore_tasks(r))
+    return false;
   if (!restore_keys(r) || !r.done()) return false;
   return numbers_are_single();
 }
@@ -287,6 +299,20 @@ bool Core::restore_agents(Reader& r) {
   return r.ok();
 }
 
+bool Core::restore_tokens(Reader& r) {
+  if (head_.version < k_tokens_version) return true;
+  std::uint64_t count = 0;
+  r.number(count);
+  for (std::uint64_t i = 0; i < count && r.ok(); ++i) {
+    auto token = std::make_shared<Token>();
+    describe_token(r, *token);
+    const bool in_order = tokens_.empty() || tokens_.rbegin()->first < token->name;
+    if (!r.ok() || token->name.empty() || !in_order) return false;
+    tokens_.emplace_hint(tokens_.end(), token->name, token);
+  }
+  return r.ok() && tokens_.size() <= k_tokens_max;
+}
+
 bool Core::read_task(Reader& r, Task& task) {
   Shape shape;
   Extras extras;
@@ -297,6 +323,8 @@ bool Core::read_task(Reader& r, Task& task) {
   if (task.order < head_.front_order || task.order > head_.last_order) return false;
   const auto is_bad = [&task](const Hop& hop) { return hop.swarm.empty() || hop.attempts > task.attempts_max; };
   if (std::any_of(extras.hops.begin(), extras.hops.end(), is_bad)) return false;
+  if (task.children > k_children_max || extras.depth > k_child_depth_max) return false;
+  if (extras.parent.none() != (extras.depth == 0)) return false;
   const Placement& where = extras.where();
   if (is_running(task.state) && where.is_pinned() && view_of(task.agent) != where.agent) return false;
   task.shape = shape_of(shape.swarm, shape.type, shape.capabilities);

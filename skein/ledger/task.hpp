@@ -164,14 +164,18 @@ struct Extras {
   TaskId retry_of;                             // the finished task this one stands in for
   std::vector<Hop> hops;                       // the swarms that handed it on, in order; never in a submit
   std::shared_ptr<const Placement> placement;  // null: anywhere
+  TaskId parent;                               // the task that submitted it; never in a submit, see Submit::child_of
+  std::uint32_t depth = 0;                     // below the task at the top; 0: it has no parent
 
   [[nodiscard]] bool empty() const {
-    return dependencies.empty() && key.empty() && trace.empty() && retry_of.none() && hops.empty() && !placement;
+    return dependencies.empty() && key.empty() && trace.empty() && retry_of.none() && hops.empty() && !placement &&
+           parent.none();
   }
   [[nodiscard]] const Placement& where() const;  // placement, or an empty one
   friend bool operator==(const Extras& one, const Extras& other) {
     return one.dependencies == other.dependencies && one.key == other.key && one.trace == other.trace &&
-           one.retry_of == other.retry_of && one.hops == other.hops && one.where() == other.where();
+           one.retry_of == other.retry_of && one.hops == other.hops && one.where() == other.where() &&
+           one.parent == other.parent && one.depth == other.depth;
   }
 };
 
@@ -212,6 +216,7 @@ struct Task {
   std::uint32_t attempts = 0;      // failed so far, in its present swarm
   std::uint32_t attempts_max = 0;  // in each swarm
   std::uint32_t deliveries = 0;    // assignments so far
+  std::uint32_t children = 0;      // tasks that it has submitted
   std::uint16_t priority = k_normal;
   std::uint16_t effective_priority = k_normal;
   State state = State::queued;

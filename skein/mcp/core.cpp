@@ -40,7 +40,7 @@ struct Caching {
 };
 constexpr std::array k_cached{
     Caching{"server/discover", 300'000, "public"},
-    Caching{"tools/list", 300'000, "public"},
+    Caching{"tools/list", 300'000, "private"},  // a token is shown what its rank may call
     Caching{"prompts/list", 300'000, "public"},
     Caching{"resources/list", 300'000, "public"},
     Caching{"resources/templates/list", 300'000, "public"},

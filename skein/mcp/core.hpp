@@ -29,6 +29,7 @@
 #include "skein/mcp/json_rpc.hpp"
 #include "skein/mcp/outlet.hpp"
 #include "skein/mcp/seal.hpp"
+#include "skein/operations/principal.hpp"
 
 namespace skein::inline v0::mcp {
 
@@ -41,8 +42,8 @@ inline constexpr std::chrono::seconds k_input_wait_max{600};  // for a client's 
 struct CoreSetup {
   std::shared_ptr<const Catalog> catalog;
   std::shared_ptr<const Sealer> sealer;
-  std::function<std::int64_t()> wall_s;  // seconds since 1970
-  std::string principal = "local";       // who is at the other end, as the transport found out
+  std::function<std::int64_t()> wall_s;                    // seconds since 1970
+  operations::PrincipalPtr who = operations::the_owner();  // at the other end, as the transport found out
   MessageLimits limits{};
   std::function<void(const std::string& line)> log{};  // of what went wrong here; may be empty
 };
@@ -51,6 +52,7 @@ struct CoreSetup {
 struct LegacySession {
   std::string version;
   std::set<std::string> capabilities;  // those we use, of the client
+  std::string who{};                   // began it, see Principal::label(): nobody else may use it
 };
 
 // What an initialize request makes of a session: the version it asks for if it is known here, or else our latest.
@@ -79,6 +81,10 @@ class Core {
   void closed(StreamId stream);
   // The server goes down: who listens is told that this is the end.
   void shut_down();
+
+  // Who is at the other end from now on: on HTTP each request says so anew.
+  void act_for(operations::PrincipalPtr who) { setup_.who = std::move(who); }
+  [[nodiscard]] const operations::PrincipalPtr& who() const { return setup_.who; }
 
   [[nodiscard]] const std::optional<LegacySession>& session() const { return session_; }
   // Goes on with a session that another Core had.

@@ -60,7 +60,8 @@ bool Core::take_inputs(Exchange& exchange, const json::object& params) {
     const auto text = sealed != nullptr ? setup_.sealer->open(k_state_purpose, *sealed) : std::nullopt;
     if (!text) return refused("this requestState is none of ours; ask again without it");
     const json::value state = operations::own_json(*text);
-    if (text_in(state.as_object(), "who") != setup_.principal || text_in(state.as_object(), "of") != exchange.digest_) {
+    const json::object& sealed_state = state.as_object();
+    if (text_in(sealed_state, "who") != setup_.who->label() || text_in(sealed_state, "of") != exchange.digest_) {
       return refused("this requestState belongs to another request; ask again without it");
     }
     if (state.at("until").as_int64() < setup_.wall_s()) {
@@ -96,7 +97,7 @@ void Core::need(Exchange& exchange, std::vector<InputRequest> requests, json::va
   exchange.state_ = std::move(state);
   if (exchange.caller_.era == Era::legacy) return ask_client(exchange, std::move(requests));
   const auto until = setup_.wall_s() + k_input_wait_max.count();
-  const json::object sealed{{"who", setup_.principal},
+  const json::object sealed{{"who", setup_.who->label()},
                             {"of", exchange.digest_},
                             {"until", until},
                             {"inputs", exchange.inputs_},

@@ -49,7 +49,7 @@ std::optional<LegacySession> negotiate(const json::object& params) {
   const json::string* asked = string_in(params, "protocolVersion");
   if (asked == nullptr) return std::nullopt;
   const bool is_known = std::ranges::find(k_legacy_versions, std::string_view(*asked)) != k_legacy_versions.end();
-  LegacySession session{is_known ? std::string(*asked) : std::string(k_legacy_version), {}};
+  LegacySession session{is_known ? std::string(*asked) : std::string(k_legacy_version), {}, {}};
   if (const json::object* client = object_in(params, "capabilities")) {
     for (const std::string_view each : k_used_capabilities) {
       if (client->contains(each)) session.capabilities.emplace(each);
@@ -115,7 +115,8 @@ void Core::list(Exchange& exchange, const json::object& params, const char* name
 }
 
 void Core::list_tools(Exchange& exchange, const json::object& params) {
-  list(exchange, params, "tools", setup_.catalog->tools(), [](const auto&) { return true; });
+  list(exchange, params, "tools", setup_.catalog->tools(),
+       [this](const Catalog::ListedTool& each) { return operations::may_ever(*setup_.who, each.tool.name); });
 }
 
 void Core::list_prompts(Exchange& exchange, const json::object& params) {
@@ -139,6 +140,9 @@ void Core::call_tool(Exchange& exchange, const json::object& params) {
   if (found == nullptr) {
     return exchange.fail(
         bad_params(fmt::format("there is no tool '{}'; tools/list names them all", std::string_view(*name))));
+  }
+  if (const auto no = operations::never(*setup_.who, found->tool.name)) {
+    return exchange.finish_error(fmt::format("{} [{}]", no->describe(), operations::name_of(no->code)));
   }
   const json::value* arguments = params.if_contains("arguments");
   if (arguments != nullptr && !arguments->is_object()) return exchange.fail(bad_params("arguments must be an object"));

@@ -67,7 +67,7 @@ std::string priming_text(const SessionEvent& event) {
 }  // namespace
 
 HttpEndpoint::HttpEndpoint(Self self, std::shared_ptr<const HttpEndpointSetup> setup, net::HttpAnswers& answers)
-    : setup_(std::move(setup)), answers_(answers), driver_(self, setup_->server, k_token_principal, *this) {}
+    : setup_(std::move(setup)), answers_(answers), driver_(self, setup_->server, operations::anyone(), *this) {}
 
 Task<void> HttpEndpoint::on_request(Self self, net::HttpRequest request) {
   ++exchange_;
@@ -100,14 +100,16 @@ std::optional<net::HttpResponse> HttpEndpoint::on_head(Self self, const net::Htt
   return refusal(self, head);
 }
 
-std::optional<net::HttpResponse> HttpEndpoint::refusal(Self self, const net::HttpRequest& request) const {
+std::optional<net::HttpResponse> HttpEndpoint::refusal(Self self, const net::HttpRequest& request) {
   if (request.path != k_mcp_path && request.path != k_websocket_path) {
     const bool misses_token = setup_->gate.login->wants_token() && is_oauth_path(request.path);
     return plain_response(k_not_found, misses_token ? k_no_oauth : k_nothing_here);
   }
-  auto refused = refuse_stranger(setup_->gate, request, self.now());
-  if (!refused) answers_.trust();
-  return refused;
+  GateAnswer asked = admit(setup_->gate, request, self.now());
+  if (asked.refusal) return std::move(asked.refusal);
+  answers_.trust();
+  driver_.core().act_for(std::move(asked.who));
+  return std::nullopt;
 }
 
 Task<void> HttpEndpoint::on_post(Self self, net::HttpRequest request) {
@@ -156,11 +158,12 @@ Task<void> HttpEndpoint::on_legacy_post(Self self, net::HttpRequest request, Rpc
     co_return;
   }
   if (is_first) {
-    const auto session = negotiate(message.params);
+    auto session = negotiate(message.params);
     if (!session) {
       answer_error(k_bad_request, message.id, {k_invalid_params, "initialize needs a protocolVersion", nullptr});
       co_return;
     }
+    session->who = driver_.core().who()->label();
     session_id_ = new_session_ = session_id(*setup_->server->sealer, *session, random_number());
     auto starting = start_session(self, new_session_);
     const Pid started = co_await starting;
@@ -175,7 +178,8 @@ Task<void> HttpEndpoint::on_legacy_post(Self self, net::HttpRequest request, Rpc
     if (!found) co_return;
     ask_session(self, found);
   }
-  self.send(session_, SessionPost{self.pid(), exchange_, std::make_unique<RpcMessage>(std::move(message))});
+  self.send(session_,
+            SessionPost{self.pid(), exchange_, driver_.core().who(), std::make_unique<RpcMessage>(std::move(message))});
 }
 
 // Its session knows whether it may send one.
@@ -185,7 +189,7 @@ Task<void> HttpEndpoint::on_batch(Self self, net::HttpRequest request) {
   const Pid found = co_await finding;
   if (!found) co_return;
   ask_session(self, found);
-  self.send(session_, SessionPost{self.pid(), exchange_, nullptr, std::move(batch)});
+  self.send(session_, SessionPost{self.pid(), exchange_, driver_.core().who(), nullptr, std::move(batch)});
 }
 
 Task<void> HttpEndpoint::on_get(Self self, net::HttpRequest request) {
@@ -203,7 +207,7 @@ Task<void> HttpEndpoint::on_get(Self self, net::HttpRequest request) {
   const Pid found = co_await finding;
   if (!found) co_return;
   ask_session(self, found);
-  self.send(session_, SessionListen{self.pid(), exchange_, std::move(last_event)});
+  self.send(session_, SessionListen{self.pid(), exchange_, driver_.core().who(), std::move(last_event)});
 }
 
 Task<void> HttpEndpoint::on_delete(Self self, net::HttpRequest request) {
@@ -227,8 +231,10 @@ Task<Pid> HttpEndpoint::find_session(Self self, net::HttpRequest request) {
                  {k_invalid_request, "the header Mcp-Session-Id is missing; begin with initialize", nullptr});
     co_return Pid{};
   }
-  Pid session = setup_->sessions->find(id);
-  if (!session && !setup_->sessions->has_ended(id) && session_of(*setup_->server->sealer, id)) {
+  const std::string who = driver_.core().who()->label();
+  Pid session = setup_->sessions->find(id, who);
+  const auto sealed = session ? std::nullopt : session_of(*setup_->server->sealer, id);
+  if (!session && !setup_->sessions->has_ended(id) && sealed && sealed->who == who) {
     auto starting = start_session(self, id);
     session = co_await starting;
   }
@@ -244,7 +250,7 @@ Task<Pid> HttpEndpoint::start_session(Self self, std::string id) {
   auto starting = start_pool_child(self, pool, pool_arguments(shared), k_call_timeout);
   const StartChildResult started = co_await starting;
   (void)started;  // another connection may have brought it back meanwhile
-  co_return setup_->sessions->find(*shared);
+  co_return setup_->sessions->find(*shared, driver_.core().who()->label());
 }
 
 void HttpEndpoint::ask_session(Self self, Pid session) {

@@ -44,7 +44,7 @@ class HttpEndpoint final : public net::HttpService, private Driver::Sink {
 
  private:
   // What is said to who may not ask, or not here.
-  [[nodiscard]] std::optional<net::HttpResponse> refusal(Self self, const net::HttpRequest& request) const;
+  [[nodiscard]] std::optional<net::HttpResponse> refusal(Self self, const net::HttpRequest& request);
   Task<void> on_post(Self self, net::HttpRequest request);
   Task<void> on_legacy_post(Self self, net::HttpRequest request, RpcMessage message);
   Task<void> on_batch(Self self, net::HttpRequest request);

@@ -14,7 +14,7 @@ constexpr int k_gate_unauthorized = 401;
 constexpr int k_gate_forbidden = 403;
 constexpr int k_gate_too_many = 429;
 
-Login::Verdict verdict_of(const HttpGate& gate, const net::HttpRequest& request, Instant now) {
+Login::Admission admission_of(const HttpGate& gate, const net::HttpRequest& request, Instant now) {
   const std::string* authorization = request.header("authorization");
   if (authorization != nullptr) return gate.login->check(*authorization, now);
   if (net::wants_websocket(request)) {
@@ -40,25 +40,27 @@ net::HttpResponse plain_response(int status, std::string text) {
   return {status, {{"Content-Type", "text/plain"}}, std::move(text)};
 }
 
-std::optional<net::HttpResponse> refuse_stranger(const HttpGate& gate, const net::HttpRequest& request, Instant now) {
+GateAnswer admit(const HttpGate& gate, const net::HttpRequest& request, Instant now) {
   const std::string* host = request.header("host");
   if (!is_host_allowed(host != nullptr ? *host : "", gate.hosts)) {
-    return plain_response(k_gate_forbidden, "this host name is not known here; [http] hosts lists those that are\n");
+    return {plain_response(k_gate_forbidden, "this host name is not known here; [http] hosts lists those that are\n")};
   }
   const std::string* origin = request.header("origin");
   if (origin != nullptr && !is_origin_allowed(*origin, gate.hosts)) {
-    return plain_response(k_gate_forbidden,
-                          "pages from there may not use this node; [http] hosts lists those that may\n");
+    return {plain_response(k_gate_forbidden,
+                           "pages from there may not use this node; [http] hosts lists those that may\n")};
   }
   net::HttpResponse refused;
-  switch (verdict_of(gate, request, now)) {
+  Login::Admission admission = admission_of(gate, request, now);
+  switch (admission.verdict) {
     case Login::Verdict::good:
-      return std::nullopt;
+      return {std::nullopt, std::move(admission.who)};
     case Login::Verdict::too_many:
       refused = plain_response(k_gate_too_many, "too many wrong tokens\n");
       refused.headers.emplace_back("Retry-After", "10");
       refused.closes = true;
-      return refused;
+      return {std::move(refused)};
+    case Login::Verdict::missing:
     case Login::Verdict::bad:
       break;
   }
@@ -67,7 +69,7 @@ std::optional<net::HttpResponse> refuse_stranger(const HttpGate& gate, const net
                      "show the node's token: Authorization: Bearer ..., from the file 'token' in its data folder\n");
   refused.headers.emplace_back("WWW-Authenticate", challenge(request.header("authorization") == nullptr));
   refused.closes = true;  // a guess costs a connection
-  return refused;
+  return {std::move(refused)};
 }
 
 }  // namespace skein::inline v0::mcp

@@ -1,4 +1,4 @@
-// Who may ask anything over HTTP, whatever it is: from a host and a page that are known, and with the token. Asked
+// Who may ask anything over HTTP, whatever it is: from a host and a page that are known, and with a token. Asked
 // first, by every service of the node. Any thread.
 #pragma once
 
@@ -20,9 +20,12 @@ struct HttpGate {
   std::vector<std::string> hosts{};  // names besides addresses and localhost
 };
 
-// The answer to who may not, as plain text; nothing for who may.
-[[nodiscard]] std::optional<net::HttpResponse> refuse_stranger(const HttpGate& gate, const net::HttpRequest& request,
-                                                               Instant now);
+// Who asks, or the answer to who may not, as plain text.
+struct GateAnswer {
+  std::optional<net::HttpResponse> refusal{};
+  operations::PrincipalPtr who{};  // when it is not refused
+};
+[[nodiscard]] GateAnswer admit(const HttpGate& gate, const net::HttpRequest& request, Instant now);
 
 [[nodiscard]] net::HttpResponse plain_response(int status, std::string text);
 

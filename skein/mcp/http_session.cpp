@@ -28,8 +28,9 @@ constexpr const char* k_lost_here = "the answer is not kept any more: look what 
 std::string session_id(const Sealer& sealer, const LegacySession& session, std::uint64_t nonce) {
   json::array capabilities;
   for (const std::string& each : session.capabilities) capabilities.emplace_back(each);
-  return sealer.seal(k_session_purpose, json::serialize(json::object{
-                                            {"v", session.version}, {"c", std::move(capabilities)}, {"n", nonce}}));
+  return sealer.seal(k_session_purpose,
+                     json::serialize(json::object{
+                         {"v", session.version}, {"c", std::move(capabilities)}, {"n", nonce}, {"w", session.who}}));
 }
 
 std::optional<LegacySession> session_of(const Sealer& sealer, const std::string& id) {
@@ -37,27 +38,29 @@ std::optional<LegacySession> session_of(const Sealer& sealer, const std::string&
   // One session has one id, or it could come back by another after it was ended.
   if (!text || sealer.seal(k_session_purpose, *text) != id) return std::nullopt;
   const json::value state = json::parse(*text);
-  LegacySession session{std::string(state.at("v").as_string()), {}};
+  // Those of before there were tokens with names belong to who shows the first one.
+  const std::string who = state.as_object().contains("w") ? std::string(state.at("w").as_string()) : "http";
+  LegacySession session{std::string(state.at("v").as_string()), {}, who};
   for (const json::value& each : state.at("c").as_array()) session.capabilities.emplace(each.as_string());
   return session;
 }
 
-Pid SessionTable::find(const std::string& id) const {
+Pid SessionTable::find(const std::string& id, std::string_view who) const {
   const std::scoped_lock lock(mutex_);
   const auto found = sessions_.find(id);
-  return found != sessions_.end() ? found->second : Pid{};
+  return found != sessions_.end() && found->second.who == who ? found->second.pid : Pid{};
 }
 
-bool SessionTable::claim(const std::string& id, Pid pid) {
+bool SessionTable::claim(const std::string& id, Pid pid, std::string who) {
   const std::scoped_lock lock(mutex_);
   if (sessions_.size() >= k_sessions_max || ended_.contains(id)) return false;
-  return sessions_.emplace(id, pid).second;
+  return sessions_.emplace(id, Held{pid, std::move(who)}).second;
 }
 
 void SessionTable::leave(const std::string& id, Pid pid) {
   const std::scoped_lock lock(mutex_);
   const auto found = sessions_.find(id);
-  if (found != sessions_.end() && found->second == pid) sessions_.erase(found);
+  if (found != sessions_.end() && found->second.pid == pid) sessions_.erase(found);
 }
 
 void SessionTable::end(const std::string& id) {
@@ -84,7 +87,7 @@ HttpSession::HttpSession(Self self, std::shared_ptr<const SessionSetup> setup, s
     : setup_(std::move(setup)),
       id_(std::move(id)),
       self_(self),
-      driver_(self, setup_->server, "session", *this),
+      driver_(self, setup_->server, operations::anyone(), *this),
       stamp_(std::random_device()()),
       active_at_(self.now()) {}
 
@@ -95,7 +98,7 @@ HttpSession::~HttpSession() {
 Init HttpSession::init(Self self) {
   auto session = session_of(*setup_->server->sealer, *id_);
   // Another connection may have been quicker to bring it back.
-  if (!session || !setup_->table->claim(*id_, self.pid())) return Init::ignore();
+  if (!session || !setup_->table->claim(*id_, self.pid(), session->who)) return Init::ignore();
   is_claimed_ = true;
   driver_.core().resume(std::move(*session));
   streams_[k_own_stream];
@@ -114,6 +117,7 @@ void HttpSession::handle_info(Self self, Message message) {
     on_post(*post);
   } else if (const auto* listen = message.get_if<SessionListen>()) {
     active_at_ = self.now();
+    driver_.core().act_for(listen->who);
     on_listen(*listen);
   } else if (const auto* gone = message.get_if<SessionGone>()) {
     on_gone(*gone);
@@ -127,6 +131,7 @@ void HttpSession::handle_info(Self self, Message message) {
 }
 
 void HttpSession::on_post(SessionPost& post) {
+  driver_.core().act_for(std::move(post.who));
   const StreamId id = ++last_stream_;
   Stream& stream = streams_[id];
   stream.connection = post.connection;

@@ -34,10 +34,10 @@ inline constexpr std::size_t k_kept_events_max = 256;                // of one s
 // Which process has which session. Any thread.
 class SessionTable {
  public:
-  // Nobody when no process has it.
-  [[nodiscard]] Pid find(const std::string& id) const;
-  // False: another has it, or there are too many.
-  bool claim(const std::string& id, Pid pid);
+  // Nobody when no process has it, or another's has.
+  [[nodiscard]] Pid find(const std::string& id, std::string_view who) const;
+  // False: another has it, or there are too many. `who` alone finds it.
+  bool claim(const std::string& id, Pid pid, std::string who);
   void leave(const std::string& id, Pid pid);
   // The client has ended it: it never comes back.
   void end(const std::string& id);
@@ -46,7 +46,11 @@ class SessionTable {
 
  private:
   mutable std::mutex mutex_;
-  std::unordered_map<std::string, Pid> sessions_;
+  struct Held {
+    Pid pid;
+    std::string who;
+  };
+  std::unordered_map<std::string, Held> sessions_;
   std::set<std::string> ended_;
   std::deque<std::string> ended_order_;
 };
@@ -55,12 +59,14 @@ class SessionTable {
 struct SessionPost {
   Pid connection;
   std::uint64_t exchange = 0;
+  operations::PrincipalPtr who;
   std::unique_ptr<RpcMessage> message;
   std::unique_ptr<std::string> batch{};  // instead of a message
 };
 struct SessionListen {
   Pid connection;
   std::uint64_t exchange = 0;
+  operations::PrincipalPtr who;
   std::unique_ptr<std::string> last_event;  // null: it listens to what belongs to no request
 };
 struct SessionGone {

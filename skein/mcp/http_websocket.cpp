@@ -34,6 +34,12 @@ std::size_t HttpEndpoint::on_bytes(Self self, std::string_view in) {
     used += socket_->receive(in.substr(used), self.now(), message, out);
     if (!out.empty()) answers_.send_bytes(out);
     if (!message) break;
+    if (!driver_.core().who()->holds()) {
+      std::string closing;
+      socket_->close(net::WebSocketClose::policy, "the token works no longer", self.now(), closing);
+      answers_.send_bytes(closing);
+      break;
+    }
     driver_.core().receive(k_socket_stream, *message);
   }
   if (socket_->is_over()) answers_.close();

@@ -44,7 +44,7 @@ std::string line_error(std::string_view why) {
 LineConnection::LineConnection(Self self, std::shared_ptr<const LineSetup> setup, net::ClientPtr client)
     : setup_(std::move(setup)),
       wire_(setup_->poller, std::move(client)),
-      session_(self, setup_->server, k_token_principal, wire_),
+      session_(self, setup_->server, operations::anyone(), wire_),
       began_(self.now()),
       active_at_(self.now()),
       line_began_(self.now()),
@@ -169,15 +169,23 @@ bool LineConnection::take_lines(Self self) {
 }
 
 void LineConnection::on_line(Self self, std::string_view line) {
-  if (phase_ == Phase::open) return session_.on_line(line);
+  if (phase_ == Phase::open) {
+    if (!session_.is_welcome()) return refuse("the token that was shown was revoked or replaced, or has expired");
+    return session_.on_line(line);
+  }
   if (line.ends_with('\r')) line.remove_suffix(1);
   log_in(self, line);
 }
 
 void LineConnection::log_in(Self self, std::string_view line) {
   const auto token = token_in(line);
-  switch (setup_->login->check_token(token.value_or(""), self.now())) {
+  // A client that does not know that a token is wanted begins with a message: that is no guess.
+  const bool is_wrong = !token && setup_->login->wants_token() && line.find("\"jsonrpc\"") == std::string_view::npos;
+  Login::Admission admission =
+      is_wrong ? setup_->login->wrong(self.now()) : setup_->login->check_token(token.value_or(""), self.now());
+  switch (admission.verdict) {
     case Login::Verdict::good:
+      session_.act_for(std::move(admission.who));
       if (token) {
         open();
       } else {
@@ -186,6 +194,7 @@ void LineConnection::log_in(Self self, std::string_view line) {
       return;
     case Login::Verdict::too_many:
       return refuse("too many wrong tokens; try again later");
+    case Login::Verdict::missing:
     case Login::Verdict::bad:
       return refuse(
           R"(show the node's token in the first line: {"token":"..."}, from the file 'token' in its data folder)");

@@ -25,7 +25,7 @@ class LineConnectionTest : public TcpTest {
     auto setup = std::make_shared<LineSetup>();
     setup->server = make_server();
     setup->poller = poller_;
-    setup->login = std::make_shared<Login>(
+    setup->login = login_with(
         token,
         [this](const std::string& line) {
           const std::scoped_lock lock(mutex_);

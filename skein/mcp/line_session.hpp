@@ -12,8 +12,12 @@ namespace skein::inline v0::mcp {
 
 class LineSession final : private Driver::Sink {
  public:
-  LineSession(Self self, ServerPtr server, std::string principal, net::Wire& wire)
-      : wire_(wire), driver_(self, std::move(server), std::move(principal), *this) {}
+  LineSession(Self self, ServerPtr server, operations::PrincipalPtr who, net::Wire& wire)
+      : wire_(wire), driver_(self, std::move(server), std::move(who), *this) {}
+
+  void act_for(operations::PrincipalPtr who) { driver_.core().act_for(std::move(who)); }
+  // False: the token that was shown works no longer.
+  [[nodiscard]] bool is_welcome() const { return driver_.core().who()->holds(); }
 
   void on_line(std::string_view line);
   // A line that is longer than a message may be, as far as it has come: said, and then the connection ends.

@@ -1,15 +1,15 @@
 #include "skein/mcp/login.hpp"
 
 #include <algorithm>
-
-#include "skein/mcp/seal.hpp"
+#include <chrono>
+#include <utility>
 
 namespace skein::inline v0::mcp {
 namespace {
 
 constexpr std::string_view k_scheme = "bearer ";
 
-// What is shown, or nothing in other schemes.
+// What is shown; nothing in other schemes.
 std::string_view shown_in(std::string_view authorization) {
   if (authorization.size() < k_scheme.size()) return {};
   const auto same = [](char left, char right) {
@@ -21,24 +21,42 @@ std::string_view shown_in(std::string_view authorization) {
 
 }  // namespace
 
-Login::Verdict Login::check(std::string_view authorization, Instant now) {
-  return check_token(shown_in(authorization), now);
+Login::Admission Login::check(std::string_view authorization, Instant now) {
+  if (authorization.empty()) return check_token("", now);
+  const std::string_view token = shown_in(authorization);
+  return token.empty() && wants_token_ ? wrong(now) : check_token(token, now);
 }
 
-Login::Verdict Login::check_token(std::string_view token, Instant now) {
-  if (token_.empty() || equal_secrets(token, token_)) return Verdict::good;
+Login::Admission Login::check_token(std::string_view token, Instant now) {
+  if (auto who = access_->identify(token)) return {Verdict::good, std::move(who)};
+  if (!wants_token_) return {Verdict::good, operations::anyone()};
+  if (token.empty()) return {Verdict::missing, nullptr};
+  return wrong(now);
+}
+
+Login::Admission Login::wrong(Instant now) {
   const std::scoped_lock lock(mutex_);
   if (failures_ == 0 || between(window_began_, now) >= limits_.window) {
     window_began_ = now;
     failures_ = 0;
   }
-  if (failures_ >= limits_.failures) return Verdict::too_many;
+  if (failures_ >= limits_.failures) return {Verdict::too_many, nullptr};
   ++failures_;
   if (log_) {
     log_(failures_ == limits_.failures ? "a client showed a wrong token; no more such lines for a while"
-                                       : "a client showed a wrong token, or none");
+                                       : "a client showed a wrong token");
   }
-  return Verdict::bad;
+  return {Verdict::bad, nullptr};
+}
+
+std::shared_ptr<Login> login_with(const std::string& token, std::function<void(const std::string&)> log,
+                                  const LoginLimits& limits) {
+  const auto access = std::make_shared<operations::Access>("", [] {
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    return static_cast<ledger::WallMs>(std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
+  });
+  access->set_first(token);
+  return std::make_shared<Login>(access, !token.empty(), std::move(log), limits);
 }
 
 }  // namespace skein::inline v0::mcp

@@ -1,23 +1,23 @@
-// Who may use a network transport: who shows the node's token. Any thread.
+// Who may use a network transport: who shows a token that the node knows. Any thread.
 //
-// Tokens are compared in constant time, and have 256 random bits: that is what keeps a guesser out. Failed logins are
+// Tokens are looked up by their SHA-256, and have 256 random bits: that is what keeps a guesser out. Wrong tokens are
 // counted for all clients together; past `failures` in a `window` the rest are told to come later, and not logged, so
-// that guesses do not fill the log. The right token works all the while, or a stranger could keep its owner out. Each
-// transport ends the connection after a wrong one: every guess costs one.
+// that guesses do not fill the log. A right token works all the while, or a stranger could keep its owner out. Each
+// transport ends the connection after a wrong one: every guess costs one. A request that shows nothing at all is no
+// guess: it is refused, and neither counted nor logged, since clients probe so before they know that a token is needed.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
 
 #include "skein/base/time.hpp"
+#include "skein/operations/access.hpp"
 
 namespace skein::inline v0::mcp {
-
-// Who has shown the token, on whatever transport: what one of them was given, another may use.
-inline constexpr const char* k_token_principal = "http";
 
 struct LoginLimits {
   std::uint32_t failures = 10;
@@ -26,23 +26,36 @@ struct LoginLimits {
 
 class Login {
  public:
-  // An empty token: everybody is let in. `log` gets a line for a failed login, without what was shown.
-  Login(std::string token, std::function<void(const std::string&)> log, const LoginLimits& limits = {})
-      : token_(std::move(token)), log_(std::move(log)), limits_(limits) {}
+  // `wants_token` false: everybody is let in; who shows a token that is known counts as its holder all the same. `log`
+  // gets a line for a failed login, without what was shown.
+  Login(std::shared_ptr<const operations::Access> access, bool wants_token, std::function<void(const std::string&)> log,
+        const LoginLimits& limits = {})
+      : access_(std::move(access)), wants_token_(wants_token), log_(std::move(log)), limits_(limits) {}
 
-  enum class Verdict : std::uint8_t { good, bad, too_many };
+  enum class Verdict : std::uint8_t { good, missing, bad, too_many };
+  struct Admission {
+    Verdict verdict = Verdict::missing;
+    operations::PrincipalPtr who{};  // of `good`
+  };
   // `authorization`: the header as it came, empty when there was none.
-  [[nodiscard]] Verdict check(std::string_view authorization, Instant now);
-  [[nodiscard]] Verdict check_token(std::string_view token, Instant now);
-  [[nodiscard]] bool wants_token() const { return !token_.empty(); }
+  [[nodiscard]] Admission check(std::string_view authorization, Instant now);
+  [[nodiscard]] Admission check_token(std::string_view token, Instant now);
+  // What was shown is no token at all.
+  [[nodiscard]] Admission wrong(Instant now);
+  [[nodiscard]] bool wants_token() const { return wants_token_; }
 
  private:
-  const std::string token_;
+  const std::shared_ptr<const operations::Access> access_;
+  const bool wants_token_;
   const std::function<void(const std::string&)> log_;
   const LoginLimits limits_;
   std::mutex mutex_;
   Instant window_began_{};
   std::uint32_t failures_ = 0;
 };
+
+// For a transport with one token that is not in the data folder; empty: it wants none. For tests and tools.
+[[nodiscard]] std::shared_ptr<Login> login_with(const std::string& token, std::function<void(const std::string&)> log,
+                                                const LoginLimits& limits = {});
 
 }  // namespace skein::inline v0::mcp

@@ -19,12 +19,12 @@ std::int64_t wall_seconds() {
   return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-CoreSetup core_setup(const Server& server, std::string principal) {
+CoreSetup core_setup(const Server& server, operations::PrincipalPtr who) {
   CoreSetup setup;
   setup.catalog = server.catalog;
   setup.sealer = server.sealer;
   setup.wall_s = wall_seconds;
-  setup.principal = std::move(principal);
+  setup.who = std::move(who);
   setup.log = server.log;
   return setup;
 }
@@ -56,8 +56,8 @@ void Bulletin::post(const Change& change) {
   for (const Pid each : readers_) runtime_.notify(each, Change(change));
 }
 
-Driver::Driver(Self self, ServerPtr server, std::string principal, Sink& sink)
-    : self_(self), server_(std::move(server)), sink_(sink), core_(core_setup(*server_, std::move(principal)), *this) {}
+Driver::Driver(Self self, ServerPtr server, operations::PrincipalPtr who, Sink& sink)
+    : self_(self), server_(std::move(server)), sink_(sink), core_(core_setup(*server_, std::move(who)), *this) {}
 
 Driver::~Driver() {
   server_->bulletin->leave(self_.pid());
@@ -111,7 +111,8 @@ void Driver::ask_node(std::uint64_t call, std::string_view op, json::object para
   std::shared_ptr<operations::WaitTicket> ticket;
   if (op == "task_wait") ticket = waits_[call] = std::make_shared<operations::WaitTicket>();
   operations::carry_out(
-      op, {*server_->hooks, params, operations::Responder(*server_->runtime, self_.pid(), call, std::move(ticket))});
+      op, {*server_->hooks, params, operations::Responder(*server_->runtime, self_.pid(), call, std::move(ticket)),
+           core_.who()});
 }
 
 void Driver::give_up(std::uint64_t call) {
@@ -162,6 +163,7 @@ void Driver::follow_events() {
 
 void Driver::pump_events() {
   if (!events_) return;
+  if (!core_.who()->holds()) return core_.shut_down();  // nothing more is told to whose token works no longer
   const operations::EventBatch batch = events_->take(k_driver_events_at_once);
   for (const operations::Event& each : batch.events) {
     for (const Change& change : changes_of(each)) core_.changed(change);

@@ -62,7 +62,7 @@ class Driver final : private Outlet {
     virtual void let_go(StreamId stream) = 0;
   };
 
-  Driver(Self self, ServerPtr server, std::string principal, Sink& sink);
+  Driver(Self self, ServerPtr server, operations::PrincipalPtr who, Sink& sink);
   ~Driver() override;
   Driver(const Driver&) = delete;
   Driver& operator=(const Driver&) = delete;

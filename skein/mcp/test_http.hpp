@@ -21,7 +21,7 @@ class HttpTcpTest : public TcpTest {
     auto endpoint = std::make_shared<HttpEndpointSetup>();
     endpoint->server = server_ = make_server();
     endpoint->sessions = table_;
-    endpoint->gate.login = std::make_shared<Login>(token, nullptr, LoginLimits{3, seconds(60)});
+    endpoint->gate.login = login_with(token, nullptr, LoginLimits{3, seconds(60)});
     endpoint->websocket = websocket;
     auto setup = std::make_shared<net::HttpSetup>();
     setup->poller = poller_;

@@ -11,7 +11,9 @@ namespace skein::inline v0::net {
 
 struct Client {
   Fd fd;
-  DescriptorPlace place{};  // empty: it is not counted
+  DescriptorPlace place{};          // empty: it is not counted
+  bool must_log_in = false;         // where it comes from does not say who it is
+  std::shared_ptr<void> counted{};  // what goes with it when it is gone
 };
 using ClientPtr = std::shared_ptr<Client>;
 

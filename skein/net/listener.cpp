@@ -125,7 +125,7 @@ Task<void> Listener::accept_some(Self self) {
       self.send_after(k_after_failure, self.pid(), Again{});
       co_return;
     }
-    if (auto why_not = setup_->refuse ? setup_->refuse(client->fd.get()) : std::nullopt) {
+    if (auto why_not = setup_->refuse ? setup_->refuse(*client) : std::nullopt) {
       turn_away(client->fd.get(), *why_not);
       continue;
     }

@@ -23,12 +23,13 @@
 namespace skein::inline v0::net {
 
 struct ListenerSetup {
-  std::string where;                                           // for people
-  std::function<std::expected<Fd, std::string>()> open;        // a socket that listens and does not block
-  std::function<void()> close{};                               // after it is closed
-  std::function<std::optional<std::string>(int fd)> refuse{};  // who is let in: nothing; what is said to others
-  std::string busy{};                                          // said to whoever is one too many
-  std::string pool{};                                          // registered name; its children take a ClientPtr
+  std::string where;                                     // for people
+  std::function<std::expected<Fd, std::string>()> open;  // a socket that listens and does not block
+  std::function<void()> close{};                         // after it is closed
+  // Who is let in: nothing; what is said to others.
+  std::function<std::optional<std::string>(Client& client)> refuse{};
+  std::string busy{};  // said to whoever is one too many
+  std::string pool{};  // registered name; its children take a ClientPtr
   std::uint32_t connections_max = 0;
   std::shared_ptr<std::atomic<std::uint32_t>> connections;  // open now; a connection counts itself out
   std::shared_ptr<FdPoller> poller;

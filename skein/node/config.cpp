@@ -34,8 +34,8 @@ namespace {
 
 constexpr std::uint32_t k_no_line = 0;
 
-constexpr std::array<std::string_view, 9> k_program_keys{"command", "directory",    "env",   "set_env", "user",
-                                                         "group",   "no_new_privs", "umask", "isolate"};
+constexpr std::array<std::string_view, 10> k_program_keys{"command", "directory",    "env",   "set_env", "user",
+                                                          "group",   "no_new_privs", "umask", "isolate", "token"};
 
 class Reader {
  public:

@@ -100,6 +100,7 @@ struct ExecutorConfig {
   bool no_new_privs = true;
   std::string umask = "077";
   std::string isolate = "auto";  // or none, private
+  bool token = false;            // its programs are given the token of their task
 
   friend bool operator==(const ExecutorConfig&, const ExecutorConfig&) = default;
 };

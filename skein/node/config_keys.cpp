@@ -305,7 +305,7 @@ std::span<const Key<dispatch::DispatcherOptions>> keys_of<dispatch::DispatcherOp
 template <>
 std::span<const Key<ExecutorConfig>> keys_of<ExecutorConfig>() {
   using S = ExecutorConfig;
-  static const auto k_keys = all_live(std::array<Key<S>, 25>{{
+  static const auto k_keys = all_live(std::array<Key<S>, 26>{{
       {"kind", [](S& s) -> Place { return &s.kind; }, words(kind_names())},
       {"functions", [](S& s) -> Place { return &s.functions; }},
       {"command", [](S& s) -> Place { return &s.command; }},
@@ -343,6 +343,7 @@ std::span<const Key<ExecutorConfig>> keys_of<ExecutorConfig>() {
       {"no_new_privs", [](S& s) -> Place { return &s.no_new_privs; }},
       {"umask", [](S& s) -> Place { return &s.umask; }},
       {"isolate", [](S& s) -> Place { return &s.isolate; }, words(k_isolations)},
+      {"token", [](S& s) -> Place { return &s.token; }},
   }});
   return k_keys;
 }

@@ -23,6 +23,14 @@ struct ByType {
   }
 };
 
+// The socket is in the data folder, which only programs of the node's own user may see, and is for that user alone.
+void give_reach(const AgentReach& reach, const ExecutorIdentity& identity, agent::OsExecutorOptions& options) {
+  options.task_token = reach.task_token;
+  if (!reach.url.empty()) options.reach.push_back("SKEIN_URL=" + reach.url);
+  const bool sees_socket = !identity.is_private && !identity.user;
+  if (sees_socket && !reach.socket.empty()) options.reach.push_back("SKEIN_SOCKET=" + reach.socket);
+}
+
 std::shared_ptr<const agent::OsExecutorOptions> os_options(const ExecutorParts& parts) {
   const ExecutorConfig& config = parts.config;
   auto options = std::make_shared<agent::OsExecutorOptions>();
@@ -47,6 +55,7 @@ std::shared_ptr<const agent::OsExecutorOptions> os_options(const ExecutorParts& 
   options->no_new_privs = config.no_new_privs;
   options->user = parts.identity->user;
   options->is_private = parts.identity->is_private;
+  if (config.token) give_reach(parts.reach, *parts.identity, *options);
   return options;
 }
 
@@ -61,14 +70,14 @@ std::unique_ptr<agent::Executor> make_os(const ExecutorParts& parts) {
 }
 
 constexpr std::array<std::string_view, 1> k_function_keys{"functions"};
-constexpr std::array<std::string_view, 18> k_command_keys{
-    "command",    "directory", "env",           "set_env",      "memory_max",   "cpu_max",
-    "files_max",  "file_max",  "processes_max", "output_bytes", "stderr_bytes", "output",
-    "kill_after", "user",      "group",         "no_new_privs", "umask",        "isolate"};
-constexpr std::array<std::string_view, 20> k_stdio_keys{
+constexpr std::array<std::string_view, 19> k_command_keys{
+    "command",  "directory",     "env",          "set_env",      "memory_max", "cpu_max",    "files_max",
+    "file_max", "processes_max", "output_bytes", "stderr_bytes", "output",     "kill_after", "user",
+    "group",    "no_new_privs",  "umask",        "isolate",      "token"};
+constexpr std::array<std::string_view, 21> k_stdio_keys{
     "command",           "directory",     "env",        "set_env",      "memory_max", "cpu_max",    "files_max",
     "file_max",          "processes_max", "line_bytes", "stderr_bytes", "term_after", "kill_after", "hello_timeout",
-    "heartbeat_timeout", "user",          "group",      "no_new_privs", "umask",      "isolate"};
+    "heartbeat_timeout", "user",          "group",      "no_new_privs", "umask",      "isolate",    "token"};
 
 constexpr std::string_view k_command_example =
     R"(# One OS process per task: params on standard input as JSON, the result from standard output.

@@ -22,12 +22,20 @@ namespace skein::inline v0::node {
 // C++ functions by the type of task they run.
 using Functions = std::map<std::string, agent::TaskFunction, std::less<>>;
 
+// How an agent's program reaches the node with the token of its task.
+struct AgentReach {
+  std::function<std::string(ledger::TaskId task, ledger::Fence fence)> task_token{};
+  std::string url{};     // empty: HTTP is off
+  std::string socket{};  // for those that see the data folder
+};
+
 // What an executor of any kind is made from. `os` and `identity` are null for those that run no programs.
 struct ExecutorParts {
   const ExecutorConfig& config;
   const std::shared_ptr<const Functions>& functions;
   const std::shared_ptr<launcher::OsProcesses>& os;
-  const ExecutorIdentity* identity = nullptr;
+  const ExecutorIdentity* identity;
+  const AgentReach& reach;
 };
 
 struct ExecutorKind {

@@ -147,7 +147,7 @@ std::unique_ptr<agent::Executor> Executors::make_executor(const ExecutorConfig& 
                     "thing in main",
                     config.kind));
   }
-  return kind.make({config, functions_, os_, identity});
+  return kind.make({config, functions_, os_, identity, reach_});
 }
 
 std::unique_ptr<agent::AgentSetup> Executors::make(const swarm::AgentSeed& seed) const {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -35,6 +36,8 @@ class Executors {
 
   // What an agent is started with, with a new executor. Throws std::invalid_argument with what is wrong.
   [[nodiscard]] std::unique_ptr<agent::AgentSetup> make(const swarm::AgentSeed& seed) const;
+  // How programs of executors with `token` reach the node. Before the first agent is made.
+  void set_reach(AgentReach reach) { reach_ = std::move(reach); }
   // Agents are paused from their start from now on: the node drains.
   void pause_new() { are_new_paused_ = true; }
   // Settings that were found good, and are not in force yet.
@@ -69,6 +72,7 @@ class Executors {
   std::shared_ptr<const Functions> functions_;
   std::shared_ptr<RegistryTable> registry_;
   SharedSlot<const Table> table_;
+  AgentReach reach_;
   std::atomic<bool> are_new_paused_ = false;
 };
 

@@ -21,7 +21,7 @@ std::shared_ptr<mcp::Login> login_of(const ContextPtr& context, const std::strin
   auto log = [weak = std::weak_ptr<NodeContext>(context), transport](const std::string& line) {
     if (const auto alive = weak.lock()) alive->log.warning(transport + ": " + line);
   };
-  return std::make_shared<mcp::Login>(auth == "token" ? context->token : std::string(), std::move(log));
+  return std::make_shared<mcp::Login>(context->access, auth == "token", std::move(log));
 }
 
 std::shared_ptr<DescriptorBudget> make_descriptor_budget(std::size_t strangers_max, const Log& log) {

@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <filesystem>
 #include <optional>
 #include <thread>
 #include <unordered_set>
 #include <utility>
 
+#include "skein/base/secret.hpp"
 #include "skein/mcp/fixtures.hpp"
 #include "skein/mcp/node_catalog.hpp"
 #include "skein/node/config_check.hpp"
@@ -35,6 +37,14 @@ std::chrono::milliseconds kept_for(const ArchiveSection& archive) {
   return archive.enabled && age.count() > 0 ? std::min(age, mcp::k_task_ttl) : mcp::k_task_ttl;
 }
 
+ledger::WallMs wall_ms() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return static_cast<ledger::WallMs>(std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
+}
+
+// The node has one key in its data folder; what it is used for is told apart here.
+std::string task_token_key(const std::string& key) { return to_hex(hmac_sha256(key, "the tokens of attempts")); }
+
 Task<ChildStart> start_and_tell(Self self, std::shared_ptr<Node> node) {
   SpawnOptions options;
   options.link = true;
@@ -43,6 +53,24 @@ Task<ChildStart> start_and_tell(Self self, std::shared_ptr<Node> node) {
   StartResult started = co_await starting;
   if (started) node->is_up(started->pid);
   co_return detail::child_start_of(std::move(started));
+}
+
+// An agent runs on this machine: it asks at the address the node listens at, or at the loopback one if that is any.
+std::string url_for_agents(const std::string& address) {
+  const std::size_t colon = address.rfind(':');
+  const std::string host = address.substr(0, colon);
+  const bool is_any = host == "0.0.0.0" || host == "[::]";
+  return "http://" + (is_any ? "127.0.0.1" + address.substr(colon) : address);
+}
+
+AgentReach reach_of(const NodeContext& context) {
+  AgentReach reach;
+  reach.task_token = [access = context.access](ledger::TaskId task, ledger::Fence fence) {
+    return access->task_token(task, fence);
+  };
+  if (context.http.is_open()) reach.url = url_for_agents(context.http.address());
+  reach.socket = std::filesystem::absolute(context.config()->node.data + "/" + control::k_socket_file).string();
+  return reach;
 }
 
 // What is wrong, complete, for people.
@@ -63,7 +91,7 @@ std::optional<std::string> open_network(NodeContext& context) {
   if (!wants_token) return std::nullopt;
   auto token = secret_in(config->node.data + "/" + k_token_file);
   if (!token) return std::move(token.error());
-  context.token = std::move(*token);
+  context.access->set_first(*token);
   return std::nullopt;
 }
 
@@ -130,8 +158,10 @@ std::expected<std::shared_ptr<Node>, DataLockError> Node::prepare(Runtime& runti
     if (context->config()->conformance_fixtures) mcp::add_conformance_fixtures(*catalog);
     catalog->task_ttl = kept_for(context->config()->archive);
     context->mcp_catalog = catalog;
+    context->access = std::make_shared<operations::Access>(task_token_key(*key), wall_ms);
     context->mcp_sealer = std::make_shared<const mcp::Sealer>(std::move(*key));
     if (auto fault = open_network(*context)) return std::unexpected(DataLockError{std::move(*fault), false});
+    context->executors->set_reach(reach_of(*context));
     return std::shared_ptr<Node>(new Node(std::move(context), std::move(hooks)));  // the constructor is private
   } catch (const std::exception& error) {
     return std::unexpected(DataLockError{error.what(), false});

@@ -58,9 +58,9 @@ struct NodeContext {
   // What MCP offers, and its key. The server itself belongs to the tree: it refers to what refers to this.
   std::shared_ptr<const mcp::Catalog> mcp_catalog;
   std::shared_ptr<const mcp::Sealer> mcp_sealer;
-  std::string token{};  // that clients on the network must show; empty: no transport wants one
-  ListenPlace http;     // not open: it is off
-  ListenPlace tcp;      // likewise
+  std::shared_ptr<operations::Access> access{};  // who shows which token
+  ListenPlace http;                              // not open: it is off
+  ListenPlace tcp;                               // likewise
   SharedSlot<Engine> engine;
   std::weak_ptr<Engine> last_engine;  // for the journal engine alone
   // The last fence in the log when this program first opened it: whoever was given a task before has ended.

@@ -157,6 +157,7 @@ ChildSpec transports_sup(const ContextPtr& context, const std::shared_ptr<operat
   shared->hooks = hooks;
   shared->limits = context->config()->socket;
   shared->mcp = mcp_server(context, hooks);
+  shared->access = context->access;
   shared->open = std::make_shared<std::atomic<std::uint32_t>>(0);
   shared->attendance = context->attendance;
   shared->budget = context->descriptors;

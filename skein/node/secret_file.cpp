@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,12 +12,12 @@
 #include <cstring>
 
 #include "skein/base/fd.hpp"
+#include "skein/base/secret.hpp"
 #include "skein/node/data_folder.hpp"
 
 namespace skein::inline v0::node {
 namespace {
 
-constexpr std::size_t k_secret_bytes = 32;
 constexpr std::size_t k_secret_text = 2 * k_secret_bytes;
 
 std::unexpected<std::string> secret_fault(const std::string& path, const char* what) {
@@ -49,13 +48,12 @@ std::expected<std::string, std::string> secret_in(const std::string& path) {
   const Fd found(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (found) return read_secret(path, found);
   if (errno != ENOENT) return secret_fault(path, "cannot be read");
-  std::array<unsigned char, k_secret_bytes> random{};
-  if (::getrandom(random.data(), random.size(), 0) != static_cast<ssize_t>(random.size())) {
-    return secret_fault(path, "no random bytes for it");
-  }
-  std::string secret;
-  for (const unsigned char each : random) secret += fmt::format("{:02x}", each);
-  // Whole or not at all, whenever the machine stops.
+  std::string secret = random_secret();
+  if (auto written = write_secret(path, secret); !written) return std::unexpected(std::move(written.error()));
+  return secret;
+}
+
+std::expected<void, std::string> write_secret(const std::string& path, const std::string& secret) {
   const std::string fresh = path + ".new";
   ::unlink(fresh.c_str());
   {
@@ -68,7 +66,7 @@ std::expected<std::string, std::string> secret_in(const std::string& path) {
     }
   }
   if (std::rename(fresh.c_str(), path.c_str()) != 0) return secret_fault(path, "cannot be made");
-  return secret;
+  return {};
 }
 
 }  // namespace skein::inline v0::node

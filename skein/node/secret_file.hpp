@@ -11,5 +11,7 @@ inline constexpr const char* k_token_file = "token";  // what clients on the net
 
 // 256 random bits in hex. The error is complete, for people: also for a file that others can read, or that is damaged.
 [[nodiscard]] std::expected<std::string, std::string> secret_in(const std::string& path);
+// Whole or not at all, whenever the machine stops. The error is complete, for people.
+[[nodiscard]] std::expected<void, std::string> write_secret(const std::string& path, const std::string& secret);
 
 }  // namespace skein::inline v0::node

@@ -12,6 +12,7 @@
 #include "skein/node/agent_knowledge.hpp"
 #include "skein/node/folder.hpp"
 #include "skein/node/node_context.hpp"
+#include "skein/node/secret_file.hpp"
 #include "skein/supervision/supervisor_api.hpp"
 #include "skein/swarm/coordinator.hpp"
 
@@ -70,7 +71,9 @@ Work::Work(std::shared_ptr<Engine> engine, const Config& config, std::uint64_t s
                                    .seed = seed,
                                    .runtime = &runtime,
                                    .executors = std::move(executors),
-                                   .archiver = [this] { return archiver_->status(); }},
+                                   .archiver = [this] { return archiver_->status(); },
+                                   .access = start.access,
+                                   .keep_first = start.keep_first},
                                   config.operations);
   {
     const std::scoped_lock lock(news_->mutex);
@@ -202,6 +205,10 @@ Task<Init> LedgerKeeper::init(Self self) {
       WorkStart start;
       // Once: what is lost later is another matter.
       start.accept_loss = context->accept_loss.exchange(false);
+      start.access = context->access;
+      start.keep_first = [path = context->config()->node.data + "/" + k_token_file](const std::string& secret) {
+        return write_secret(path, secret);
+      };
       start.log = [context](bool is_bad, const std::string& text) {
         context->log(is_bad ? LogLevel::error : LogLevel::info, text);
       };

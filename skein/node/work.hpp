@@ -28,6 +28,8 @@ struct WorkStart {
   bool accept_loss = false;  // what journal and archive lack is recorded, and the node goes on
   // What the archive has to say, while it is here. Any thread.
   std::function<void(bool is_bad, const std::string& text)> log;
+  std::shared_ptr<operations::Access> access{};  // see operations::Parts
+  std::function<std::expected<void, std::string>(const std::string& secret)> keep_first{};
 };
 
 // Its parts end in the order their headers ask for.

@@ -16,12 +16,16 @@ constexpr milliseconds k_later{1000};
 }  // namespace
 
 std::string_view name_of(Code code) {
-  static constexpr std::string_view k_names[] = {
-      "invalid",         "invalid_json",    "too_large",         "bad_cursor",           "task_not_found",
-      "swarm_not_found", "agent_not_found", "process_not_found", "dependency_not_found", "dependency_failed",
-      "swarm_exists",    "swarm_closed",    "swarm_busy",        "key_reused",           "already_finished",
-      "wrong_state",     "queue_full",      "ledger_full",       "archive_behind",       "overloaded",
-      "not_leader",      "unknown",         "stopped",           "archive_unavailable",  "internal"};
+  static constexpr std::string_view k_names[] = {"invalid",           "invalid_json",      "too_large",
+                                                 "bad_cursor",        "task_not_found",    "swarm_not_found",
+                                                 "agent_not_found",   "process_not_found", "dependency_not_found",
+                                                 "dependency_failed", "swarm_exists",      "swarm_closed",
+                                                 "swarm_busy",        "key_reused",        "already_finished",
+                                                 "wrong_state",       "queue_full",        "ledger_full",
+                                                 "archive_behind",    "overloaded",        "not_leader",
+                                                 "unknown",           "stopped",           "archive_unavailable",
+                                                 "forbidden",         "token_not_found",   "token_exists",
+                                                 "child_limit",       "internal"};
   static_assert(std::size(k_names) == k_code_count);
   return k_names[static_cast<std::size_t>(code)];
 }
@@ -59,6 +63,21 @@ Error error_of(const ledger::OpResult& result, std::string_view what) {
     case Verdict::no_such_dependency:
       return {Code::dependency_not_found, fmt::format("{} waits for {}, which nobody knows", what, result.task.text()),
               "submit what it waits for first", 0ms};
+    case Verdict::stale_fence:
+      return {Code::forbidden, fmt::format("the attempt of {} that this token was for has ended", what),
+              "the attempt that runs now has a token of its own", 0ms};
+    case Verdict::name_taken:
+      return {Code::token_exists, fmt::format("{} exists, or was changed meanwhile", what),
+              "choose another name, or rotate it; 'skein token list' shows them", 0ms};
+    case Verdict::no_such_token:
+      return {Code::token_not_found, fmt::format("there is no {}", what), "'skein token list' shows them", 0ms};
+    case Verdict::too_many_children:
+      return {Code::child_limit, fmt::format("{} has submitted as many tasks as it may, {}", what, result.number),
+              "do the rest in one of them, or within the task itself", 0ms};
+    case Verdict::too_deep:
+      return {Code::child_limit,
+              fmt::format("{} may submit no tasks: they would be more than {} deep", what, result.number),
+              "do it within the task itself", 0ms};
     case Verdict::queue_full:
       return {Code::queue_full, fmt::format("the swarm's queue is full, the limit is {}", result.number),
               "wait until some tasks are done, or raise the swarm's limit", k_later};

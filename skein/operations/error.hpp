@@ -40,6 +40,10 @@ enum class Code : std::uint8_t {
   unknown,  // it may or may not have been done
   stopped,
   archive_unavailable,
+  forbidden,  // who asks may not
+  token_not_found,
+  token_exists,
+  child_limit,  // a task has as many children as it may, or is as deep as it may be
   internal,
 };
 inline constexpr std::size_t k_code_count = static_cast<std::size_t>(Code::internal) + 1;

@@ -107,6 +107,12 @@ class Describe {
   void operator()(const TasksArchived& c) const { number(Kind::tasks_archived, c.count); }
   void operator()(const LimitsChanged&) const { number(Kind::limits_changed, 0); }
   void operator()(const VersionChanged& c) const { number(Kind::version_changed, c.version); }
+  // Never a digest: an event is for everybody who may read.
+  void operator()(const TokenChanged& c) const {
+    name(Kind::token_changed, c.token.name);
+    e_.message = ledger::name_of(c.token.rank);
+  }
+  void operator()(const TokenRevoked& c) const { name(Kind::token_revoked, c.name); }
 
  private:
   void task(Kind kind, const Task& task) const {
@@ -140,13 +146,38 @@ bool is_wanted(const Event& event, const EventFilter& filter) {
 }  // namespace
 
 std::string_view name_of(Event::Kind kind) {
-  static constexpr std::string_view k_names[] = {
-      "task_queued",    "task_blocked",      "task_assigned",      "task_started",    "task_progress",
-      "task_completed", "task_failed",       "task_cancelled",     "task_aged",       "task_retried",
-      "task_handed_on", "task_unpinned",     "swarm_changed",      "swarm_removed",   "swarm_problem",
-      "swarm_mended",   "agent_changed",     "agent_removed",      "child_restarted", "child_start_failed",
-      "child_parked",   "intensity_warning", "intensity_exceeded", "dispatch_taken",  "keys_evicted",
-      "tasks_archived", "limits_changed",    "version_changed",    "archive",         "journal"};
+  static constexpr std::string_view k_names[] = {"task_queued",
+                                                 "task_blocked",
+                                                 "task_assigned",
+                                                 "task_started",
+                                                 "task_progress",
+                                                 "task_completed",
+                                                 "task_failed",
+                                                 "task_cancelled",
+                                                 "task_aged",
+                                                 "task_retried",
+                                                 "task_handed_on",
+                                                 "task_unpinned",
+                                                 "swarm_changed",
+                                                 "swarm_removed",
+                                                 "swarm_problem",
+                                                 "swarm_mended",
+                                                 "agent_changed",
+                                                 "agent_removed",
+                                                 "child_restarted",
+                                                 "child_start_failed",
+                                                 "child_parked",
+                                                 "intensity_warning",
+                                                 "intensity_exceeded",
+                                                 "dispatch_taken",
+                                                 "keys_evicted",
+                                                 "tasks_archived",
+                                                 "limits_changed",
+                                                 "version_changed",
+                                                 "token_changed",
+                                                 "token_revoked",
+                                                 "archive",
+                                                 "journal"};
   static_assert(std::size(k_names) == k_event_kinds);
   return k_names[static_cast<std::size_t>(kind)];
 }

@@ -58,6 +58,8 @@ struct Event {
     tasks_archived,
     limits_changed,
     version_changed,
+    token_changed,  // `name`: its name; `message`: its rank
+    token_revoked,
     archive,  // it fails, works again, is damaged, was verified, removed tasks, lacked some; `message` says which
     journal,  // leader and quorum, snapshots, the disk; `message` says which
   };

@@ -78,6 +78,7 @@ void add_details(const TaskStatus& status, json::object& out) {
   put_time(out, "deadline_at", "deadline_time", task.deadline_at);
   add_placement(more.where(), out);
   if (!more.retry_of.none()) out["retry_of"] = more.retry_of.text();
+  if (task.children != 0) out["children"] = task.children;
   json::array dependencies;
   for (const TaskId& each : more.dependencies) dependencies.emplace_back(each.text());
   if (!dependencies.empty()) out["dependencies"] = std::move(dependencies);
@@ -116,6 +117,10 @@ json::object to_json(const TaskStatus& status, Detail detail) {
   if (task.agent) out["agent"] = ledger::view_of(task.agent);
   if (const auto& wanted = task.more().where().agent; !wanted.empty()) out["for_agent"] = wanted;
   if (!status.waits.empty()) out["waits"] = status.waits;
+  if (const auto& more = task.more(); !more.parent.none()) {
+    out["parent"] = more.parent.text();
+    out["depth"] = more.depth;
+  }
   if (status.waits_for != WaitCause::none) out["waits_for"] = name_of(status.waits_for);
   if (!status.able_swarms.empty()) out["able_swarms"] = texts(status.able_swarms);
   put_time_or_null(out, "submitted_at", "submitted_time", task.submitted_at);
@@ -402,6 +407,39 @@ json::value to_json(const KillAnswer& answer) { return {{"killed", texts(answer.
 
 json::value to_json(const ReloadAnswer& answer) {
   return {{"changed", texts(answer.changed)}, {"needs_restart", texts(answer.needs_restart)}};
+}
+
+// Never its digests.
+static json::object token_json(const ledger::Token& token) {
+  json::object out{{"name", token.name}, {"rank", ledger::name_of(token.rank)}};
+  put_time(out, "made_at", "made_time", token.made_at);
+  put_time(out, "expires_at", "expires_time", token.expires_at);
+  put_time(out, "previous_until", "previous_until_time", token.previous_until);
+  if (!token.bounds.task.none()) out["task"] = token.bounds.task.text();
+  if (!token.bounds.swarm.empty()) out["swarm"] = token.bounds.swarm;
+  if (token.bounds.depth != 0) out["depth"] = token.bounds.depth;
+  if (token.bounds.children != 0) out["children"] = token.bounds.children;
+  return out;
+}
+
+json::value to_json(const MadeToken& made) {
+  json::object out = token_json(made.token);
+  out["token"] = made.secret;
+  return out;
+}
+
+json::value to_json(const TokensAnswer& answer) {
+  json::array all;
+  for (const ledger::Token& each : answer.tokens) {
+    json::object line = token_json(each);
+    line["state"] = each.expires_at != 0 && each.expires_at <= answer.now ? "expired" : "valid";
+    if (each.previous_until <= answer.now) {
+      line.erase("previous_until");
+      line.erase("previous_until_time");
+    }
+    all.push_back(std::move(line));
+  }
+  return {{"tokens", std::move(all)}};
 }
 
 json::value to_json(const BackupAnswer& answer) {

@@ -52,6 +52,8 @@ enum class Detail { line, whole };
 [[nodiscard]] json::value to_json(const std::vector<TracedMessage>& trace);
 [[nodiscard]] json::value to_json(const KillAnswer& answer);
 [[nodiscard]] json::value to_json(const ReloadAnswer& answer);
+[[nodiscard]] json::value to_json(const MadeToken& made);
+[[nodiscard]] json::value to_json(const TokensAnswer& answer);
 [[nodiscard]] json::value to_json(const BackupAnswer& answer);
 [[nodiscard]] json::value to_json(State state);
 [[nodiscard]] json::value to_json(const std::string& text);

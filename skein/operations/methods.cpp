@@ -32,13 +32,7 @@ void refuse(const Request& request, Error error) {
   request.respond.fail(std::move(error));
 }
 
-}  // namespace
-
-Error engine_is_away() {
-  return {Code::stopped, "the node's engine is not there at the moment", "try again", std::chrono::milliseconds(100)};
-}
-
-void carry_out(std::string_view name, const Request& request) {
+void perform(std::string_view name, const Request& request) {
   const Operation* operation = find_operation(name);
   if (operation == nullptr || operation->handler == nullptr) return refuse(request, unknown_operation(name));
   OperationsPtr ops;
@@ -49,7 +43,37 @@ void carry_out(std::string_view name, const Request& request) {
   }
   const auto read = read_arguments(operation->params, request.params);
   if (!read) return refuse(request, read.error());
-  operation->handler(Call{request.hooks, ops.get(), *read, request.respond});
+  operation->handler(Call{request.hooks, ops.get(), *read, request.respond, *request.who});
+}
+
+// Of a bound token: the ledger says first whether the tasks it is about are within its bounds.
+void perform_bound(const std::string& name, const Request& request) {
+  const Principal& who = *request.who;
+  const OperationsPtr ops = request.hooks.operations();
+  if (ops == nullptr) return request.respond.fail(engine_is_away());
+  auto params = std::make_shared<json::object>(narrowed(who, name, request.params));
+  auto tasks = tasks_named(name, *params);
+  Reply<std::string> then([&hooks = request.hooks, respond = request.respond, asker = request.who, name,
+                           params](Result<std::string> swarm) {
+    if (!swarm) return respond.fail(std::move(swarm.error()));
+    if (auto no = wrong_swarm(*asker, name, *swarm, *params)) return respond.fail(std::move(*no));
+    perform(name, {hooks, *params, respond, asker});
+  });
+  ops->check_scope({who.bounds.task, who.fence, who.bounds.swarm}, std::move(tasks), std::move(then));
+}
+
+}  // namespace
+
+Error engine_is_away() {
+  return {Code::stopped, "the node's engine is not there at the moment", "try again", std::chrono::milliseconds(100)};
+}
+
+void carry_out(std::string_view name, const Request& request) {
+  static const Principal k_nobody{.kind = Principal::Kind::anyone, .rank = Rank{}};
+  const Principal& who = request.who ? *request.who : k_nobody;
+  if (auto no = may(who, name, request.params)) return refuse(request, std::move(*no));
+  if (who.is_bound() && rank_of(name)) return perform_bound(std::string(name), request);
+  perform(name, request);
 }
 
 }  // namespace skein::inline v0::operations

@@ -12,10 +12,12 @@ struct Request {
   NodeHooks& hooks;
   const json::object& params;
   Responder respond;
+  PrincipalPtr who;  // null: nobody, who may do nothing
 };
 
-// Every request is answered exactly once, perhaps much later, also one for a name that is unknown. An operation that
-// the connection carries out itself is as unknown here as any other, see Operation::handler.
+// Every request is answered exactly once, perhaps much later, also one for a name that is unknown, and one that who
+// asks may not ask for (may()). The hooks must outlive the answer. An operation that the connection carries out itself
+// is as unknown here as any other, see Operation::handler.
 void carry_out(std::string_view name, const Request& request);
 
 [[nodiscard]] Error engine_is_away();

@@ -57,7 +57,10 @@ std::shared_ptr<Operations> Operations::start(const Parts& parts, const Operatio
 void Operations::listen() {
   parts_.journal.read(0, [ops = shared_from_this()](const journal::ReadAnswer& answer) {
     if (ops->is_stopped_) return;
-    if (answer.outcome == journal::Outcome::applied) ops->parts_.ledger.add_sink(*ops);
+    if (answer.outcome == journal::Outcome::applied) {
+      ops->parts_.ledger.add_sink(*ops);
+      if (ops->parts_.access) ops->parts_.access->set_tokens(ops->parts_.ledger.tokens());
+    }
     if (answer.outcome == journal::Outcome::overloaded) {
       ops->parts_.timers.post_after(k_listen_again, [ops] { ops->listen(); });
     }
@@ -77,14 +80,19 @@ void Operations::stop() {
 void Operations::take(const std::shared_ptr<const ledger::ChangeBatch>& batch) {
   std::uint64_t ended[3] = {};
   std::uint64_t handed_on = 0;
+  bool has_tokens = false;
   for (const auto& change : batch->changes) {
     if (const auto* finished = std::get_if<ledger::TaskFinished>(&change)) {
       const auto state = finished->finished->task.state;
       ++ended[state == State::completed ? 0 : state == State::failed ? 1 : 2];
     } else if (const auto* queued = std::get_if<ledger::TaskQueued>(&change)) {
       if (queued->why == ledger::TaskQueued::Why::handed_on) ++handed_on;
+    } else if (std::holds_alternative<ledger::TokenChanged>(change) ||
+               std::holds_alternative<ledger::TokenRevoked>(change)) {
+      has_tokens = true;
     }
   }
+  if (has_tokens && parts_.access) tell_access(*batch);
   completed_.fetch_add(ended[0], std::memory_order_relaxed);
   failed_.fetch_add(ended[1], std::memory_order_relaxed);
   cancelled_.fetch_add(ended[2], std::memory_order_relaxed);

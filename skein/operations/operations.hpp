@@ -17,6 +17,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <expected>
 #include <functional>
 #include <future>
 #include <map>
@@ -29,6 +30,7 @@
 
 #include "skein/archive/job_queue.hpp"
 #include "skein/archive/store.hpp"
+#include "skein/operations/access.hpp"
 #include "skein/operations/event_stream.hpp"
 #include "skein/operations/gate.hpp"
 #include "skein/operations/reply.hpp"
@@ -63,6 +65,9 @@ struct Parts {
   Runtime* runtime = nullptr;              // whose processes may be notified; null: nobody can be
   std::vector<std::string> executors{};    // of the config, which a new swarm may name; none: it may name any
   std::function<archive::ArchiverStatus()> archiver{};  // how it does; none: there is none
+  std::shared_ptr<Access> access{};                     // told of tokens as they change; null: nobody logs in here
+  // Writes the secret of the first token into its file; what is wrong, complete, for people. May block.
+  std::function<std::expected<void, std::string>(const std::string& secret)> keep_first{};
 };
 
 class Operations final : public ledger::ChangeSink, public std::enable_shared_from_this<Operations> {
@@ -117,6 +122,16 @@ class Operations final : public ledger::ChangeSink, public std::enable_shared_fr
   void swarm_stop(std::string name, Reply<Nothing> reply);
   void swarm_remove(std::string name, Reply<Nothing> reply);
 
+  // operations_tokens.cpp
+  void token_create(TokenRequest request, Reply<MadeToken> reply);
+  void token_list(Reply<TokensAnswer> reply);
+  void token_revoke(std::string name, Reply<Nothing> reply);
+  // A new secret, with the same rank, bounds and lifetime; also of the first token, whose file is written.
+  void token_rotate(RotateRequest request, Reply<MadeToken> reply);
+  // Whether all these tasks are within; answers the swarm that new tasks of this scope go to. A task that is not there
+  // and one that is none of its business are refused alike.
+  void check_scope(const Scope& scope, std::vector<TaskId> tasks, Reply<std::string> reply);
+
   void agent_list(Reply<AgentsAnswer> reply);
   // In the ledger by its name: it outlives the agent's process, the dispatcher and the node. Whether there is such an
   // agent is the caller's to know. What was said of names that `is_gone` is true of is forgotten on the way.
@@ -169,7 +184,7 @@ class Operations final : public ledger::ChangeSink, public std::enable_shared_fr
   [[nodiscard]] Reply<SubmitAnswer> warned(const SubmitRequest& request, Reply<SubmitAnswer> reply);
   // What the ledger said to a submit. On the journal's thread.
   [[nodiscard]] Result<SubmitAnswer> answer_of_submit(TaskId id, const ledger::OpResult& result,
-                                                      const SubmitSizes& sent) const;
+                                                      const SubmitSizes& sent, TaskId parent = {}) const;
   void submit(SubmitRequest&& request, Reply<SubmitAnswer> reply);
   void submit(const std::shared_ptr<ledger::Submit>& op, Reply<SubmitAnswer> reply);
   void count_submit(const SubmitAnswer& answer) {
@@ -183,6 +198,14 @@ class Operations final : public ledger::ChangeSink, public std::enable_shared_fr
   void submit_and_notify(Pid pid, SubmitRequest request, Reply<SubmitAnswer> reply);
   void notify_at_end(Pid pid, TaskId id);
   void notify(Pid pid, const ledger::FinishedTask& finished);
+
+  // operations_tokens.cpp
+  void tell_access(const ledger::ChangeBatch& batch) const;
+  void put_token(ledger::TokenPut op, std::string secret, Reply<MadeToken> reply);
+  void rotate_first(std::chrono::milliseconds overlap, Reply<MadeToken> reply);
+  void keep_first(MadeToken made, Reply<MadeToken> reply);
+  // A key of another's task is not found by a child's submit.
+  Reply<SubmitAnswer> only_own(const ledger::ChildOf& child, Reply<SubmitAnswer> reply);
 
   void expire_waiters();
   void arm_timer();

@@ -109,6 +109,8 @@ ledger::TaskSpec spec_of(SubmitRequest&& request, WallMs now) {
 
 std::string task_text(TaskId id) { return "task " + id.text(); }
 
+TaskId parent_in(const ledger::Submit& op) { return op.child_of ? op.child_of->task : TaskId{}; }
+
 }  // namespace
 
 void Operations::know_agents(std::shared_ptr<const AgentKnowledge> knowledge) {
@@ -131,7 +133,8 @@ std::optional<Error> Operations::unknown_agent(const SubmitRequest& request) con
 }
 
 // What the ledger said to a submit.
-Result<SubmitAnswer> Operations::answer_of_submit(TaskId id, const OpResult& result, const SubmitSizes& sent) const {
+Result<SubmitAnswer> Operations::answer_of_submit(TaskId id, const OpResult& result, const SubmitSizes& sent,
+                                                  TaskId parent) const {
   const auto state = result.state.value_or(State::queued);
   switch (result.verdict) {
     case Verdict::ok:
@@ -139,6 +142,12 @@ Result<SubmitAnswer> Operations::answer_of_submit(TaskId id, const OpResult& res
       return SubmitAnswer{id, state, false};
     case Verdict::existing:
       return SubmitAnswer{result.task, state, result.task != id};
+    case Verdict::stale_fence:
+    case Verdict::already_finished:
+    case Verdict::no_such_task:
+    case Verdict::too_many_children:
+    case Verdict::too_deep:
+      return std::unexpected(error_of(result, task_text(parent)));
     default:
       return std::unexpected(submit_refusal(result, sent, parts_.ledger.limits()));
   }
@@ -149,13 +158,19 @@ void Operations::task_submit(SubmitRequest request, Reply<SubmitAnswer> reply) {
   if (auto error = unknown_agent(request)) return counted(std::move(reply)).fail(std::move(*error));
   auto told = warned(request, std::move(reply));
   if (const Pid pid = request.notify) return submit_and_notify(pid, std::move(request), std::move(told));
+  if (request.child_of && !request.key.empty()) {
+    auto checked = only_own(*request.child_of, std::move(told));
+    return submit(std::move(request), std::move(checked));
+  }
   submit(std::move(request), std::move(told));
 }
 
 void Operations::submit(SubmitRequest&& request, Reply<SubmitAnswer> reply) {
   const WallMs now = parts_.timers.wall_now();
   const TaskId id = ids_.next(now);
-  ledger::Op op(ledger::Submit{id, now, spec_of(std::move(request), now)});
+  auto child = request.child_of ? std::make_shared<const ledger::ChildOf>(*request.child_of) : nullptr;
+  const TaskId parent = child ? child->task : TaskId{};
+  ledger::Op op(ledger::Submit{id, now, spec_of(std::move(request), now), std::move(child)});
   auto& submit_op = std::get<ledger::Submit>(op);
   if (!submit_op.spec.extras.dependencies.empty()) {
     return submit(std::make_shared<ledger::Submit>(std::move(submit_op)), std::move(reply));
@@ -168,8 +183,8 @@ void Operations::submit(SubmitRequest&& request, Reply<SubmitAnswer> reply) {
   const auto& extras = submit_op.spec.extras;
   ledger::Body params = extras.key.empty() ? nullptr : submit_op.spec.params;
   submits_->append(op, [self = shared_from_this(), id, params = std::move(params), sent = sizes_of(submit_op.spec),
-                        reply = std::move(reply)](const Result<OpResult>& result) mutable {
-    auto answer = result ? self->answer_of_submit(id, *result, sent) : std::unexpected(result.error());
+                        parent, reply = std::move(reply)](const Result<OpResult>& result) mutable {
+    auto answer = result ? self->answer_of_submit(id, *result, sent, parent) : std::unexpected(result.error());
     if (answer) self->count_submit(*answer);
     if (answer && answer->existing) return self->look_for_existing(*answer, params, self->counted(std::move(reply)));
     if (!answer) self->errors_[static_cast<std::size_t>(answer.error().code)].fetch_add(1, std::memory_order_relaxed);
@@ -184,7 +199,7 @@ void Operations::submit(const std::shared_ptr<ledger::Submit>& op, Reply<SubmitA
                      if (result->verdict == Verdict::no_such_dependency) {
                        return self->settle_dependency(op, result->task, std::move(reply));
                      }
-                     auto answer = self->answer_of_submit(op->id, *result, sizes_of(op->spec));
+                     auto answer = self->answer_of_submit(op->id, *result, sizes_of(op->spec), parent_in(*op));
                      if (answer) self->count_submit(*answer);
                      if (answer && answer->existing) {
                        return self->look_for_existing(*answer, op->spec.params, self->counted(std::move(reply)));

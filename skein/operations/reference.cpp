@@ -126,8 +126,8 @@ std::string operation_text(const Operation& operation) {
   std::string out = fmt::format("### {}\n\n", operation.name);
   out += wrapped(fmt::format("{}. {}", operation.summary, operation.help), "", "");
   out += "\n";
-  out += wrapped(fmt::format("Ways in: {}. Rank: {}. Answers `{}`.", ways_text(operation), name_of(operation.rank),
-                             operation.answer),
+  out += wrapped(fmt::format("Ways in: {}. Rank: {}. Answers `{}`.", ways_text(operation),
+                             ledger::name_of(operation.rank), operation.answer),
                  "", "");
   if (!operation.params.empty()) out += "\n";
   for (const Param& each : operation.params) out += wrapped(param_text(operation, each), "- ", "  ");

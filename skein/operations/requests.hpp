@@ -45,6 +45,7 @@ struct SubmitRequest {
   std::chrono::milliseconds agent_wait{0};  // zero: by type, else by config
   std::string route_key{};  // of consistent_hash: the same key, the same agent; empty: the key, else the id
   Pid notify{};             // a process that is told when it ends, see TaskComplete
+  std::optional<ledger::ChildOf> child_of{};  // the task that submits it; nothing: none does
 };
 struct SubmitAnswer {
   TaskId id;
@@ -127,6 +128,33 @@ struct CancelRequest {
 struct RetryAnswer {
   TaskId id;              // of the new task
   bool existing = false;  // it had been retried before
+};
+
+struct TokenRequest {
+  std::string name{};
+  ledger::Rank rank = ledger::Rank::read;
+  std::chrono::milliseconds ttl{0};  // zero: it does not expire
+  ledger::TokenBounds bounds{};
+};
+struct RotateRequest {
+  std::string name{};
+  std::chrono::milliseconds overlap{0};  // for so long the secret before works too
+};
+// A token and its secret, which is shown this once.
+struct MadeToken {
+  ledger::Token token;
+  std::string secret;
+};
+struct TokensAnswer {
+  std::vector<ledger::Token> tokens;  // by name; the first one among them, where there is one
+  WallMs now = 0;                     // by which they are judged
+};
+
+// What a request of a bound token must be about: this task and its children, or the tasks of this swarm.
+struct Scope {
+  TaskId task{};
+  ledger::Fence fence = 0;  // of the attempt that asks; 0: any
+  std::string swarm{};
 };
 
 // What people may call a swarm or an agent: it is typed, printed, and part of paths and capabilities.

@@ -50,7 +50,7 @@ struct Table {
 
 Table make_table() {
   Table table;
-  table.groups = {task_operations(), swarm_operations(), agent_operations(), node_operations()};
+  table.groups = {task_operations(), swarm_operations(), agent_operations(), token_operations(), node_operations()};
   std::set<std::string_view> names;
   for (const OperationGroup& group : table.groups) {
     table.operations.insert(table.operations.end(), group.operations.begin(), group.operations.end());
@@ -70,18 +70,6 @@ const Table& table() {
 }
 
 }  // namespace
-
-std::string_view name_of(Rank rank) {
-  switch (rank) {
-    case Rank::read:
-      return "read";
-    case Rank::operate:
-      return "operate";
-    case Rank::administer:
-      break;
-  }
-  return "administer";
-}
 
 bool Operation::is_on(Way way) const {
   switch (way) {
@@ -113,8 +101,8 @@ const Operation* find_operation(std::string_view name) {
 }
 
 const std::vector<Code>& common_errors() {
-  static const std::vector<Code> k_all{Code::invalid, Code::overloaded, Code::not_leader,
-                                       Code::unknown, Code::stopped,    Code::internal};
+  static const std::vector<Code> k_all{Code::invalid, Code::overloaded, Code::not_leader, Code::unknown,
+                                       Code::stopped, Code::forbidden,  Code::internal};
   return k_all;
 }
 

@@ -17,13 +17,13 @@
 #include "skein/operations/error.hpp"
 #include "skein/operations/node_hooks.hpp"
 #include "skein/operations/param.hpp"
+#include "skein/operations/principal.hpp"
 #include "skein/operations/responder.hpp"
 
 namespace skein::inline v0::operations {
 
-// Who may ask for it, from the least to the most trusted; each may do what those before it may.
-enum class Rank : std::uint8_t { read, operate, administer };
-[[nodiscard]] std::string_view name_of(Rank rank);
+// Who may ask for it, from the least to the most trusted; each may do what those before it may. See principal.hpp.
+using ledger::Rank;
 
 // What a handler is given. It answers exactly once, now or later; the arguments live until it returns.
 struct Call {
@@ -31,6 +31,7 @@ struct Call {
   Operations* ops;  // there when the operation needs the engine
   const Arguments& in;
   const Responder& respond;
+  const Principal& who;
 };
 using OperationHandler = void (*)(const Call& call);
 
@@ -73,7 +74,7 @@ struct Operation {
   [[nodiscard]] const Param* param(std::string_view param_name) const;
 };
 
-// In the order of the groups: tasks, swarms, agents, node.
+// In the order of the groups: tasks, swarms, agents, tokens, node.
 [[nodiscard]] const std::vector<Operation>& operations();
 // Null when there is none.
 [[nodiscard]] const Operation* find_operation(std::string_view name);
@@ -91,6 +92,7 @@ struct OperationGroup {
 [[nodiscard]] OperationGroup task_operations();
 [[nodiscard]] OperationGroup swarm_operations();
 [[nodiscard]] OperationGroup agent_operations();
+[[nodiscard]] OperationGroup token_operations();
 [[nodiscard]] OperationGroup node_operations();
 [[nodiscard]] const std::vector<OperationGroup>& operation_groups();
 

@@ -389,7 +389,8 @@ Operation hello() {
       .title = "Hello",
       .summary = "Begin on the socket: says which version of the protocol the program speaks",
       .params = {Param::count("version", 0, UINT32_MAX, "Of the protocol").required(),
-                 Param::text("client", "The program that asks, with its version")},
+                 Param::text("client", "The program that asks, with its version"),
+                 Param::text("token", "Its rights are those of this token, instead of the owner's")},
       .answer = "Hello",
   };
 }

@@ -59,6 +59,7 @@ void submit_task(const Call& call) {
   request.agent_fallback = in.text("agent_fallback");
   request.agent_wait = in.milliseconds("agent_wait_ms");
   request.route_key = in.text("route_key");
+  request.child_of = child_of(call.who);
   call.ops->task_submit(std::move(request), call.respond.reply<SubmitAnswer>());
 }
 
@@ -96,7 +97,7 @@ Operation task_submit() {
       .answer = "Submitted",
       .errors = {Code::invalid_json, Code::too_large, Code::key_reused, Code::swarm_not_found, Code::swarm_closed,
                  Code::agent_not_found, Code::dependency_not_found, Code::dependency_failed, Code::queue_full,
-                 Code::ledger_full, Code::archive_behind},
+                 Code::ledger_full, Code::archive_behind, Code::child_limit},
       .rank = Rank::operate,
       .effect = Operation::Effect::adds,
       .is_tool = true,
@@ -319,6 +320,8 @@ std::vector<AnswerType> task_answers() {
                {"waits?", "string", "Why it does not run yet"},
                {"waits_for?", words_type(wait_causes()), "The same for programs"},
                {"able_swarms?", "[string]", "Of no_able_agent: swarms whose agents could do it"},
+               {"parent?", "TaskId", "The task that submitted it"},
+               {"depth?", "integer", "With parent: how deep it is below the task at the top"},
            }},
       {.name = "Task",
        .help = "A task with everything about it",
@@ -342,6 +345,7 @@ std::vector<AnswerType> task_answers() {
                {"agent_wait_ms?", "integer"},
                {"unpinned_at?", "Time"},
                {"unpinned_time?", "TimeText"},
+               {"children?", "integer", "Tasks that it has submitted"},
            },
        .base = "TaskLine"},
       {.name = "Attempt",

@@ -85,7 +85,7 @@ bool may_exist(const Operation& operation) {
 json::object operation_of(const Operation& operation) {
   json::object out{{"operationId", operation.name}, {"summary", operation.summary}};
   if (!operation.help.empty()) out["description"] = operation.help;
-  out["x-rank"] = operations::name_of(operation.rank);
+  out["x-rank"] = ledger::name_of(operation.rank);
   if (json::array parameters = parameters_of(operation); !parameters.empty()) out["parameters"] = std::move(parameters);
   if (json::value body = body_of(operation); !body.is_null()) out["requestBody"] = std::move(body);
   const char* const type = operation.name == "events" ? "text/event-stream" : "application/json";

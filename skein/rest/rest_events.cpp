@@ -34,6 +34,7 @@ std::optional<SeenId> parse_seen(std::string_view text) {
 }  // namespace
 
 void RestService::begin_events(Self self, const net::HttpRequest& request, const json::object& params) {
+  if (auto no = operations::may(*who_, "events", params)) return refuse(*no);
   const auto in = operations::read_arguments(route_->params, params);
   if (!in) return refuse(in.error());
   auto filter = operations::event_filter(in->task_id("task"), in->texts("kinds"));
@@ -66,6 +67,7 @@ void RestService::begin_events(Self self, const net::HttpRequest& request, const
 
 void RestService::pump_events(Self self) {
   if (events_ == nullptr) return;
+  if (!who_->holds()) return end_events();  // the token works no longer
   is_held_back_ = answers_.is_full();
   if (is_held_back_) return;
   const operations::EventBatch batch = events_->take(k_rest_events_at_once);

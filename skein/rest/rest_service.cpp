@@ -40,6 +40,8 @@ constexpr auto k_statuses = std::to_array<StatusOf>({
     {"overloaded", 503},        {"not_leader", 503},
     {"unknown", 504},           {"stopped", 503},
     {"internal", 500},          {"archive_unavailable", 503},
+    {"forbidden", 403},         {"token_not_found", 404},
+    {"token_exists", 409},      {"child_limit", 409},
     {"key_reused", 409},
 });
 
@@ -66,7 +68,9 @@ int status_of(std::string_view code) {
 }
 
 std::optional<net::HttpResponse> RestService::on_head(Self self, const net::HttpRequest& head) {
-  auto refused = mcp::refuse_stranger(setup_->gate, head, self.now());
+  mcp::GateAnswer asked = mcp::admit(setup_->gate, head, self.now());
+  who_ = std::move(asked.who);
+  auto& refused = asked.refusal;
   if (!refused) {
     answers_.trust();
     return std::nullopt;
@@ -97,6 +101,7 @@ void RestService::begin(Self self, const net::HttpRequest& request) {
                            fmt::format("{} is not for this path", request.method), "use " + found.allowed,
                            {{"Allow", found.allowed}}));
   }
+  if (auto no = operations::never(*who_, found.operation->name)) return refuse(*no);
   const std::string* type = request.header("content-type");
   if (!request.body.empty() && (type == nullptr || !mcp::is_json_type(*type))) {
     return fail(refusal_of(k_unsupported_media, "unsupported_media_type", "the body must be JSON",
@@ -113,8 +118,8 @@ void RestService::begin(Self self, const net::HttpRequest& request) {
 void RestService::ask(Self self, std::string_view op, const json::object& params) {
   call_ = std::max(call_, k_first_rest_call) + 1;
   if (op == "task_wait") wait_ = std::make_shared<operations::WaitTicket>();
-  operations::carry_out(op,
-                        {*setup_->hooks, params, operations::Responder(*setup_->runtime, self.pid(), call_, wait_)});
+  operations::carry_out(
+      op, {*setup_->hooks, params, operations::Responder(*setup_->runtime, self.pid(), call_, wait_), who_});
 }
 
 void RestService::give_up_wait() {

@@ -2,7 +2,7 @@
 // operations; at /events it becomes a stream of server-sent events. Part of the process that serves the connection.
 //
 // Asked in this order, and refused by the first that says no: Host, Origin and the token, the path, the method, the
-// media type, the query and the body, and then the operation itself.
+// token's rank, the media type, the query and the body, and then the operation itself.
 #pragma once
 
 #include <cstdint>
@@ -68,6 +68,7 @@ class RestService final : public net::HttpService {
 
   std::shared_ptr<const RestSetup> setup_;
   net::HttpAnswers& answers_;
+  operations::PrincipalPtr who_;                  // of the request that is being answered
   const Operation* route_ = nullptr;              // of the request that is being answered
   std::uint64_t call_ = 0;                        // the number of what was asked last
   std::shared_ptr<operations::WaitTicket> wait_;  // of a wait that is not answered

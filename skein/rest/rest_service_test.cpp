@@ -75,7 +75,7 @@ class RestServiceTest : public operations::OperationsTest {
     auto setup = std::make_shared<RestSetup>();
     setup->runtime = &runtime_;
     setup->hooks = hooks_;
-    setup->gate.login = std::make_shared<mcp::Login>("", [](const std::string&) {});
+    setup->gate.login = mcp::login_with("", {});
     host_ = runtime_.spawn<Host>(std::move(setup), &answers_);
     start();
     hooks_->ops = ops_;

@@ -319,7 +319,7 @@ class Lines:
         self.socket.settimeout(K_ANSWER_LIMIT_S)
         self.socket.connect(str(node.data / "skein.sock"))
         self.file = self.socket.makefile("rb")
-        self.send({"id": 1, "op": "hello", "params": {"version": 1, "client": "test"}})
+        self.send({"id": 1, "op": "hello", "params": {"version": 2, "client": "test"}})
         self.hello = self.line()
         if mcp:
             self.send({"id": 2, "op": "mcp"})

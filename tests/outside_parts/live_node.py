@@ -32,7 +32,7 @@ class Socket:
         except OSError as error:
             raise NodeGone(str(error)) from error
         self.buffer = b""
-        self.hello = self.ask("hello", version=1)
+        self.hello = self.ask("hello", version=2)
 
     def ask(self, op, **params):
         return self.ask_all([(op, params)])[0]
@@ -54,7 +54,7 @@ class Socket:
             self.socket.sendall(("\n".join(lines) + "\n").encode())
             while len(answers) < len(requests):
                 for answer in self.lines():
-                    if answer.get("id", 0) >= first:
+                    if first <= answer.get("id", 0) <= self.last_id:  # another id is that of a stream
                         answers[answer["id"]] = answer
         except OSError as error:
             raise NodeGone(str(error)) from error

@@ -1,0 +1,73 @@
+// Who shows which secret: the tokens of the ledger and the first one, by the SHA-256 of their secrets, and the tokens
+// of attempts. Made with the node, filled by the operations (operations_tokens.cpp), asked by every transport. Any
+// thread.
+//
+// A secret is looked up by its digest, so how long that takes says nothing of any secret.
+//
+// The token of an attempt is derived, not kept: "skein_task_ID_FENCE_TAG", where the tag is an HMAC over id and fence
+// with a key of the data folder. So an attempt costs no journal entry, and nothing has to be removed when it ends: the
+// token is void as soon as the ledger gives the task another fence or ends it, which check_scope() asks of the ledger
+// for every request. A restarted node knows the tokens that it gave before.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "skein/ledger/token.hpp"
+#include "skein/operations/principal.hpp"
+
+namespace skein::inline v0::operations {
+
+// The token in the file of the data folder: of the rank administer, and always there where a transport wants one.
+inline constexpr std::string_view k_first_token = "first";
+// What secrets begin with, so that people and scanners know one when they see it.
+inline constexpr std::string_view k_token_prefix = "skein_";
+inline constexpr std::string_view k_task_token_prefix = "skein_task_";
+
+class Access {
+ public:
+  // `task_key`: of the tokens of attempts. `wall`: milliseconds since 1970.
+  Access(std::string task_key, std::function<ledger::WallMs()> wall)
+      : task_key_(std::move(task_key)), wall_(std::move(wall)) {}
+
+  // The secret of the first token; empty: there is none.
+  void set_first(std::string_view secret);
+  [[nodiscard]] Digest first_digest() const;  // all zero: there is none
+  // The tokens of the ledger, all of them, or the one that changed or was revoked.
+  void set_tokens(const std::vector<ledger::Token>& all);
+  void put(const ledger::Token& token);
+  void remove(const std::string& name);
+
+  // Whose secret this is; null: nobody's, or of a token that works no longer.
+  [[nodiscard]] PrincipalPtr identify(std::string_view secret) const;
+  // The token of an attempt.
+  [[nodiscard]] std::string task_token(ledger::TaskId task, ledger::Fence fence) const;
+  [[nodiscard]] ledger::WallMs wall_now() const { return wall_(); }
+
+ private:
+  struct Entry {
+    std::shared_ptr<Standing> standing;
+    PrincipalPtr who;
+  };
+  using Entries = std::map<Digest, Entry>;
+
+  [[nodiscard]] PrincipalPtr identify_task(std::string_view token) const;
+  // Makes by_secret_ anew; who has shown a secret that stays keeps its standing. With the mutex held.
+  void rebuild();
+  void add(Entries& entries, const Digest& secret, Principal who, ledger::WallMs until) const;
+
+  const std::string task_key_;
+  const std::function<ledger::WallMs()> wall_;
+  mutable std::mutex mutex_;
+  Digest first_{};
+  std::map<std::string, ledger::Token> tokens_;
+  Entries by_secret_;
+};
+
+}  // namespace skein::inline v0::operations

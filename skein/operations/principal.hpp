@@ -1,0 +1,92 @@
+// Who asks a node for something, and what that one may do. Every way in finds out who asks (access.hpp) and hands the
+// Principal on with each request; may() decides, for all of them alike. Immutable; any thread.
+//
+// 1. An operation has a rank (rank_of()); a principal may ask for those of its own rank and below.
+// 2. A token that is bound to a swarm works on that swarm and its tasks only.
+// 3. A token that is bound to a task may submit children of it, and look at, wait for and cancel them and the task
+//    itself; nothing else. Which tasks are meant by a request is checked where the ledger can be read: see Scope.
+// 4. A token that is revoked, replaced or has expired stops working at once, also on a connection that it opened: each
+//    request and each batch of events asks holds() anew.
+#pragma once
+
+#include <atomic>
+#include <boost/json/object.hpp>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "skein/ledger/token.hpp"
+#include "skein/operations/error.hpp"
+
+namespace skein::inline v0::operations {
+
+namespace json = boost::json;
+using ledger::Rank;
+
+// Until when a secret works; shared by all who have shown it. Judged by the wall clock: docs/internals/wall-time.md.
+struct Standing {
+  static constexpr ledger::WallMs k_for_ever = UINT64_MAX;
+
+  std::function<ledger::WallMs()> wall;
+  std::atomic<ledger::WallMs> until{k_for_ever};
+
+  [[nodiscard]] bool holds() const {
+    const ledger::WallMs end = until.load(std::memory_order_relaxed);
+    return end == k_for_ever || wall() < end;
+  }
+};
+
+struct Principal {
+  enum class Kind : std::uint8_t {
+    owner,   // the node's user, on its socket
+    anyone,  // on a transport that wants no token
+    first,   // whoever shows the token in the data folder
+    token,   // a token of the ledger
+    task,    // the token of an attempt
+  };
+  Kind kind = Kind::owner;
+  std::string name{};  // of the token; empty: it has none
+  Rank rank = Rank::administer;
+  ledger::TokenBounds bounds{};
+  ledger::Fence fence = 0;                     // of the attempt; 0: it is not bound to one
+  std::shared_ptr<const Standing> standing{};  // null: for ever
+
+  [[nodiscard]] bool holds() const { return standing == nullptr || standing->holds(); }
+  [[nodiscard]] bool is_bound() const { return !bounds.task.none() || !bounds.swarm.empty(); }
+  // What the node gave to this one, and takes back from nobody else: in sealed handles and sessions.
+  [[nodiscard]] std::string label() const;
+  // "the token 'ci'", for messages.
+  [[nodiscard]] std::string words() const;
+};
+using PrincipalPtr = std::shared_ptr<const Principal>;
+
+[[nodiscard]] PrincipalPtr the_owner();
+[[nodiscard]] PrincipalPtr anyone();
+
+// What an operation needs; nothing when there is none of this name.
+[[nodiscard]] std::optional<Rank> rank_of(std::string_view operation);
+
+// Nothing when it may. Of an operation that is unknown nothing is said either.
+[[nodiscard]] std::optional<Error> may(const Principal& who, std::string_view operation, const json::object& arguments);
+// Whether it may ask for it with some arguments; for lists of what can be asked.
+[[nodiscard]] bool may_ever(const Principal& who, std::string_view operation);
+// Why it may not, whatever the arguments: so that who may not is told that, and not what is wrong with them.
+[[nodiscard]] std::optional<Error> never(const Principal& who, std::string_view operation);
+
+// The arguments of a bound principal with the swarm it is bound to, where they name none.
+[[nodiscard]] json::object narrowed(const Principal& who, std::string_view operation, json::object arguments);
+// The tasks that a request is about. What is no id is left out: the operation itself refuses it.
+[[nodiscard]] std::vector<ledger::TaskId> tasks_named(std::string_view operation, const json::object& arguments);
+
+// Whose child a task is that it submits; nothing: nobody's.
+[[nodiscard]] std::optional<ledger::ChildOf> child_of(const Principal& who);
+// A child goes to the swarm of its parent: fills it in where the request names none, and refuses any other.
+[[nodiscard]] std::optional<Error> wrong_swarm(const Principal& who, std::string_view operation,
+                                               const std::string& swarm, json::object& arguments);
+
+[[nodiscard]] Error no_longer_valid(const Principal& who);
+
+}  // namespace skein::inline v0::operations

@@ -1,0 +1,139 @@
+// Operations on tokens: each declaration beside its handler. None is a tool: a model has no business with secrets.
+#include <utility>
+
+#include "skein/ledger/limits.hpp"
+#include "skein/operations/table.hpp"
+
+namespace skein::inline v0::operations {
+namespace {
+
+Param the_token() { return Param::text("name", "The token's name").required().at("NAME"); }
+
+void make_token(const Call& call) {
+  const Arguments& in = call.in;
+  TokenRequest request;
+  request.name = in.text("name");
+  request.rank = ledger::rank_named(in.text("rank")).value_or(Rank::read);
+  request.ttl = in.milliseconds("ttl_ms");
+  request.bounds.task = in.task_id("task");
+  request.bounds.swarm = in.text("swarm");
+  request.bounds.depth = static_cast<std::uint32_t>(in.count("depth"));
+  request.bounds.children = static_cast<std::uint32_t>(in.count("children"));
+  call.ops->token_create(std::move(request), call.respond.reply<MadeToken>());
+}
+
+Operation token_create() {
+  return {
+      .name = "token_create",
+      .title = "Create a token",
+      .summary = "Make a token; its secret is in this answer alone",
+      .params = {the_token(),
+                 Param::word("rank", {"read", "operate", "administer"}, "What its holder may do").or_else("read"),
+                 Param::milliseconds("ttl_ms", "It expires after this time; 0: never").as_option("ttl"),
+                 Param::text("swarm", "It is for this swarm and its tasks only"),
+                 Param::task_id("task", "It acts for this task: on it and its children only; needs the rank operate"),
+                 Param::count("depth", 0, ledger::k_child_depth_max, "With task: how deep its children may be"),
+                 Param::count("children", 0, ledger::k_children_max, "With task: how many it may submit")},
+      .answer = "MadeToken",
+      .errors = {Code::token_exists, Code::ledger_full, Code::too_large},
+      .rank = Rank::administer,
+      .effect = Operation::Effect::adds,
+      .rest = {"POST", "/tokens", 201},
+      .cli = {"token create", "skein token create ci --rank operate --ttl 30d"},
+      .needs_engine = true,
+      .handler = make_token,
+  };
+}
+
+void list_tokens(const Call& call) { call.ops->token_list(call.respond.reply<TokensAnswer>()); }
+
+Operation token_list() {
+  return {
+      .name = "token_list",
+      .title = "List tokens",
+      .summary = "List tokens, without their secrets",
+      .answer = "Tokens",
+      .rank = Rank::administer,
+      .rest = {"GET", "/tokens"},
+      .cli = {"token list", "skein token list"},
+      .needs_engine = true,
+      .handler = list_tokens,
+  };
+}
+
+void revoke_token(const Call& call) {
+  call.ops->token_revoke(call.in.text("name"), call.respond.reply<Operations::Nothing>());
+}
+
+Operation token_revoke() {
+  return {
+      .name = "token_revoke",
+      .title = "Revoke a token",
+      .summary = "Make a token void, also on connections that are open",
+      .params = {the_token()},
+      .errors = {Code::token_not_found},
+      .rank = Rank::administer,
+      .effect = Operation::Effect::destroys,
+      .rest = {"DELETE", "/tokens/{name}"},
+      .cli = {"token revoke", "skein token revoke ci"},
+      .needs_engine = true,
+      .handler = revoke_token,
+  };
+}
+
+void rotate_token(const Call& call) {
+  call.ops->token_rotate({call.in.text("name"), call.in.milliseconds("overlap_ms")}, call.respond.reply<MadeToken>());
+}
+
+Operation token_rotate() {
+  return {
+      .name = "token_rotate",
+      .title = "Rotate a token",
+      .summary = "Give a token a new secret, which is in this answer alone",
+      .params = {the_token(), Param::milliseconds("overlap_ms", "The old secret works for this time too; 0: not at all")
+                                  .as_option("overlap")},
+      .answer = "MadeToken",
+      .errors = {Code::token_not_found, Code::token_exists},
+      .rank = Rank::administer,
+      .effect = Operation::Effect::adds,
+      .rest = {"POST", "/tokens/{name}/rotate"},
+      .cli = {"token rotate", "skein token rotate ci --overlap 24h"},
+      .needs_engine = true,
+      .handler = rotate_token,
+  };
+}
+
+std::vector<AnswerType> token_answers() {
+  return {
+      {.name = "TokenLine",
+       .help = "A token without its secret",
+       .members =
+           {
+               {"name", "string"},
+               {"rank", "'read' 'operate' 'administer'"},
+               {"made_at?", "Time"},
+               {"made_time?", "TimeText"},
+               {"expires_at?", "Time"},
+               {"expires_time?", "TimeText"},
+               {"previous_until?", "Time", "The secret before works until then"},
+               {"previous_until_time?", "TimeText"},
+               {"swarm?", "string", "It is bound to this swarm"},
+               {"task?", "TaskId", "It is bound to this task"},
+               {"depth?", "integer"},
+               {"children?", "integer"},
+           }},
+      {.name = "Token", .members = {{"state", "'valid' 'expired'"}}, .base = "TokenLine"},
+      {.name = "Tokens", .members = {{"tokens", "[Token]"}}},
+      {.name = "MadeToken",
+       .members = {{"token", "string", "The secret; show it as Authorization: Bearer"}},
+       .base = "TokenLine"},
+  };
+}
+
+}  // namespace
+
+OperationGroup token_operations() {
+  return {"tokens", {token_create(), token_list(), token_revoke(), token_rotate()}, token_answers()};
+}
+
+}  // namespace skein::inline v0::operations
