@@ -101,7 +101,8 @@ Verb& Verb::example(const std::string& text) {
 }
 
 void Verb::run(std::function<int()> call) {
-  app_->callback([call = std::move(call)] {
+  app_->callback([call = std::move(call), app = app_] {
+    if (!app->get_subcommands().empty()) return;  // a verb below it was given, and runs
     if (const int code = call(); code != k_exit_ok) throw CLI::RuntimeError(code);
   });
 }

@@ -10,6 +10,7 @@
 #include "cli/terminal.hpp"
 #include "cli/verbs.hpp"
 #include "skein/node/config.hpp"
+#include "skein/node/config_check.hpp"
 #include "skein/node/config_keys.hpp"
 
 namespace skein::cli {
@@ -44,28 +45,32 @@ int init(const ConfigArguments& args) {
   return k_exit_ok;
 }
 
+// What is wrong with the file, and with what it names: programs and folders that are not there.
 int check(const ConfigArguments& args) {
   const auto config = node::load_config(args.file, args.settings);
+  node::ConfigFaults found{args.file, {}};
+  if (config) {
+    found.faults = node::check_surroundings(*config);
+  } else {
+    found = config.error();
+  }
+  const bool is_good = found.faults.empty();
   if (args.json) {
     json::array faults;
-    if (!config) {
-      for (const node::ConfigFault& each : config.error().faults) {
-        faults.push_back({{"file", config.error().file}, {"line", each.line}, {"message", each.message}});
-      }
+    for (const node::ConfigFault& each : found.faults) {
+      faults.push_back({{"file", found.file}, {"line", each.line}, {"message", each.message}});
     }
-    print_json(json::object{{"ok", config.has_value()}, {"faults", std::move(faults)}});
-    return config ? k_exit_ok : k_exit_config;
+    print_json(json::object{{"ok", is_good}, {"faults", std::move(faults)}});
+  } else if (!is_good) {
+    fmt::print(stderr, "{}", found.describe());
+  } else {
+    const auto counted = [](std::size_t count, std::string_view what) {
+      return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+    };
+    fmt::print("{}: {}, {}, {}\n", args.file, counted(config->executors.size(), "executor"),
+               counted(config->swarms.size(), "swarm"), counted(config->agents.size(), "named agent"));
   }
-  if (!config) {
-    fmt::print(stderr, "{}", config.error().describe());
-    return k_exit_config;
-  }
-  const auto counted = [](std::size_t count, std::string_view what) {
-    return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
-  };
-  fmt::print("{}: {}, {}, {}\n", args.file, counted(config->executors.size(), "executor"),
-             counted(config->swarms.size(), "swarm"), counted(config->agents.size(), "named agent"));
-  return k_exit_ok;
+  return is_good ? k_exit_ok : k_exit_config;
 }
 
 int limits(const ConfigArguments& args) {

@@ -1,11 +1,13 @@
 // skein doctor: looks at the data folder, the disk, the config and the node, and says what to do about what is wrong.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "cli/patience.hpp"
@@ -233,7 +235,35 @@ class Doctor {
           agents.empty() ? "none: tasks wait; give a swarm agents with 'skein swarm scale'"
           : lost.empty() ? fmt::format("{}", agents.size())
                          : fmt::format("not heard of:{}: 'skein agent show' tells more", lost));
+    for (const json::value& each : agents) {
+      const std::string status = text_of(each, "status");
+      const std::string id = text_of(each, "id");
+      if (status == "stopped") warned("agents", fmt::format("'{0}' is stopped: 'skein agent start {0}'", id));
+      if (status == "parked") {
+        warned("agents", fmt::format("'{0}' is parked after crashes: 'skein agent start {0}' tries it at once", id));
+      }
+    }
     check_passed_over(agents);
+    check_default_swarm(client, agents);
+  }
+
+  // Tasks that name no swarm go there, and without an executor it has no agents of its own.
+  void check_default_swarm(control::Client& client, const json::array& agents) {
+    const auto swarm = client.ask("swarm_status", {{"name", "default"}}, session_.timeout());
+    if (!swarm || !text_of(part_of(*swarm, "settings"), "executor").empty()) return;
+    std::set<std::string> abilities;
+    for (const json::value& agent : agents) {
+      const std::string status = text_of(agent, "status");
+      if (status == "stopped" || status == "parked") continue;
+      for (const json::value& each : list_of(agent, "capabilities")) abilities.emplace(each.as_string());
+    }
+    constexpr std::string_view k_advice = "give [swarms.default] an executor in skein.toml and run 'skein reload'";
+    if (abilities.empty()) {
+      return found("default", false, fmt::format("swarm 'default' has nothing that can run its tasks: {}", k_advice));
+    }
+    warned("default", fmt::format("swarm 'default' has no agents of its own; agents of others run its tasks that need "
+                                  "nothing but {}: for others {}",
+                                  fmt::join(abilities, ", "), k_advice));
   }
 
   void check_processes(control::Client& client) {

@@ -163,14 +163,23 @@ VerbParts steering(std::string_view operation, std::string_view kind, std::strin
   return parts;
 }
 
+void show_cancelled(const json::value& answer) {
+  const std::string task = text_of(answer, "task");
+  if (task.empty()) return fmt::print("it ran nothing\n");
+  fmt::print("task {} is cut short\n", task);
+}
+
 void add_agent_verbs(Verb& root) {
   add_operation(root, "agent_list", {.show = show_agents});
-  Verb agent = root.verb("agent", "Show, pause, resume, stop or spawn one agent");
+  Verb agent = root.verb("agent", "Show, pause, resume, stop, start, change or spawn one agent");
   agent.needs_verb();
   add_operation(root, "agent_status", {.show = show_agent});
   add_operation(root, "agent_pause", steering("agent_pause", "agent", "id", "is paused"));
   add_operation(root, "agent_resume", steering("agent_resume", "agent", "id", "is resumed"));
   add_operation(root, "agent_stop", steering("agent_stop", "agent", "id", "is stopped"));
+  add_operation(root, "agent_start", steering("agent_start", "agent", "id", "is started"));
+  add_operation(root, "agent_update", steering("agent_update", "agent", "id", "is changed"));
+  add_operation(root, "agent_cancel", {.show = show_cancelled});
   add_operation(root, "agent_spawn",
                 {.show = [](const json::value& answer) { fmt::print("{}\n", text_of(answer, "id")); }});
 }

@@ -196,7 +196,7 @@ class AnyOps {
     return random_.chance(0.1) && found->task.fence > 0 ? found->task.fence - 1 : found->task.fence;
   }
   ledger::ErrorClass any_error() { return static_cast<ledger::ErrorClass>(1 + random_.below(6)); }
-  SwarmState any_state() { return static_cast<SwarmState>(1 + random_.below(4)); }
+  SwarmState any_state() { return static_cast<SwarmState>(1 + random_.below(5)); }
   std::string words() { return std::string(random_.below(50), 'w'); }
 
   Random& random_;

@@ -180,8 +180,9 @@ class World {
       case 1:
         return answered(encode_command(TakeDispatch{"node", now_}), model_.took(log_.size() + 1));
       case 2:
-        return check(SwarmSetState{s.more % 8 < 4 ? k_first : k_second, static_cast<SwarmState>(s.more % 4 + 1)});
+        return check(SwarmSetState{s.more % 8 < 4 ? k_first : k_second, static_cast<SwarmState>(s.more % 5 + 1)});
       case 3:
+        if (s.more % 4 == 3) return check(SwarmPut{k_second, Origin::config, {}});
         return check(SwarmSetState{s.more % 2 == 0 ? k_first : k_second, SwarmState::active});
       case 4:
       case 5:

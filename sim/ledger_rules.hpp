@@ -273,7 +273,17 @@ class Model {
   }
 
   OpResult on(const SwarmSetState& op) {
+    const bool is_removal = op.state == SwarmState::removed;
+    if (is_removal && version_ < 5) return {Verdict::old_version, {}, version_, {}};
+    if (is_removal && op.name == "default") return {Verdict::swarm_busy, {}, 0, {}};
+    // Only a new declaration brings it back.
+    if (swarms_[op.name] == SwarmState::removed && !is_removal) return {Verdict::swarm_closed, {}, 0, {}};
     swarms_[op.name] = op.state;
+    return {};
+  }
+
+  OpResult on(const SwarmPut& op) {
+    if (swarms_[op.name] == SwarmState::removed) swarms_[op.name] = SwarmState::active;
     return {};
   }
 

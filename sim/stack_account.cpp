@@ -22,6 +22,8 @@ std::uint64_t bytes_of(const TaskSpec& spec, std::size_t dependencies) {
   return bytes + spec.extras.key.size() + spec.extras.trace.size() + dependencies * k_bytes_per_dependency;
 }
 
+bool takes_none(SwarmState state) { return state != SwarmState::active && state != SwarmState::paused; }
+
 std::vector<TaskId> each_once(const std::vector<TaskId>& ids) {
   std::vector<TaskId> once;
   for (const auto& id : ids) {
@@ -141,7 +143,7 @@ void StackAccount::on(const Submit& op, const OpResult& answer) {
   if (answer.verdict == Verdict::no_such_swarm) return expect(swarm == swarms_.end(), "there is such a swarm");
   expect(swarm != swarms_.end(), "there is no such swarm");
   if (swarm == swarms_.end()) return;
-  const bool is_closed = swarm->second.state == SwarmState::draining || swarm->second.state == SwarmState::stopped;
+  const bool is_closed = takes_none(swarm->second.state);
   switch (answer.verdict) {
     case Verdict::existing:
       return expect(before != nullptr && before->task == answer.task, "the key belongs to another task or to none");
@@ -278,8 +280,7 @@ void StackAccount::on(const Retry& op, const OpResult& answer) {
     return expect(!old.retried_as.none() && answer.task == old.retried_as, "it was retried otherwise, or not");
   }
   expect(old.retried_as.none(), "it was retried before");
-  const bool is_closed =
-      swarms_[old.first_swarm].state == SwarmState::draining || swarms_[old.first_swarm].state == SwarmState::stopped;
+  const bool is_closed = takes_none(swarms_[old.first_swarm].state);
   if (answer.verdict == Verdict::swarm_closed) return expect(is_closed, "the swarm takes tasks");
   expect(!is_closed, "the swarm takes no tasks");
   if (answer.verdict == Verdict::duplicate_id) return expect(tasks_.contains(op.new_task), "the id is new");
@@ -317,8 +318,8 @@ void StackAccount::on(const Assign& op, const OpResult& answer) {
   if (answer.verdict == Verdict::already_finished) return expect(!task->is_open(), "the task is open");
   if (answer.verdict == Verdict::wrong_state) return expect(task->state != State::queued, "the task is queued");
   const auto& swarm = swarms_[task->swarm];
-  const bool gives =
-      (swarm.state == SwarmState::active || swarm.state == SwarmState::draining) && swarm.breaker != Breaker::open;
+  const bool is_held = swarm.state == SwarmState::paused || swarm.state == SwarmState::stopped;
+  const bool gives = !is_held && swarm.breaker != Breaker::open;
   if (answer.verdict == Verdict::swarm_closed) return expect(!gives, "the swarm gives out tasks");
   expect(!task->is_pinned() || task->for_agent == op.agent, "a dispatcher gives out a task that is for another agent");
   expect(is_ok(answer), "no answer to this operation");
@@ -401,7 +402,9 @@ void StackAccount::on(const TakeDispatch&, const OpResult& answer) {
 }
 
 void StackAccount::on(const SwarmPut& op, const OpResult& answer) {
-  if (is_ok(answer)) swarms_[op.name].definition = op.definition;
+  if (!is_ok(answer)) return;
+  swarms_[op.name].definition = op.definition;
+  if (swarms_[op.name].state == SwarmState::removed) swarms_[op.name].state = SwarmState::active;
 }
 
 void StackAccount::on(const SwarmOverride& op, const OpResult& answer) {

@@ -65,12 +65,8 @@ std::vector<std::string> Agent::announced() const {
 
 void Agent::register_name() {
   if (!setup_->registry) return;
-  auto capabilities = announced();
-  if (setup_->is_kept) {
-    capabilities.push_back(dispatch::kept_capability(setup_->swarm.text()));
-    capabilities.push_back(dispatch::made_capability(setup_->made_for));
-  }
-  const auto done = setup_->registry->register_agent(setup_->id, self_.pid(), capabilities);
+  const std::uint64_t mark = setup_->is_kept ? setup_->made_for : 0;
+  const auto done = setup_->registry->register_agent(setup_->id, self_.pid(), announced(), mark);
   if (!done) throw std::runtime_error(fmt::format("agent '{}': {}", setup_->id, done.error().text()));
   told_load_ = 0;
 }

@@ -53,7 +53,7 @@ struct AgentSetup {
   RareText swarm{};                       // one it belongs to, and whose tasks it gets; empty: none
   bool is_kept = false;                   // that swarm's coordinator started it and may end it
   bool is_paused = false;                 // from the beginning
-  std::uint64_t made_for = 0;             // kept: the agent_mark of the definition it was made for
+  std::uint64_t made_for = 0;             // kept: what it was made for, its mark in the registry; never 0 then
   std::uint32_t slots = 2;                // one at work and so many ahead; 1 to dispatch::k_slots_max
   std::unique_ptr<Executor> executor;
   RareText executor_name{};                       // in the config, for people; may be empty

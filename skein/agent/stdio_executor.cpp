@@ -114,7 +114,9 @@ void StdioExecutor::handle(Message message) {
   } else if (const auto* ended_output = message.get_if<OutputEnded>()) {
     if (ended_output->id == child_.id() && !child_.is_stopping()) give_up("it closed its standard output");
   } else if (const auto* due = message.get_if<HelloDue>()) {
-    if (due->id == child_.id() && !has_said_hello_) give_up("it has not said hello in time");
+    if (due->id == child_.id() && !has_said_hello_)
+      give_up(fmt::format("it has not said hello within {} ms; does it flush its standard output after each line?",
+                          std::chrono::duration_cast<std::chrono::milliseconds>(options_->hello_timeout).count()));
   }
 }
 

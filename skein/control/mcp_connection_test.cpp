@@ -46,7 +46,7 @@ TEST_F(McpSocketTest, is_spoken_after_it_was_asked_for) {
   EXPECT_EQ(found.at("id"), "server-discover-probe-1");
   EXPECT_EQ(found.at("result").at("supportedVersions").at(0), "2026-07-28");
   client.send(request(7, "tools/list", {}));
-  EXPECT_EQ(client.line().at("result").at("tools").as_array().size(), 21U);
+  EXPECT_EQ(client.line().at("result").at("tools").as_array().size(), 24U);
 }
 
 TEST_F(McpSocketTest, reaches_the_node) {

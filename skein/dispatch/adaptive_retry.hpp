@@ -30,6 +30,8 @@ struct AdaptiveRetryOptions {
   Duration longest = std::chrono::seconds(60);  // only Retry-After can ask for more
 
   [[nodiscard]] std::optional<std::string> problem() const;
+
+  friend bool operator==(const AdaptiveRetryOptions&, const AdaptiveRetryOptions&) = default;
 };
 
 class AdaptiveRetry {

@@ -85,6 +85,11 @@ struct Orders {
   }
 };
 
+// Of an agent in the ledger (ledger::AgentPut): whoever is called so gets nothing while the field is k_agent_is_paused,
+// whichever process or dispatcher it is. Gone with the record.
+inline constexpr std::string_view k_agent_field_paused = "paused";
+inline constexpr std::string_view k_agent_is_paused = "true";
+
 struct PauseAgent {};   // begin nothing more
 struct ResumeAgent {};  // go on
 struct UpdateConfig {

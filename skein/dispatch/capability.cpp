@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t k_shown_bytes = 40;
 // See swarm_load.hpp.
-constexpr std::string_view k_own_prefixes[] = {"swarm=", "kept=", "made="};
+constexpr std::string_view k_own_prefixes[] = {"swarm="};
 
 }  // namespace
 

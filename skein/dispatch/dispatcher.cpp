@@ -313,12 +313,6 @@ DispatcherStatus Dispatcher::handle_call(Self, GetDispatcherStatus) {
           core_.agents(),    under_way_.size(), core_.counters()};
 }
 
-bool Dispatcher::handle_call(Self self, const SetAgentPaused& request) {
-  const bool is_known = core_.set_paused(request.agent, request.is_paused, moment(self));
-  flush_later(self);
-  return is_known;
-}
-
 SwarmLoadAnswer Dispatcher::handle_call(Self, const GetSwarmLoad& request) {
   return {core_.has_state(), core_.swarm_load(request.swarm)};
 }

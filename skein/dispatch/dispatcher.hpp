@@ -55,11 +55,6 @@ struct DispatcherStatus {
   DispatchCounters counters;
 };
 struct GetDispatcherStatus {};
-struct SetAgentPaused {
-  std::string agent;
-  bool is_paused = true;
-};
-
 struct GetSwarmLoad {
   std::string swarm;
 };
@@ -85,8 +80,6 @@ class Dispatcher {
   void handle_continue(Self self, Begin step);
   void handle_info(Self self, Message message);
   DispatcherStatus handle_call(Self self, GetDispatcherStatus request);
-  // False: there is no such agent.
-  bool handle_call(Self self, const SetAgentPaused& request);
   SwarmLoadAnswer handle_call(Self self, const GetSwarmLoad& request);
   PassedOverAnswer handle_call(Self self, const GetPassedOver& request);
   [[nodiscard]] std::string describe() const;

@@ -50,7 +50,7 @@ void DispatcherCore::forget_if_idle(SlotNumber slot) {
 
 void DispatcherCore::update_readiness(AgentRecord& agent, const Moment& moment) {
   if (!agent.handle) return;
-  const bool is_paused = agent.is_paused || agent.has_paused || agent.is_silent || agent.is_full;
+  const bool is_paused = agent.is_paused || agent.is_refused || agent.has_paused || agent.is_silent || agent.is_full;
   // Refused only for one that left, and such a one has no handle.
   const auto done = router_.set_paused(*agent.handle, is_paused, moment.now);
   assert(done);
@@ -58,12 +58,16 @@ void DispatcherCore::update_readiness(AgentRecord& agent, const Moment& moment) 
   may_be_met_ = true;
 }
 
-bool DispatcherCore::set_paused(std::string_view id, bool paused, const Moment& moment) {
+void DispatcherCore::set_paused(const std::string& id, bool is_paused, const Moment& moment) {
+  if (is_paused) {
+    paused_.insert(id);
+  } else {
+    paused_.erase(id);
+  }
   const auto slot = find_agent(id);
-  if (!slot || !agents_[*slot].pid) return false;
-  agents_[*slot].is_paused = paused;
+  if (!slot || !agents_[*slot].pid) return;
+  agents_[*slot].is_paused = is_paused;
   update_readiness(agents_[*slot], moment);
-  return true;
 }
 
 void DispatcherCore::on_ready(Pid from, AgentReady ready, const Moment& moment) {
@@ -119,6 +123,7 @@ void DispatcherCore::join(SlotNumber slot, AgentReady& ready, const Moment& mome
   agent.is_kept = ready.is_kept;
   agent.outcome_room = ready.outcome_room == 0 ? k_outcome_room : std::min(ready.outcome_room, k_outcome_room);
   agent.is_silent = false;
+  agent.is_paused = paused_.contains(agent.id);
   agent.has_paused = ready.is_paused;
   if (agent.handle) {
     const bool is_kept = router_.set_capabilities(*agent.handle, ready.capabilities, moment.now).has_value() &&
@@ -399,7 +404,7 @@ void DispatcherCore::on_down(Pid pid, bool in_order, const Moment& moment) {
   agent.pid = Pid{};
   agent.mail.reset();
   agent.unsettled = 0;
-  agent.is_full = agent.is_paused = agent.has_paused = agent.is_silent = agent.was_announced = false;
+  agent.is_full = agent.is_paused = agent.is_refused = agent.has_paused = agent.is_silent = agent.was_announced = false;
   agent.heartbeats.reset();
   if (agent.handle) router_.leave(*std::exchange(agent.handle, std::nullopt));
   crashed_runs(slot, in_order, moment);

@@ -8,6 +8,7 @@
 #include "skein/dispatch/dispatcher_core.hpp"
 #include "skein/dispatch/planted.hpp"
 #include "skein/ledger/fallback.hpp"
+#include "skein/ledger/swarm_fields.hpp"
 
 namespace skein::inline v0::dispatch {
 namespace {
@@ -24,6 +25,11 @@ std::optional<std::uint64_t> number_in(const ledger::Swarm& swarm, std::string_v
   if (error != std::errc() || end != text->data() + text->size()) return std::nullopt;
   return value == 0 || value > k_field_number_max ? std::nullopt : std::optional(value);
 }
+bool is_paused(const ledger::AgentRecord& agent) {
+  const auto field = agent.fields.find(k_agent_field_paused);
+  return field != agent.fields.end() && field->second == k_agent_is_paused;
+}
+
 constexpr std::size_t k_ahead = 6;
 constexpr std::uint64_t k_waits_for_state = UINT64_MAX;
 
@@ -58,6 +64,10 @@ void DispatcherCore::on_state(ledger::Epoch epoch, const StateView& state, const
   has_state_ = true;
   if (state.epoch != epoch) depose("another node");
   for (const auto& swarm : state.swarms) take_swarm(swarm);
+  paused_.clear();
+  for (const auto& agent : state.agents) {
+    if (is_paused(agent)) paused_.insert(agent.name);
+  }
   for (const auto& task : state.open_tasks) {
     const SlotNumber slot = record_for(task);
     fill(slot, task, moment);
@@ -74,6 +84,7 @@ void DispatcherCore::on_state(ledger::Epoch epoch, const StateView& state, const
     AgentRecord& agent = agents_[i];
     if (agent.id.empty()) continue;
     if (agent.pid) {
+      agent.is_paused = paused_.contains(agent.id);
       update_readiness(agent, moment);
       // Announced to a dispatcher that knew nothing yet; or to this one before it started afresh, then heartbeats tell.
       if (agent.was_announced) {
@@ -143,8 +154,8 @@ void DispatcherCore::take_swarm(const ledger::Swarm& swarm) {
                             .open = open_ms ? std::chrono::milliseconds(*open_ms) : options_.breaker_open,
                             .half_open_tasks = options_.half_open_tasks,
                             .half_open_interval = options_.half_open_interval};
-  record.weight =
-      static_cast<std::uint32_t>(std::min<std::uint64_t>(number_in(swarm, k_field_weight).value_or(1), k_weight_max));
+  record.weight = static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(number_in(swarm, k_field_weight).value_or(1), ledger::k_swarm_weight_max));
   record.latest = swarm;
 }
 
@@ -172,6 +183,15 @@ std::optional<SwarmLoad> DispatcherCore::swarm_load(std::string_view name) const
   for (const auto& [key, its] : breakers_) {
     if (its.swarm == name) load.crashes = std::max(load.crashes, static_cast<std::uint32_t>(its.breaker.crashes()));
   }
+  // Also when it has lost its executor: they are still there.
+  const std::string own = swarm_capability(name);
+  for (SlotNumber i = 0; i < agents_.slots(); ++i) {
+    const AgentRecord& agent = agents_[i];
+    if (!agent.pid || !agent.has(own)) continue;
+    load.agents.push_back({agent.id, agent.pid, static_cast<std::uint32_t>(agent.runs.size()), agent.is_paused,
+                           ahead_at(agent, at->second), agent.capabilities, agent.is_kept});
+    load.running += agent.runs.size();
+  }
   if (record.own_agents.empty()) return load;
   for (const ReadyQueue::Lane& lane : queue_.lanes()) {
     if (!lane.in_use || lane.swarm != at->second || lane.ready == 0 || load.needs.size() == k_needs_told) continue;
@@ -184,13 +204,6 @@ std::optional<SwarmLoad> DispatcherCore::swarm_load(std::string_view name) const
     } else {
       load.needs.push_back({capabilities, lane.ready});
     }
-  }
-  for (SlotNumber i = 0; i < agents_.slots(); ++i) {
-    const AgentRecord& agent = agents_[i];
-    if (!agent.pid || !agent.has(record.own_agents)) continue;
-    load.agents.push_back({agent.id, agent.pid, static_cast<std::uint32_t>(agent.runs.size()), agent.is_paused,
-                           ahead_at(agent, at->second), agent.capabilities, agent.is_kept});
-    load.running += agent.runs.size();
   }
   return load;
 }
@@ -337,6 +350,14 @@ void DispatcherCore::on(const ledger::SwarmChanged& change, const Moment& moment
   if (gave_out && !swarms_[slot].gives_out()) take_back_from_swarm(slot, {}, moment);
 }
 
+void DispatcherCore::on(const ledger::AgentChanged& change, const Moment& moment) {
+  set_paused(change.agent.name, is_paused(change.agent), moment);
+}
+
+void DispatcherCore::on(const ledger::AgentRemoved& change, const Moment& moment) {
+  set_paused(change.name, false, moment);
+}
+
 void DispatcherCore::on(const ledger::SwarmRemoved& change, const Moment&) {
   const auto at = swarm_names_.find(change.name);
   if (at == swarm_names_.end()) return;
@@ -405,7 +426,7 @@ void DispatcherCore::refused(const OpRef& ref, const ledger::OpResult& result, c
           result.verdict == ledger::Verdict::too_large
               ? fmt::format("its name is longer than the ledger's name_bytes, {}", result.number)
               : "the ledger refuses its name");
-    agents_[agent].is_paused = true;
+    agents_[agent].is_refused = true;
     update_readiness(agents_[agent], moment);
     end_run(task.run, moment);
     make_ready(ref.slot, moment);

@@ -23,13 +23,13 @@ RetryOptions without_end(RetryOptions options) {
 
 // A detector is sure a little more than an interval after the pause it accepts. The window is short, since there may be
 // many agents; looking once per tick is no pause of ours.
-PhiOptions judge_for(Duration silent_after, Duration tick, double threshold) {
+PhiOptions judge_for(const DispatcherOptions& given) {
   PhiOptions options;
-  options.threshold = threshold;
-  options.first_interval = k_heartbeat_every;
-  options.acceptable_pause = std::max(silent_after - 2 * k_heartbeat_every, Duration::zero());
+  options.threshold = given.phi_threshold;
+  options.first_interval = given.heartbeat_every;
+  options.acceptable_pause = std::max(given.silent_after - 2 * given.heartbeat_every, Duration::zero());
   options.window = 16;
-  options.local_pause = 3 * tick;
+  options.local_pause = 3 * given.tick;
   return options;
 }
 
@@ -89,14 +89,13 @@ std::string_view name_of(DispatchEvent::Kind kind) {
 }
 
 StateView StateView::of(const ledger::FrozenLedger& frozen) {
-  return {frozen.epoch(),         frozen.open_tasks(),          frozen.swarms(),
+  return {frozen.epoch(),         frozen.open_tasks(),          frozen.swarms(), frozen.agents(),
           frozen.counters().keys, frozen.counters().last_fence, frozen.version()};
 }
 
 DispatcherCore::DispatcherCore(DispatcherOptions options, std::uint64_t seed)
     : options_(std::move(options)),
-      judge_(
-          std::make_shared<const PhiOptions>(judge_for(options_.silent_after, options_.tick, options_.phi_threshold))),
+      judge_(std::make_shared<const PhiOptions>(judge_for(options_))),
       random_(seed),
       router_(options_.router),
       retry_(without_end(options_.retry)),

@@ -21,7 +21,9 @@
 // 8. Crashes of agents stop the type of task they were at, in its swarm, and nothing else (crash_breaker.hpp). That is
 //    known to this dispatcher alone: a new one begins with all of them closed.
 // 9. Once another dispatcher has taken over, nothing more is appended.
-// 10. A pinned task is given to its agent only. Where it may fall back, the ledger unpins it when it has waited for the
+// 10. An agent that was paused gets nothing until it is resumed. That is in the ledger by its name: it outlives the
+//     agent's process, this dispatcher and the node.
+// 11. A pinned task is given to its agent only. Where it may fall back, the ledger unpins it when it has waited for the
 //     agent for so long, whether the agent is away, busy or paused.
 #pragma once
 
@@ -35,6 +37,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -132,6 +135,7 @@ struct StateView {
   ledger::Epoch epoch = 0;
   std::vector<ledger::Task> open_tasks;
   std::vector<ledger::Swarm> swarms;
+  std::vector<ledger::AgentRecord> agents;  // what was said of them by name, see k_agent_field_paused
   std::uint64_t keys = 0;
   ledger::Fence last_fence = 0;
   std::uint64_t version = ledger::k_first_ledger_version;
@@ -159,8 +163,6 @@ class DispatcherCore {
   void on_metrics(Pid from, const AgentMetrics& metrics);
   void on_paused(Pid from, const AgentPaused& paused, const Moment& moment);
   void on_down(Pid pid, bool in_order, const Moment& moment);
-  // False: there is no such agent.
-  bool set_paused(std::string_view agent, bool paused, const Moment& moment);
 
   // The whole program stood still for so long, and the clock with it.
   void on_time_lost(Duration lost, const Moment& moment);
@@ -227,6 +229,8 @@ class DispatcherCore {
   void on(const ledger::TaskAged& change, const Moment& moment);
   void on(const ledger::SwarmChanged& change, const Moment& moment);
   void on(const ledger::SwarmRemoved& change, const Moment& moment);
+  void on(const ledger::AgentChanged& change, const Moment& moment);
+  void on(const ledger::AgentRemoved& change, const Moment& moment);
   void on(const ledger::DispatchTaken& change, const Moment& moment);
   void on(const ledger::KeysEvicted& change, const Moment& moment);
   void on(const ledger::VersionChanged& change, const Moment& moment);
@@ -285,6 +289,8 @@ class DispatcherCore {
   void turn_away(Pid pid);
   Orders& mail_to(SlotNumber agent);
   void update_readiness(AgentRecord& agent, const Moment& moment);
+  // By somebody, for the agent of that name that is there or comes.
+  void set_paused(const std::string& agent, bool is_paused, const Moment& moment);
   void forget_if_idle(SlotNumber agent);
   void crashed_runs(SlotNumber agent, bool in_order, const Moment& moment);
 
@@ -385,6 +391,7 @@ class DispatcherCore {
   Slab<Run> runs_;
   Slab<AgentRecord> agents_;
   IdIndex agent_ids_;
+  std::unordered_set<std::string> paused_;  // names of agents, as the ledger has them
   boost::unordered_flat_map<Pid, SlotNumber, std::hash<Pid>> agent_pids_;
   Interner<std::vector<std::string>> capabilities_;  // of agents
   std::deque<Pid> turned_away_;                      // not to be invited; the last ones

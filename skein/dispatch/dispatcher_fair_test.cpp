@@ -323,10 +323,12 @@ TEST(DispatcherFair, tells_who_is_passed_over_why_and_until_when) {
   EXPECT_EQ(all[0].why, PassedOver::Why::breaker_open);
   EXPECT_EQ(all[0].until, world.moment.wall + 30'000);
   EXPECT_EQ(world.count(Event::agent_passed_over), 1U);
-  world.core->set_paused("agent1", true, world.moment);
+  world.run(ledger::AgentPut{"agent1", {{"paused", "true"}}});
+  world.settle();
   EXPECT_EQ(world.core->passed_over_agents("agent1", world.moment).size(), 2U);
   EXPECT_TRUE(world.core->passed_over_agents("nobody", world.moment).empty());
-  world.core->set_paused("agent1", false, world.moment);
+  world.run(ledger::AgentRemove{"agent1"});
+  world.settle();
   world.submit(9);
   world.pass(31s);
   EXPECT_EQ(world.where(9), "agent1");

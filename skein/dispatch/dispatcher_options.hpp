@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "skein/base/time.hpp"
+#include "skein/dispatch/agent_protocol.hpp"
 #include "skein/dispatch/balance.hpp"
 #include "skein/dispatch/router.hpp"
 #include "skein/ledger/command.hpp"
@@ -26,6 +27,8 @@ struct TypeOptions {
   std::optional<RetryOptions> retry;
   std::optional<ledger::AgentFallback> agent_fallback;  // of tasks that are for one agent; see placement_policy.hpp
   std::optional<Duration> agent_wait;
+
+  friend bool operator==(const TypeOptions&, const TypeOptions&) = default;
 };
 
 struct DispatcherOptions {
@@ -42,7 +45,8 @@ struct DispatcherOptions {
   // An agent that beats once a second is given up about so long after its last word and gets nothing new; one that is
   // irregular is given more time.
   Duration silent_after = std::chrono::seconds(5);
-  double phi_threshold = 8;  // how surprising its silence must be; see phi_detector.hpp
+  Duration heartbeat_every = k_heartbeat_every;  // what agents are told
+  double phi_threshold = 8;                      // how surprising its silence must be; see phi_detector.hpp
 
   // Per attempt: the task's own, else its type's (the adaptive one first), else one of these.
   Duration function_timeout = std::chrono::seconds(5);
@@ -102,6 +106,8 @@ struct DispatcherOptions {
   std::size_t inbox_changes = 1'000'000;                  // waiting for the dispatcher; beyond it it starts afresh
   Duration append_again = std::chrono::milliseconds(50);  // after overloaded or unknown, doubled up to the next
   Duration append_again_max = std::chrono::seconds(1);
+
+  friend bool operator==(const DispatcherOptions&, const DispatcherOptions&) = default;
 };
 
 }  // namespace skein::inline v0::dispatch

@@ -186,6 +186,7 @@ struct AgentRecord {
   bool tells_last_words = false;
   bool is_kept = false;     // by its swarm's coordinator
   bool is_paused = false;   // by somebody
+  bool is_refused = false;  // the ledger does not take its name
   bool has_paused = false;  // by itself
   bool is_silent = false;
   bool is_full = false;     // of unsettled outcomes
@@ -212,8 +213,8 @@ struct SwarmRecord {
   bool is_known = false;
 
   [[nodiscard]] bool gives_out() const {
-    return is_known && (state == ledger::SwarmState::active || state == ledger::SwarmState::draining) &&
-           breaker != ledger::Breaker::open;
+    using enum ledger::SwarmState;
+    return is_known && (state == active || state == draining || state == removed) && breaker != ledger::Breaker::open;
   }
 };
 

@@ -139,5 +139,35 @@ TEST(DispatcherSwarms, a_swarm_may_have_a_breaker_of_its_own) {
   EXPECT_EQ(held[0].until, world.moment.wall + 10'000);
 }
 
+TEST(DispatcherSwarms, an_agent_paused_in_the_ledger_gets_nothing_from_any_dispatcher) {
+  CoreWorld world;
+  world.begin();
+  ASSERT_EQ(world.run(ledger::AgentPut{"agent1", {{"paused", "true"}}}).verdict, ledger::Verdict::ok);
+  world.settle();
+  world.join(1);
+  world.submit(1);
+  EXPECT_EQ(world.state(1), State::queued) << "it was paused before it came";
+  world.restart();  // another dispatcher
+  world.join(1);
+  EXPECT_EQ(world.state(1), State::queued);
+  const auto passed_over = world.core->passed_over_agents("agent1", world.moment);
+  ASSERT_EQ(passed_over.size(), 1U);
+  EXPECT_EQ(passed_over[0].why, PassedOver::Why::paused);
+  ASSERT_EQ(world.run(ledger::AgentRemove{"agent1"}).verdict, ledger::Verdict::ok);
+  world.settle();
+  EXPECT_EQ(world.where(1), "agent1");
+}
+
+TEST(DispatcherSwarms, a_removed_swarm_gives_out_what_it_has) {
+  CoreWorld world;
+  world.begin();
+  put_swarm(world, "old", {});
+  submit_to(world, "old", 1);
+  ASSERT_EQ(world.run(ledger::SwarmSetState{"old", ledger::SwarmState::removed}).verdict, ledger::Verdict::ok);
+  world.settle();
+  world.join(1);
+  EXPECT_EQ(world.where(1), "agent1");
+}
+
 }  // namespace
 }  // namespace skein::inline v0::dispatch

@@ -46,6 +46,8 @@ struct QOptions {
   AdaptiveRetryOptions retry;
 
   [[nodiscard]] std::optional<std::string> problem() const;
+
+  friend bool operator==(const QOptions&, const QOptions&) = default;
 };
 
 class QLearning {

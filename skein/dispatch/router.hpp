@@ -91,6 +91,8 @@ struct RouterOptions {
   QOptions learning;
 
   [[nodiscard]] std::optional<std::string> problem() const;
+
+  friend bool operator==(const RouterOptions&, const RouterOptions&) = default;
 };
 
 class Router {

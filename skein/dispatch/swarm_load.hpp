@@ -21,13 +21,8 @@ inline constexpr std::string_view k_field_executor = "executor";
 inline constexpr std::string_view k_field_breaker_crashes = "breaker_crashes";
 inline constexpr std::string_view k_field_breaker_open_ms = "breaker_open_ms";
 inline constexpr std::string_view k_field_weight = "weight";  // of its share of an executor that others use too
-inline constexpr std::uint32_t k_weight_max = 1'000;
 
 [[nodiscard]] inline std::string swarm_capability(std::string_view swarm) { return "swarm=" + std::string(swarm); }
-// In the registry: of those that the swarm's coordinator has started and may end, and of nobody else.
-[[nodiscard]] inline std::string kept_capability(std::string_view swarm) { return "kept=" + std::string(swarm); }
-// Beside it: what they were made for, so that a new coordinator knows whom a change of the definition replaces.
-[[nodiscard]] inline std::string made_capability(std::uint64_t mark) { return "made=" + std::to_string(mark); }
 [[nodiscard]] inline bool has_own_agents(const ledger::Swarm& swarm) {
   const auto executor = swarm.field(k_field_executor);
   return executor && !executor->empty();

@@ -160,6 +160,15 @@ NodeGroup NodeGroup::none(std::string why) {
   return group;
 }
 
+bool NodeGroup::can_limit(std::string_view controller) const {
+  if (!is_there()) return false;
+  std::istringstream enabled(read_text(lock_.get(), "cgroup.subtree_control"));
+  for (std::string each; enabled >> each;) {
+    if (each == controller) return true;
+  }
+  return false;
+}
+
 void NodeGroup::inherit(std::string folder, Fd lock) {
   auto* group = new NodeGroup;
   group->folder_ = std::move(folder);

@@ -42,6 +42,8 @@ class NodeGroup {
   [[nodiscard]] bool is_there() const { return static_cast<bool>(lock_); }
   // For people: what is used, and why it is not the control group.
   [[nodiscard]] const std::string& describe() const { return text_; }
+  // Whether the groups of programs can be limited by this controller ("memory", "pids").
+  [[nodiscard]] bool can_limit(std::string_view controller) const;
   [[nodiscard]] const std::string& folder() const { return folder_; }
   [[nodiscard]] int lock_fd() const { return lock_.get(); }
 

@@ -362,7 +362,10 @@ void OsIo::fail_oldest(bool is_private, const std::string& why) {
   if (waiting.empty()) return;
   const auto handle = find(waiting.front());
   waiting.pop_front();
-  if (handle != nullptr) fail(handle, fmt::format("cannot start '{}': {}", handle->spec.argv[0], why));
+  if (handle == nullptr) return;
+  // The keeper may have named the program already.
+  const std::string what = fmt::format("cannot start '{}': ", handle->spec.argv[0]);
+  fail(handle, why.starts_with(what) ? why : what + why);
 }
 
 }  // namespace skein::inline v0::launcher

@@ -36,7 +36,8 @@ struct Swarm {
   [[nodiscard]] std::optional<std::string_view> field(std::string_view name) const;
   [[nodiscard]] bool takes_tasks() const { return state == SwarmState::active || state == SwarmState::paused; }
   [[nodiscard]] bool gives_out_tasks() const {
-    return (state == SwarmState::active || state == SwarmState::draining) && breaker != Breaker::open;
+    const bool is_open = state == SwarmState::active || state == SwarmState::draining || state == SwarmState::removed;
+    return is_open && breaker != Breaker::open;
   }
 };
 

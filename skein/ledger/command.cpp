@@ -214,6 +214,8 @@ std::string_view name_of(SwarmState state) {
       return "draining";
     case SwarmState::stopped:
       return "stopped";
+    case SwarmState::removed:
+      return "removed";
   }
   return "unknown";
 }

@@ -45,6 +45,7 @@ inline constexpr std::uint64_t k_first_ledger_version = 1;
 inline constexpr std::uint64_t k_hand_on_version = 2;
 inline constexpr std::uint64_t k_crash_words_version = 3;
 inline constexpr std::uint64_t k_sound_version = 4;
+inline constexpr std::uint64_t k_removed_version = 5;  // the state `removed` of a swarm
 inline constexpr std::uint64_t k_tokens_version = 5;
 inline constexpr std::uint64_t k_ledger_version = 5;
 
@@ -180,7 +181,7 @@ enum class Origin : std::uint8_t { api = 1, config = 2 };
 // Fields the ledger itself reads; whole decimal numbers. All others belong to the layers above.
 inline constexpr std::string_view k_field_open_tasks = "open_tasks";
 inline constexpr std::string_view k_field_open_bytes = "open_bytes";
-// Creates the swarm, or replaces its definition and keeps its overrides and state.
+// Creates the swarm, or replaces its definition and keeps its overrides and state; a removed one is active again.
 struct SwarmPut {
   std::string name;
   Origin origin = Origin::api;
@@ -200,8 +201,11 @@ enum class SwarmState : std::uint8_t {
   paused = 2,    // takes tasks, gives none out
   draining = 3,  // takes none, gives out what it has
   stopped = 4,   // neither
+  removed = 5,  // as draining, and gone once it is empty: whoever declared it no longer does. From k_removed_version on
 };
 [[nodiscard]] std::string_view name_of(SwarmState state);
+// A removed swarm keeps its state until a SwarmPut declares it again (swarm_closed); "default" is never removed
+// (swarm_busy).
 struct SwarmSetState {
   std::string name;
   SwarmState state = SwarmState::active;
@@ -310,7 +314,7 @@ enum class Verdict : std::uint8_t {
   queue_full = 11,         // the swarm's limit; `number`: the limit
   ledger_full = 12,        // the limit of all swarms, swarms or agents; `number`: the limit
   archive_behind = 13,     // too many finished tasks wait for the archive; try later
-  swarm_closed = 14,       // draining or stopped: takes no tasks; or paused, stopped, broken: gives none out
+  swarm_closed = 14,       // draining, stopped, removed: takes no tasks; or paused, stopped, broken: gives none out
   swarm_busy = 15,         // has open tasks, or is "default"
   already_finished = 16,   // `state`: how
   wrong_state = 17,        // `state`: the present one

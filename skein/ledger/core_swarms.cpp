@@ -123,6 +123,7 @@ OpResult Core::on(const SwarmPut& op) {
   next.name = op.name;
   next.origin = op.origin;
   next.definition = op.definition;
+  if (next.state == SwarmState::removed) next.state = SwarmState::active;
   if (!numbers_are_good(next)) return refuse(Verdict::malformed);
   const auto at = slot ? *slot : swarm_index_.emplace(op.name, new_swarm(next)).first->second;
   change_swarm(at, std::move(next));
@@ -162,6 +163,10 @@ OpResult Core::on(const SwarmSetState& op) {
   const auto slot = swarm_slot(op.name);
   if (!slot) return refuse(Verdict::no_such_swarm);
   Swarm next = *swarms_[*slot].info;
+  const bool is_removal = op.state == SwarmState::removed;
+  if (is_removal && head_.version < k_removed_version) return refuse(Verdict::old_version, head_.version);
+  if (is_removal && op.name == k_default_swarm) return refuse(Verdict::swarm_busy);
+  if (next.state == SwarmState::removed && !is_removal) return refuse(Verdict::swarm_closed);
   next.state = op.state;
   change_swarm(*slot, std::move(next));
   return k_ok;

@@ -247,5 +247,40 @@ TEST_F(LedgerLimits, the_version_goes_up_only_and_never_beyond_what_is_known) {
   EXPECT_THROW(ledger.apply(99, encode_command(LedgerVersion{k_ledger_version + 1})), UnknownEntry);
 }
 
+TEST(RemovedSwarm, takes_nothing_new_and_goes_once_empty) {
+  TestLedger world;
+  world.run({LedgerVersion{k_removed_version}, SwarmPut{"old", Origin::config, {}}});
+  world.dispatch();
+  auto op = submit(1);
+  op.spec.swarm = "old";
+  ASSERT_EQ(world.verdict(op), Verdict::ok);
+  EXPECT_EQ(world.verdict(SwarmRemove{"old"}), Verdict::swarm_busy);
+  EXPECT_EQ(world.verdict(SwarmSetState{"old", SwarmState::removed}), Verdict::ok);
+  auto more = submit(2);
+  more.spec.swarm = "old";
+  EXPECT_EQ(world.verdict(more), Verdict::swarm_closed);
+  EXPECT_EQ(world.verdict(SwarmSetState{"old", SwarmState::active}), Verdict::swarm_closed);
+  const Fence fence = world.assign(1);
+  EXPECT_NE(fence, 0U) << "it gives out what it has";
+  EXPECT_EQ(world.verdict(Complete{task_id(1), fence, 3000, {}}), Verdict::ok);
+  EXPECT_EQ(world.verdict(SwarmRemove{"old"}), Verdict::ok);
+}
+
+TEST(RemovedSwarm, is_active_again_when_it_is_declared_again) {
+  TestLedger world;
+  world.run({LedgerVersion{k_removed_version}, SwarmPut{"old", Origin::config, {}}});
+  EXPECT_EQ(world.verdict(SwarmSetState{"old", SwarmState::removed}), Verdict::ok);
+  EXPECT_EQ(world.verdict(SwarmPut{"old", Origin::config, {}}), Verdict::ok);
+  EXPECT_EQ(world.ledger.find_swarm("old")->state, SwarmState::active);
+}
+
+TEST(RemovedSwarm, is_unknown_to_a_ledger_of_before_and_never_the_default) {
+  TestLedger world;
+  world.run({LedgerVersion{k_sound_version}, SwarmPut{"old", Origin::config, {}}});
+  EXPECT_EQ(world.verdict(SwarmSetState{"old", SwarmState::removed}), Verdict::old_version);
+  world.run(LedgerVersion{k_removed_version});
+  EXPECT_EQ(world.verdict(SwarmSetState{"default", SwarmState::removed}), Verdict::swarm_busy);
+}
+
 }  // namespace
 }  // namespace skein::ledger

@@ -211,7 +211,7 @@ struct Layout<SwarmSetState> {
   static constexpr Opcode k_opcode = Opcode::swarm_set_state;
   static void fields(auto& c, auto& op) {
     c.text(op.name);
-    c.choice(op.state, SwarmState::active, SwarmState::stopped);
+    c.choice(op.state, SwarmState::active, SwarmState::removed);
   }
 };
 

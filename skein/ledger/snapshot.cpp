@@ -34,10 +34,10 @@ void describe_head(C& c, auto& head) {
 }
 
 template <class C>
-void describe_swarm(C& c, auto& swarm) {
+void describe_swarm(C& c, std::uint64_t version, auto& swarm) {
   c.text(swarm.name);
   c.choice(swarm.origin, Origin::api, Origin::config);
-  c.choice(swarm.state, SwarmState::active, SwarmState::stopped);
+  c.choice(swarm.state, SwarmState::active, version < k_removed_version ? SwarmState::stopped : SwarmState::removed);
   c.choice(swarm.breaker, Breaker::closed, Breaker::half_open);
   c.number(swarm.breaker_until);
   c.fields(swarm.definition);
@@ -208,7 +208,7 @@ void write_snapshot(const FrozenState& state, journal::SnapshotSink& sink) {
   describe_head(w, state.head);
   w.number(state.swarms.size());
   for (const auto& swarm : state.swarms) {
-    describe_swarm(w, *swarm.info);
+    describe_swarm(w, state.head.version, *swarm.info);
     out.flush_if_full();
   }
   w.number(state.agents.size());
@@ -277,7 +277,7 @@ bool Core::restore_swarms(Reader& r) {
   r.number(count);
   for (std::uint64_t i = 0; i < count && r.ok(); ++i) {
     Swarm swarm;
-    describe_swarm(r, swarm);
+    describe_swarm(r, head_.version, swarm);
     const bool in_order = swarm_index_.empty() || swarm_index_.rbegin()->first < swarm.name;
     if (!r.ok() || swarm.name.empty() || !in_order || !numbers_are_good(swarm)) return false;
     const std::string name = swarm.name;

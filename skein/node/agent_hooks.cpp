@@ -1,6 +1,7 @@
 #include "skein/node/agent_hooks.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -12,7 +13,9 @@
 #include "skein/dispatch/dispatcher.hpp"
 #include "skein/node/asker.hpp"
 #include "skein/node/keepers.hpp"
+#include "skein/operations/methods.hpp"
 #include "skein/supervision/supervisor_api.hpp"
+#include "skein/supervision/tree_view.hpp"
 #include "skein/swarm/coordinator.hpp"
 
 namespace skein::inline v0::node {
@@ -27,14 +30,6 @@ using Nothing = operations::Operations::Nothing;
 constexpr Duration k_state_wait = std::chrono::milliseconds(500);
 constexpr std::size_t k_agents_shown = 10'000;
 constexpr std::string_view k_swarm_prefix = "swarm=";
-// Marks for coordinators, see dispatch/swarm_load.hpp: no capabilities.
-constexpr std::string_view k_kept_prefix = "kept=";
-constexpr std::string_view k_made_prefix = "made=";
-
-Error no_agent(const std::string& id) {
-  return {Code::agent_not_found, fmt::format("there is no agent '{}'", id), "list the agents",
-          std::chrono::milliseconds(0)};
-}
 
 double milliseconds(Duration time) { return std::chrono::duration<double, std::milli>(time).count(); }
 
@@ -51,7 +46,7 @@ AgentDetail known_of(NodeContext& context, const std::string& id, Pid pid) {
   for (std::string& each : context.registry->capabilities_of(id).value_or(std::vector<std::string>{})) {
     if (each.starts_with(k_swarm_prefix)) {
       detail.swarm = each.substr(k_swarm_prefix.size());
-    } else if (!each.starts_with(k_kept_prefix) && !each.starts_with(k_made_prefix)) {
+    } else {
       detail.capabilities.push_back(std::move(each));
     }
   }
@@ -78,6 +73,12 @@ void add_state(AgentDetail& detail, const agent::AgentState& state) {
   detail.handed_back = state.stats.tasks_handed_back;
 }
 
+// One that was paused before its process, or the node, was started knows nothing of it.
+void add_passed_over(AgentDetail& detail, const dispatch::PassedOver& each) {
+  detail.passed_over.push_back(each);
+  if (each.why == dispatch::PassedOver::Why::paused && detail.status == "idle") detail.status = "paused";
+}
+
 using AskedPassedOver =
     decltype(std::declval<Self>().call<dispatch::Dispatcher>(Pid{}, dispatch::GetPassedOver{}, k_state_wait));
 
@@ -87,8 +88,41 @@ AskedPassedOver ask_passed_over(Self self, std::string agent) {
                                          dispatch::GetPassedOver{std::move(agent)}, k_state_wait);
 }
 
-Task<void> gather(Self self, ContextPtr context, operations::Reply<std::vector<AgentDetail>> reply) {
-  auto ids = context->registry->query_agents({}).value_or(std::vector<std::string>{});
+// Those of [[agents]] that have no process: stopped by somebody, or given up for a while by their supervisor.
+void add_absent(NodeContext& context, const std::vector<std::string>& wanted, std::vector<AgentDetail>& all) {
+  const auto config = context.config();
+  if (config->agents.empty()) return;
+  const auto tree = read_tree(context.runtime, context.runtime.whereis(k_named_agents_name));
+  if (!tree) return;
+  for (const AgentConfig& each : config->agents) {
+    const auto entry = std::ranges::find(tree->children, each.id, &TreeEntry::id);
+    if (entry == tree->children.end() || entry->state == ChildState::running) continue;
+    const auto executor = config->executors.find(each.executor);
+    AgentDetail detail;
+    detail.id = each.id;
+    detail.status = entry->state == ChildState::down ? "stopped" : child_state_name(entry->state);
+    detail.role = each.role;
+    detail.swarm = each.swarm;
+    detail.executor = each.executor;
+    if (executor != config->executors.end()) {
+      detail.capabilities = capabilities_of(each.capabilities, each.role, executor->second);
+    }
+    std::ranges::sort(detail.capabilities);
+    detail.slots = each.prefetch + 1;
+    detail.is_named = true;
+    const auto has = [&](const std::string& one) { return std::ranges::binary_search(detail.capabilities, one); };
+    if (std::ranges::all_of(wanted, has)) all.push_back(std::move(detail));
+  }
+}
+
+Task<void> gather(Self self, ContextPtr context, std::vector<std::string> capabilities,
+                  operations::Reply<std::vector<AgentDetail>> reply) {
+  auto found = context->registry->query_agents(capabilities);
+  if (!found) {
+    reply.fail(operations::invalid(found.error().text()));
+    co_return;
+  }
+  std::vector<std::string> ids = std::move(*found);
   std::ranges::sort(ids);
   if (ids.size() > k_agents_shown) ids.resize(k_agents_shown);
   // All are asked before the first is waited for.
@@ -110,26 +144,38 @@ Task<void> gather(Self self, ContextPtr context, operations::Reply<std::vector<A
   if (passed_over) {
     for (const dispatch::PassedOver& each : *passed_over) {
       const auto at = std::ranges::lower_bound(all, each.subject, {}, &AgentDetail::id);
-      if (at != all.end() && at->id == each.subject) at->passed_over.push_back(each);
+      if (at != all.end() && at->id == each.subject) add_passed_over(*at, each);
     }
   }
+  add_absent(*context, capabilities, all);
+  std::ranges::sort(all, {}, &AgentDetail::id);
   reply(std::move(all));
 }
 
 Task<void> look_at(Self self, ContextPtr context, std::string id, operations::Reply<AgentStatusAnswer> reply) {
   const Pid pid = context->registry->find_agent(id).value_or(Pid{});
+  AgentStatusAnswer answer;
   if (!pid) {
-    reply.fail(no_agent(id));
+    std::vector<AgentDetail> absent;
+    add_absent(*context, {}, absent);
+    const auto at = std::ranges::find(absent, id, &AgentDetail::id);
+    if (at == absent.end()) {
+      reply.fail(no_agent(id));
+    } else {
+      answer.agent = std::move(*at);
+      reply(std::move(answer));
+    }
     co_return;
   }
-  AgentStatusAnswer answer;
   answer.agent = known_of(*context, id, pid);
   auto asking = self.call<agent::Agent>(pid, agent::GetAgentState{}, k_state_wait);
   const auto state = co_await asking;
   if (state) add_state(answer.agent, *state);
   auto asking_dispatcher = ask_passed_over(self, id);
   const auto passed_over = co_await asking_dispatcher;
-  if (passed_over) answer.agent.passed_over = *passed_over;
+  if (passed_over) {
+    for (const dispatch::PassedOver& each : *passed_over) add_passed_over(answer.agent, each);
+  }
   auto measuring = self.call<agent::Agent>(pid, agent::GetAgentMetrics{}, k_state_wait);
   const auto figures = co_await measuring;
   if (figures) {
@@ -148,41 +194,34 @@ Task<void> look_at(Self self, ContextPtr context, std::string id, operations::Re
   reply(std::move(answer));
 }
 
+// In the ledger, so that it outlives the agent, the dispatcher and the node; and the agent itself begins nothing more.
 Task<void> set_paused(Self self, ContextPtr context, std::string id, bool is_paused, operations::Reply<Nothing> reply) {
   const Pid pid = context->registry->find_agent(id).value_or(Pid{});
-  if (!pid) {
+  if (!pid && !is_named(*context->config(), id)) {
     reply.fail(no_agent(id));
     co_return;
   }
-  const Pid dispatcher = self.whereis(dispatch::k_dispatcher_name);
-  auto asking = self.call<dispatch::Dispatcher>(dispatcher, dispatch::SetAgentPaused{id, is_paused});
-  const auto done = co_await asking;
-  if (!done) {
-    reply.fail(
-        {Code::stopped, "the dispatcher is not there at the moment", "try again", std::chrono::milliseconds(100)});
-  } else if (!*done) {
-    reply.fail(no_agent(id));
-  } else {
-    // The dispatcher gives it nothing more; what it holds already it is told itself.
-    if (is_paused) {
-      self.send(pid, dispatch::PauseAgent{});
-    } else {
-      self.send(pid, dispatch::ResumeAgent{});
-    }
-    operations::Event told;
-    told.kind = operations::Event::Kind::agent_changed;
-    told.name = id;
-    told.message = is_paused ? "paused" : "resumed";
-    publish(*context, std::move(told));
-    reply(Nothing{});
+  const auto work = context->work.get();
+  if (!work) {
+    reply.fail(operations::engine_is_away());
+    co_return;
   }
+  if (is_paused) {
+    self.send(pid, dispatch::PauseAgent{});
+  } else {
+    self.send(pid, dispatch::ResumeAgent{});
+  }
+  const auto is_gone = [context](const std::string& name) {
+    return !context->registry->find_agent(name) && !is_named(*context->config(), name);
+  };
+  work->operations().agent_set_paused(std::move(id), is_paused, is_gone, std::move(reply));
 }
 
 // One that is in neither of the node's own supervisors of agents.
 Error declared_agent(const std::string& id) {
   return {Code::invalid, fmt::format("agent '{}' belongs to one of [[supervisors]], which would start it again", id),
           fmt::format("'skein agent pause {}' gives it nothing more to do; to be rid of it, take it out of skein.toml "
-                      "and restart the node",
+                      "and run 'skein reload'",
                       id),
           std::chrono::milliseconds(0)};
 }
@@ -238,6 +277,21 @@ std::optional<Error> bad_request(NodeContext& context, const operations::SpawnAg
   return std::nullopt;
 }
 
+// May block.
+std::optional<Error> unknown_swarm(NodeContext& context, const std::string& swarm) {
+  const auto work = context.work.get();
+  if (!work) return operations::engine_is_away();
+  const auto swarms = operations::ask<std::vector<operations::SwarmView>>(
+      [&](auto reply) { work->operations().swarm_list(std::move(reply)); });
+  if (!swarms) return swarms.error();
+  std::vector<std::string> known;
+  for (const operations::SwarmView& each : *swarms) known.push_back(each.name);
+  if (std::ranges::find(known, swarm) != known.end()) return std::nullopt;
+  return Error{Code::swarm_not_found,
+               fmt::format("there is no swarm '{}'; there are {}", swarm, fmt::join(known, ", ")),
+               "choose one of them, or create it first", std::chrono::milliseconds(0)};
+}
+
 Task<void> begin_agent(Self self, ContextPtr context, operations::SpawnAgentRequest request,
                        operations::Reply<std::string> reply) {
   if (!context->executors->has(request.executor)) {
@@ -247,6 +301,14 @@ Task<void> begin_agent(Self self, ContextPtr context, operations::SpawnAgentRequ
   }
   if (const auto bad = bad_request(*context, request)) {
     reply.fail(*bad);
+    co_return;
+  }
+  auto problem = std::make_shared<std::optional<Error>>();
+  auto looking =
+      self.blocking([context, swarm = request.swarm, problem] { *problem = unknown_swarm(*context, swarm); });
+  co_await looking;
+  if (*problem) {
+    reply.fail(**problem);
     co_return;
   }
   if (request.id.empty()) request.id = fmt::format("agent-{:08x}", std::random_device{}());
@@ -274,6 +336,11 @@ ledger::WallMs wall_ms_now() {
 
 }  // namespace
 
+Error no_agent(const std::string& id) {
+  return {Code::agent_not_found, fmt::format("there is no agent '{}'", id),
+          "'skein agents' lists them, and so does the tool agent_list", std::chrono::milliseconds(0)};
+}
+
 void publish(NodeContext& context, operations::Event event) {
   event.at = wall_ms_now();
   if (const auto work = context.work.get()) work->operations().events().publish(std::move(event));
@@ -289,8 +356,9 @@ void publish_or_keep(NodeContext& context, operations::Event event) {
   for (auto& each : context.supervision.take_kept()) work->operations().events().publish(std::move(each));
 }
 
-void ask_agents(const ContextPtr& context, operations::Reply<std::vector<AgentDetail>> reply) {
-  ask_in_process(context->runtime, &gather, context, std::move(reply));
+void ask_agents(const ContextPtr& context, std::vector<std::string> capabilities,
+                operations::Reply<std::vector<AgentDetail>> reply) {
+  ask_in_process(context->runtime, &gather, context, std::move(capabilities), std::move(reply));
 }
 void ask_agent(const ContextPtr& context, std::string id, operations::Reply<AgentStatusAnswer> reply) {
   ask_in_process(context->runtime, &look_at, context, std::move(id), std::move(reply));

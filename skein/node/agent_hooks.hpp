@@ -9,7 +9,10 @@
 
 namespace skein::inline v0::node {
 
-void ask_agents(const ContextPtr& context, operations::Reply<std::vector<operations::AgentDetail>> reply);
+[[nodiscard]] operations::Error no_agent(const std::string& id);
+// Those that have all of these capabilities; those of [[agents]] that have no process are among them.
+void ask_agents(const ContextPtr& context, std::vector<std::string> capabilities,
+                operations::Reply<std::vector<operations::AgentDetail>> reply);
 void ask_agent(const ContextPtr& context, std::string id, operations::Reply<operations::AgentStatusAnswer> reply);
 void pause_agent(const ContextPtr& context, std::string id, bool is_paused, operations::Reply<std::monostate> reply);
 void stop_agent(const ContextPtr& context, std::string id, operations::Reply<std::monostate> reply);

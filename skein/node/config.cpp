@@ -1,8 +1,10 @@
 #include "skein/node/config.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -19,10 +21,12 @@
 #include "skein/dispatch/capability.hpp"
 #include "skein/ledger/fallback.hpp"
 #include "skein/net/tcp_socket.hpp"
+#include "skein/node/config_assign.hpp"
 #include "skein/node/config_keys.hpp"
 #include "skein/node/config_values.hpp"
 #include "skein/node/declared_supervisors.hpp"
 #include "skein/node/executor_identity.hpp"
+#include "skein/node/executor_kinds.hpp"
 #include "skein/supervision/tree_toml.hpp"
 
 namespace skein::inline v0::node {
@@ -30,85 +34,8 @@ namespace {
 
 constexpr std::uint32_t k_no_line = 0;
 
-// Puts one value where it belongs. Returns what is wrong with it, or nothing.
-struct Assign {
-  const toml::node& node;
-  const Rule& rule;
-
-  using Fault = std::optional<std::string>;
-
-  Fault operator()(std::string* place) const {
-    const auto value = node.value_exact<std::string>();
-    if (!value) return "must be a string";
-    if (!rule.words.empty() && std::ranges::find(rule.words, *value) == rule.words.end()) {
-      return fmt::format("unknown '{}'{}", *value, suggestion(*value, {rule.words.begin(), rule.words.end()}));
-    }
-    *place = *value;
-    return std::nullopt;
-  }
-  Fault operator()(bool* place) const {
-    const auto value = node.value_exact<bool>();
-    if (!value) return "must be true or false";
-    *place = *value;
-    return std::nullopt;
-  }
-  Fault operator()(double* place) const {
-    const auto value = node.value<double>();
-    if (!value) return "must be a number";
-    const bool is_within = *value >= static_cast<double>(rule.min) && *value <= static_cast<double>(rule.max);
-    if (rule.max > 0 && !is_within) return fmt::format("must be from {} to {}", rule.min, rule.max);
-    *place = *value;
-    return std::nullopt;
-  }
-  Fault operator()(std::vector<std::string>* place) const {
-    const toml::array* array = node.as_array();
-    if (array == nullptr) return "must be an array of strings";
-    std::vector<std::string> values;
-    for (const toml::node& each : *array) {
-      const auto value = each.value_exact<std::string>();
-      if (!value) return "must be an array of strings";
-      values.push_back(*value);
-    }
-    *place = std::move(values);
-    return std::nullopt;
-  }
-  template <class Count>
-  Fault operator()(Count* place) const {
-    if constexpr (std::is_integral_v<Count>) {
-      return number(*place);
-    } else {
-      return time(*place);
-    }
-  }
-
- private:
-  template <class Count>
-  Fault number(Count& place) const {
-    std::optional<std::uint64_t> given;
-    if (const auto whole = node.value_exact<std::int64_t>(); whole && *whole >= 0)
-      given = static_cast<std::uint64_t>(*whole);
-    if (const auto text = node.value_exact<std::string>(); text && rule.is_bytes) given = parse_bytes(*text);
-    if (!given && rule.is_bytes) return R"(must be a size such as 65536, "256KiB" or "64MiB")";
-    if (!given) return "must be a whole number";
-    if (*given < rule.min || *given > rule.max) {
-      if (rule.is_bytes) return fmt::format("must be from {} to {}", bytes_text(rule.min), bytes_text(rule.max));
-      return fmt::format("must be from {} to {}", rule.min, rule.max);
-    }
-    place = static_cast<Count>(*given);
-    return std::nullopt;
-  }
-  template <class Time>
-  Fault time(Time& place) const {
-    const auto text = node.value_exact<std::string>();
-    const auto given = text ? parse_time(*text) : std::nullopt;
-    if (!given) return R"(must be a time such as "500ms", "5s", "2min" or "1h")";
-    const std::chrono::milliseconds min(rule.min);
-    const std::chrono::milliseconds max(rule.max);
-    if (*given < min || *given > max) return fmt::format("must be from {} to {}", time_text(min), time_text(max));
-    place = std::chrono::duration_cast<Time>(*given);
-    return std::nullopt;
-  }
-};
+constexpr std::array<std::string_view, 10> k_program_keys{"command", "directory",    "env",   "set_env", "user",
+                                                          "group",   "no_new_privs", "umask", "isolate", "token"};
 
 class Reader {
  public:
@@ -165,6 +92,7 @@ class Reader {
   void retry(const toml::node& node, const std::string& title, RetryOptions& options);
   void executors(const toml::table& document);
   void executor(const toml::table& table, const std::string& name);
+  void of_kind(const toml::table& table, const std::string& name, const ExecutorKind& kind, ExecutorConfig& made);
   void needs_command(const toml::table& table, const std::string& title, const ExecutorConfig& made);
   void set_env(const toml::node& node, const std::string& title, ExecutorConfig& made);
   void swarms(const toml::table& document);
@@ -243,6 +171,12 @@ void Reader::dispatch(const toml::table& document) {
                                 suggestion(name.value_or(""), known)));
     }
   }
+  if (options.silent_after < 2 * options.heartbeat_every || options.lease < 3 * options.heartbeat_every) {
+    fault(*table,
+          fmt::format(
+              "[dispatch] heartbeat_every is {}; silent_after must be at least twice and lease three times as long",
+              time_text(options.heartbeat_every)));
+  }
   if (const toml::node* given = table->get("retry")) retry(*given, "[dispatch.retry]", options.retry);
   const toml::node* types = table->get("types");
   const toml::table* each_type = types != nullptr ? table_of(*types, "[dispatch.types]") : nullptr;
@@ -299,26 +233,43 @@ void Reader::needs_command(const toml::table& table, const std::string& title, c
   fault(table, fmt::format("{} needs a command: command = [\"program\", \"argument\"]", title));
 }
 
+void Reader::of_kind(const toml::table& table, const std::string& name, const ExecutorKind& kind,
+                     ExecutorConfig& made) {
+  const std::string title = fmt::format("[executors.{}]", name);
+  const auto line_of = [&](std::string_view key) {
+    const toml::node* node = table.get(key);
+    return node != nullptr ? node->source().begin.line : k_no_line;
+  };
+  if (kind.runs_programs) {
+    needs_command(table, title, made);
+    config_.executor_lines[name] = {line_of("command"), line_of("directory")};
+  }
+  if (kind.offers_functions && made.functions.empty()) made.functions = agent::built_in_types();
+  for (const auto& [key, node] : table) {
+    if (has_key(kind, key.str())) continue;
+    const auto text = fmt::format("{}: a {} has no {}", title, kind.name, key.str());
+    // What would be run, and as whom, must not be passed over where nothing is run.
+    if (!kind.runs_programs && std::ranges::find(k_program_keys, key.str()) != k_program_keys.end()) {
+      fault(node, text);
+    } else {
+      config_.misfits.push_back({node.source().begin.line, text});
+    }
+  }
+}
+
 void Reader::executor(const toml::table& table, const std::string& name) {
   const std::string title = fmt::format("[executors.{}]", name);
   ExecutorConfig made;
   keys(table, title, made, {"set_env"});
   if (const toml::node* given = table.get("set_env")) set_env(*given, title, made);
-  const toml::node* kind = table.get("kind");
-  if (kind == nullptr) {
-    fault(table, fmt::format("{} needs a kind: function, command or stdio", title));
-  } else if (made.kind == "command" || made.kind == "stdio") {
-    needs_command(table, title, made);
-  } else if (made.kind == "function") {
-    const auto built_in = agent::built_in_types();
-    if (made.functions.empty()) made.functions = built_in;
-    for (const std::string_view key :
-         {"command", "directory", "env", "set_env", "user", "group", "no_new_privs", "umask", "isolate", "token"}) {
-      if (const toml::node* odd = table.get(key)) fault(*odd, fmt::format("{}: a function has no {}", title, key));
-    }
-  } else if (made.kind == "mcp" || made.kind == "http" || made.kind == "llm") {
-    fault(*kind,
-          fmt::format("{} kind: '{}' executors are not there yet; use function, command or stdio", title, made.kind));
+  const toml::node* given_kind = table.get("kind");
+  const ExecutorKind* kind = find_executor_kind(made.kind);
+  if (given_kind == nullptr) {
+    std::vector<std::string_view> known;
+    for (const ExecutorKind& each : executor_kinds()) known.push_back(each.name);
+    fault(table, fmt::format("{} needs a kind: {}", title, fmt::join(known, ", ")));
+  } else if (kind != nullptr) {
+    of_kind(table, name, *kind, made);
   }
   if (const toml::node* mask = table.get("umask"); mask != nullptr && !parse_umask(made.umask)) {
     fault(*mask, fmt::format("{} umask: '{}' is no mask; write it in octal, as \"077\"", title, made.umask));
@@ -576,7 +527,7 @@ ConfigResult load_config(const std::string& path, const std::vector<std::string>
 
 std::vector<std::string> capabilities_of(const std::vector<std::string>& given, std::string_view role,
                                          const ExecutorConfig& executor) {
-  if (!given.empty() || executor.kind != "function") return given;
+  if (!given.empty() || !kind_of(executor).offers_functions) return given;
   std::vector<std::string> all{"execute", "monitor", "report"};
   if (role == "specialist") all = {"analyze", "optimize", "refactor"};
   if (role == "coordinator") all = {"orchestrate", "schedule", "route"};

@@ -18,6 +18,7 @@
 #include "skein/dispatch/dispatcher_options.hpp"
 #include "skein/journal/journal.hpp"
 #include "skein/ledger/limits.hpp"
+#include "skein/ledger/swarm_fields.hpp"
 #include "skein/operations/operations.hpp"
 
 namespace skein::inline v0::node {
@@ -100,6 +101,8 @@ struct ExecutorConfig {
   std::string umask = "077";
   std::string isolate = "auto";  // or none, private
   bool token = false;            // its programs are given the token of their task
+
+  friend bool operator==(const ExecutorConfig&, const ExecutorConfig&) = default;
 };
 
 struct AgentConfig {
@@ -109,24 +112,24 @@ struct AgentConfig {
   std::vector<std::string> capabilities{};  // empty: capabilities_of() says
   std::string swarm{k_default_swarm};
   std::uint32_t prefetch = 1;
+
+  friend bool operator==(const AgentConfig&, const AgentConfig&) = default;
 };
 
-struct SwarmConfig {
-  std::string executor{k_function_executor};
-  std::string role = "worker";
-  std::vector<std::string> capabilities{};
-  std::uint32_t min = 5;
-  std::uint32_t max = 100;
-  std::uint32_t prefetch = 1;
-  Duration idle_shrink = std::chrono::seconds(30);
-  std::string topology = "star";
-  std::uint64_t open_tasks = 10'000;
-  std::uint64_t open_bytes = 1ULL << 30U;
-  std::string strategy{};  // empty: the dispatcher's
-  std::uint32_t breaker_crashes = 5;
-  Duration breaker_open = std::chrono::seconds(60);
-  std::uint32_t weight = 1;  // of its share of an executor that others use too
-  std::string fallback{};    // the swarm its tasks go to when their attempts are used up; empty: none
+// One of the config has agents unless it says otherwise.
+struct SwarmConfig : ledger::SwarmFields {
+  SwarmConfig() { executor = k_function_executor; }
+};
+
+// Where in the file an executor names what must be there when it runs; 0: it does not.
+struct ExecutorLines {
+  std::uint32_t command = 0;
+  std::uint32_t directory = 0;
+};
+
+struct ConfigFault {
+  std::uint32_t line = 0;  // 0: of the file as a whole
+  std::string message;
 };
 
 struct Config {
@@ -146,11 +149,9 @@ struct Config {
   bool conformance_fixtures = false;  // not in the file: for tests of MCP
   std::map<std::string, SwarmConfig> swarms;
   std::string text{};  // of the file: its [[supervisors]] are built from it, see declared_supervisors.hpp
-};
-
-struct ConfigFault {
-  std::uint32_t line = 0;  // 0: of the file as a whole
-  std::string message;
+  std::map<std::string, ExecutorLines> executor_lines{};
+  // Keys that mean nothing where they stand. The node starts all the same; `skein config check` takes them for errors.
+  std::vector<ConfigFault> misfits{};
 };
 
 // All that is wrong with a file, in the order of its lines.

@@ -48,7 +48,7 @@ void add(std::vector<KeyInfo>& all, const std::string& section, const S& given) 
   for (const Key<S>& key : keys_of<S>()) {
     const Place place = key.place(values);
     all.push_back({section, std::string(key.name), std::visit(ValueText{key.rule}, place), range_text(place, key.rule),
-                   std::string(key.at_limit)});
+                   std::string(key.at_limit), key.is_live});
   }
 }
 

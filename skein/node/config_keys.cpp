@@ -2,7 +2,8 @@
 
 #include <array>
 
-#include "skein/dispatch/swarm_load.hpp"
+#include "skein/ledger/swarm_fields.hpp"
+#include "skein/node/executor_kinds.hpp"
 
 namespace skein::inline v0::node {
 namespace {
@@ -17,19 +18,37 @@ constexpr std::uint64_t k_billion = 1'000'000'000;
 constexpr std::array<std::string_view, 2> k_on_stuck{"abort", "wait"};
 constexpr std::array<std::string_view, 2> k_auths{"token", "none"};
 constexpr std::array<std::string_view, 4> k_levels{"debug", "info", "warning", "error"};
-constexpr std::array<std::string_view, 6> k_kinds{"function", "command", "stdio", "mcp", "http", "llm"};
 constexpr std::array<std::string_view, 2> k_outputs{"json", "text"};
 constexpr std::array<std::string_view, 3> k_isolations{"auto", "none", "private"};
 constexpr std::array<std::string_view, 3> k_roles{"worker", "specialist", "coordinator"};
-constexpr std::array<std::string_view, 1> k_topologies{"star"};
 constexpr std::array<std::string_view, 2> k_agent_fallbacks{"none", "any"};
-constexpr std::array<std::string_view, 6> k_strategies_known{"round_robin",     "least_connections", "weighted",
-                                                             "consistent_hash", "two_choices",       "q_learning"};
 
 constexpr Rule count(std::uint64_t min, std::uint64_t max) { return {min, max, false, {}}; }
 constexpr Rule bytes(std::uint64_t min, std::uint64_t max) { return {min, max, true, {}}; }
 constexpr Rule time(std::uint64_t min_ms, std::uint64_t max_ms) { return {min_ms, max_ms, false, {}}; }
 constexpr Rule words(std::span<const std::string_view> known) { return {0, 0, false, known}; }
+
+// A reload takes it over.
+template <class S>
+constexpr Key<S> live(Key<S> key) {
+  key.is_live = true;
+  return key;
+}
+// All of them but one, that agents have from their start.
+template <class S, std::size_t k_count>
+constexpr std::array<Key<S>, k_count> all_live(std::array<Key<S>, k_count> keys, std::string_view but = {}) {
+  for (Key<S>& each : keys) each.is_live = each.name != but;
+  return keys;
+}
+
+std::span<const std::string_view> kind_names() {
+  static const std::vector<std::string_view> k_names = [] {
+    std::vector<std::string_view> names;
+    for (const ExecutorKind& each : executor_kinds()) names.push_back(each.name);
+    return names;
+  }();
+  return k_names;
+}
 
 }  // namespace
 
@@ -39,12 +58,12 @@ std::span<const Key<NodeSection>> keys_of<NodeSection>() {
   static constexpr std::array<Key<S>, 11> k_keys{{
       {"name", [](S& s) -> Place { return &s.name; }},
       {"data", [](S& s) -> Place { return &s.data; }},
-      {"drain", [](S& s) -> Place { return &s.drain; }, time(0, k_hour),
-       "what still runs is stopped; its tasks run again after the next start"},
+      live<S>({"drain", [](S& s) -> Place { return &s.drain; }, time(0, k_hour),
+               "what still runs is stopped; its tasks run again after the next start"}),
       {"stuck_limit", [](S& s) -> Place { return &s.stuck_limit; }, time(k_second, k_hour),
        "the process shows as stuck, and on_stuck decides"},
       {"on_stuck", [](S& s) -> Place { return &s.on_stuck; }, words(k_on_stuck)},
-      {"log_level", [](S& s) -> Place { return &s.log_level; }, words(k_levels)},
+      live<S>({"log_level", [](S& s) -> Place { return &s.log_level; }, words(k_levels)}),
       {"workers", [](S& s) -> Place { return &s.workers; }, count(0, 1024)},
       {"processes_max", [](S& s) -> Place { return &s.processes_max; }, count(10'000, 16'000'000),
        "no further process: agents and connections are refused"},
@@ -152,33 +171,35 @@ template <>
 std::span<const Key<ledger::Limits>> keys_of<ledger::Limits>() {
   using S = ledger::Limits;
   static constexpr std::string_view k_too_large = "the submit is refused with too_large";
-  static constexpr std::array<Key<S>, 17> k_keys{{
-      {"open_tasks", [](S& s) -> Place { return &s.open_tasks; }, count(1, k_billion),
-       "a submit is refused with ledger_full"},
-      {"open_bytes", [](S& s) -> Place { return &s.open_bytes; }, bytes(k_mib, 1024 * k_gib),
-       "a submit is refused with ledger_full"},
-      {"swarm_tasks", [](S& s) -> Place { return &s.swarm_tasks; }, count(1, k_billion),
-       "a submit is refused with queue_full"},
-      {"swarm_bytes", [](S& s) -> Place { return &s.swarm_bytes; }, bytes(k_mib, 1024 * k_gib),
-       "a submit is refused with queue_full"},
-      {"finished_tasks", [](S& s) -> Place { return &s.finished_tasks; }, count(1'000, k_billion),
-       "a submit is refused with archive_behind; completions never are"},
-      {"finished_bytes", [](S& s) -> Place { return &s.finished_bytes; }, bytes(k_mib, 1024 * k_gib),
-       "a submit is refused with archive_behind; completions never are"},
-      {"params_bytes", [](S& s) -> Place { return &s.params_bytes; }, bytes(k_kib, 384 * k_kib), k_too_large},
-      {"result_bytes", [](S& s) -> Place { return &s.result_bytes; }, bytes(k_kib, 384 * k_kib),
-       "the attempt fails with a permanent error"},
-      {"name_bytes", [](S& s) -> Place { return &s.name_bytes; }, count(16, 256), k_too_large},
-      {"key_bytes", [](S& s) -> Place { return &s.key_bytes; }, count(64, 4'096), k_too_large},
-      {"capabilities", [](S& s) -> Place { return &s.capabilities; }, count(1, 32), k_too_large},
-      {"dependencies", [](S& s) -> Place { return &s.dependencies; }, count(0, 10'000), k_too_large},
-      {"attempts", [](S& s) -> Place { return &s.attempts; }, count(1, 10'000), k_too_large},
-      {"deliveries", [](S& s) -> Place { return &s.deliveries; }, count(1, 10'000),
-       "further crashes of the node cost an attempt"},
-      {"keys", [](S& s) -> Place { return &s.keys; }, count(1, k_billion), "the oldest key is forgotten"},
-      {"swarms", [](S& s) -> Place { return &s.swarms; }, count(1, 1'000'000), "a further swarm is refused"},
-      {"agents", [](S& s) -> Place { return &s.agents; }, count(1, 1'000'000), "a further named agent is refused"},
-  }};
+  static constexpr auto k_keys = all_live(
+      std::array<Key<S>, 17>{{
+          {"open_tasks", [](S& s) -> Place { return &s.open_tasks; }, count(1, k_billion),
+           "a submit is refused with ledger_full"},
+          {"open_bytes", [](S& s) -> Place { return &s.open_bytes; }, bytes(k_mib, 1024 * k_gib),
+           "a submit is refused with ledger_full"},
+          {"swarm_tasks", [](S& s) -> Place { return &s.swarm_tasks; }, count(1, k_billion),
+           "a submit is refused with queue_full"},
+          {"swarm_bytes", [](S& s) -> Place { return &s.swarm_bytes; }, bytes(k_mib, 1024 * k_gib),
+           "a submit is refused with queue_full"},
+          {"finished_tasks", [](S& s) -> Place { return &s.finished_tasks; }, count(1'000, k_billion),
+           "a submit is refused with archive_behind; completions never are"},
+          {"finished_bytes", [](S& s) -> Place { return &s.finished_bytes; }, bytes(k_mib, 1024 * k_gib),
+           "a submit is refused with archive_behind; completions never are"},
+          {"params_bytes", [](S& s) -> Place { return &s.params_bytes; }, bytes(k_kib, 384 * k_kib), k_too_large},
+          {"result_bytes", [](S& s) -> Place { return &s.result_bytes; }, bytes(k_kib, 384 * k_kib),
+           "the attempt fails with a permanent error"},
+          {"name_bytes", [](S& s) -> Place { return &s.name_bytes; }, count(16, 256), k_too_large},
+          {"key_bytes", [](S& s) -> Place { return &s.key_bytes; }, count(64, 4'096), k_too_large},
+          {"capabilities", [](S& s) -> Place { return &s.capabilities; }, count(1, 32), k_too_large},
+          {"dependencies", [](S& s) -> Place { return &s.dependencies; }, count(0, 10'000), k_too_large},
+          {"attempts", [](S& s) -> Place { return &s.attempts; }, count(1, 10'000), k_too_large},
+          {"deliveries", [](S& s) -> Place { return &s.deliveries; }, count(1, 10'000),
+           "further crashes of the node cost an attempt"},
+          {"keys", [](S& s) -> Place { return &s.keys; }, count(1, k_billion), "the oldest key is forgotten"},
+          {"swarms", [](S& s) -> Place { return &s.swarms; }, count(1, 1'000'000), "a further swarm is refused"},
+          {"agents", [](S& s) -> Place { return &s.agents; }, count(1, 1'000'000), "a further named agent is refused"},
+      }},
+      "result_bytes");
   return k_keys;
 }
 
@@ -228,60 +249,64 @@ template <>
 std::span<const Key<dispatch::DispatcherOptions>> keys_of<dispatch::DispatcherOptions>() {
   using S = dispatch::DispatcherOptions;
   static constexpr std::string_view k_attempt = "the attempt fails with a timeout and the work is stopped";
-  static constexpr std::array<Key<S>, 24> k_keys{{
-      {"lease", [](S& s) -> Place { return &s.lease; }, time(k_second, 24 * k_hour),
-       "a task whose agent was not heard for so long goes to another"},
-      {"routing_timeout", [](S& s) -> Place { return &s.routing_timeout; }, time(100, k_hour),
-       "an event says that nobody is free; the task stays queued"},
-      {"silent_after", [](S& s) -> Place { return &s.silent_after; }, time(k_second, k_hour),
-       "the agent gets nothing new until it is heard again"},
-      {"function_timeout", [](S& s) -> Place { return &s.function_timeout; }, time(100, 24 * k_hour), k_attempt},
-      {"executor_timeout", [](S& s) -> Place { return &s.executor_timeout; }, time(100, 1'000 * k_hour), k_attempt},
-      {"timeout_minimum", [](S& s) -> Place { return &s.timeout_minimum; }, time(1, k_hour),
-       "a shorter timeout becomes this"},
-      {"adaptive_retry", [](S& s) -> Place { return &s.adaptive_retry; }},
-      {"learned_every", [](S& s) -> Place { return &s.learned_every; }, time(k_second, 24 * k_hour),
-       "what was learned since is written to the file `learned`"},
-      {"agent_fallback", [](S& s) -> Place { return &s.agent_fallback; }, words(k_agent_fallbacks)},
-      {"agent_wait", [](S& s) -> Place { return &s.agent_wait; }, time(1, 1'000 * k_hour),
-       "a task for one agent that may fall back goes to any agent"},
-      {"age_step", [](S& s) -> Place { return &s.age_step; }, time(k_second, 1'000 * k_hour),
-       "the task rises by a class of priority, up to high"},
-      {"age_runs", [](S& s) -> Place { return &s.age_runs; }, count(0, 1'000'000),
-       "the task rises after so many usual runs of its type, if that is later"},
-      {"take_back_after", [](S& s) -> Place { return &s.take_back_after; }, time(100, k_hour),
-       "what waits at an agent behind a run goes to an idle one"},
-      {"yield_wait", [](S& s) -> Place { return &s.yield_wait; }, time(100, k_hour),
-       "the next run is asked to make way for a critical task"},
-      {"agent_failures", [](S& s) -> Place { return &s.router.breaker.failure_threshold; }, count(1, 1'000'000),
-       "an agent with so many failures in a row gets nothing for agent_reset"},
-      {"agent_reset", [](S& s) -> Place { return &s.router.breaker.reset_timeout; }, time(k_second, 24 * k_hour),
-       "the agent is tried again"},
-      {"permanent_failures", [](S& s) -> Place { return &s.router.permanent_failures; }, count(1, 1'000'000),
-       "an agent alone with so many in a row gets nothing for agent_reset"},
-      {"health_floor", [](S& s) -> Place { return &s.router.health_floor; }, count(0, 1),
-       "an agent below it gets a task only when no healthy one is idle"},
-      {"health_reset", [](S& s) -> Place { return &s.router.health_reset; }, time(k_second, 24 * k_hour),
-       "the figures of an agent below health_floor are forgotten"},
-      {"breaker_window", [](S& s) -> Place { return &s.breaker_window; }, time(k_second, 1'000 * k_hour),
-       "an older crash does not count for the breaker of its swarm and type"},
-      {"half_open_interval", [](S& s) -> Place { return &s.half_open_interval; }, time(100, k_hour),
-       "a type that is tried out after crashes gives out one task more"},
-      {"phi_threshold", [](S& s) -> Place { return &s.phi_threshold; }, count(1, 100),
-       "an agent whose silence is so surprising gets nothing new"},
-      {"keys_kept", [](S& s) -> Place { return &s.keys_kept; }, time(k_second, 100'000 * k_hour),
-       "the idempotency key is forgotten"},
-      {"agents_max", [](S& s) -> Place { return &s.agents_max; }, count(1, 1'000'000),
-       "a further agent gets no work and says so"},
-  }};
+  static constexpr auto k_keys = all_live(
+      std::array<Key<S>, 25>{{
+          {"lease", [](S& s) -> Place { return &s.lease; }, time(k_second, 24 * k_hour),
+           "a task whose agent was not heard for so long goes to another"},
+          {"routing_timeout", [](S& s) -> Place { return &s.routing_timeout; }, time(100, k_hour),
+           "an event says that nobody is free; the task stays queued"},
+          {"silent_after", [](S& s) -> Place { return &s.silent_after; }, time(k_second, k_hour),
+           "the agent gets nothing new until it is heard again"},
+          {"function_timeout", [](S& s) -> Place { return &s.function_timeout; }, time(100, 24 * k_hour), k_attempt},
+          {"executor_timeout", [](S& s) -> Place { return &s.executor_timeout; }, time(100, 1'000 * k_hour), k_attempt},
+          {"timeout_minimum", [](S& s) -> Place { return &s.timeout_minimum; }, time(1, k_hour),
+           "a shorter timeout becomes this"},
+          {"adaptive_retry", [](S& s) -> Place { return &s.adaptive_retry; }},
+          {"learned_every", [](S& s) -> Place { return &s.learned_every; }, time(k_second, 24 * k_hour),
+           "what was learned since is written to the file `learned`"},
+          {"agent_fallback", [](S& s) -> Place { return &s.agent_fallback; }, words(k_agent_fallbacks)},
+          {"agent_wait", [](S& s) -> Place { return &s.agent_wait; }, time(1, 1'000 * k_hour),
+           "a task for one agent that may fall back goes to any agent"},
+          {"age_step", [](S& s) -> Place { return &s.age_step; }, time(k_second, 1'000 * k_hour),
+           "the task rises by a class of priority, up to high"},
+          {"age_runs", [](S& s) -> Place { return &s.age_runs; }, count(0, 1'000'000),
+           "the task rises after so many usual runs of its type, if that is later"},
+          {"take_back_after", [](S& s) -> Place { return &s.take_back_after; }, time(100, k_hour),
+           "what waits at an agent behind a run goes to an idle one"},
+          {"yield_wait", [](S& s) -> Place { return &s.yield_wait; }, time(100, k_hour),
+           "the next run is asked to make way for a critical task"},
+          {"agent_failures", [](S& s) -> Place { return &s.router.breaker.failure_threshold; }, count(1, 1'000'000),
+           "an agent with so many failures in a row gets nothing for agent_reset"},
+          {"agent_reset", [](S& s) -> Place { return &s.router.breaker.reset_timeout; }, time(k_second, 24 * k_hour),
+           "the agent is tried again"},
+          {"permanent_failures", [](S& s) -> Place { return &s.router.permanent_failures; }, count(1, 1'000'000),
+           "an agent alone with so many in a row gets nothing for agent_reset"},
+          {"health_floor", [](S& s) -> Place { return &s.router.health_floor; }, count(0, 1),
+           "an agent below it gets a task only when no healthy one is idle"},
+          {"health_reset", [](S& s) -> Place { return &s.router.health_reset; }, time(k_second, 24 * k_hour),
+           "the figures of an agent below health_floor are forgotten"},
+          {"breaker_window", [](S& s) -> Place { return &s.breaker_window; }, time(k_second, 1'000 * k_hour),
+           "an older crash does not count for the breaker of its swarm and type"},
+          {"half_open_interval", [](S& s) -> Place { return &s.half_open_interval; }, time(100, k_hour),
+           "a type that is tried out after crashes gives out one task more"},
+          {"heartbeat_every", [](S& s) -> Place { return &s.heartbeat_every; }, time(100, 60 * k_second),
+           "an agent says that it lives, and what it holds"},
+          {"phi_threshold", [](S& s) -> Place { return &s.phi_threshold; }, count(1, 100),
+           "an agent whose silence is so surprising gets nothing new"},
+          {"keys_kept", [](S& s) -> Place { return &s.keys_kept; }, time(k_second, 100'000 * k_hour),
+           "the idempotency key is forgotten"},
+          {"agents_max", [](S& s) -> Place { return &s.agents_max; }, count(1, 1'000'000),
+           "a further agent gets no work and says so"},
+      }},
+      "heartbeat_every");
   return k_keys;
 }
 
 template <>
 std::span<const Key<ExecutorConfig>> keys_of<ExecutorConfig>() {
   using S = ExecutorConfig;
-  static constexpr std::array<Key<S>, 26> k_keys{{
-      {"kind", [](S& s) -> Place { return &s.kind; }, words(k_kinds)},
+  static const auto k_keys = all_live(std::array<Key<S>, 26>{{
+      {"kind", [](S& s) -> Place { return &s.kind; }, words(kind_names())},
       {"functions", [](S& s) -> Place { return &s.functions; }},
       {"command", [](S& s) -> Place { return &s.command; }},
       {"directory", [](S& s) -> Place { return &s.directory; }},
@@ -319,50 +344,36 @@ std::span<const Key<ExecutorConfig>> keys_of<ExecutorConfig>() {
       {"umask", [](S& s) -> Place { return &s.umask; }},
       {"isolate", [](S& s) -> Place { return &s.isolate; }, words(k_isolations)},
       {"token", [](S& s) -> Place { return &s.token; }},
-  }};
+  }});
   return k_keys;
 }
 
 template <>
 std::span<const Key<AgentConfig>> keys_of<AgentConfig>() {
   using S = AgentConfig;
-  static constexpr std::array<Key<S>, 6> k_keys{{
+  static constexpr auto k_keys = all_live(std::array<Key<S>, 6>{{
       {"id", [](S& s) -> Place { return &s.id; }},
       {"executor", [](S& s) -> Place { return &s.executor; }},
       {"role", [](S& s) -> Place { return &s.role; }, words(k_roles)},
       {"capabilities", [](S& s) -> Place { return &s.capabilities; }},
       {"swarm", [](S& s) -> Place { return &s.swarm; }},
       {"prefetch", [](S& s) -> Place { return &s.prefetch; }, count(0, 100), "further tasks wait in the queue"},
-  }};
+  }});
   return k_keys;
 }
 
+// The swarm's own table says all of it.
 template <>
 std::span<const Key<SwarmConfig>> keys_of<SwarmConfig>() {
-  using S = SwarmConfig;
-  static constexpr std::array<Key<S>, 15> k_keys{{
-      {"executor", [](S& s) -> Place { return &s.executor; }},
-      {"role", [](S& s) -> Place { return &s.role; }, words(k_roles)},
-      {"capabilities", [](S& s) -> Place { return &s.capabilities; }},
-      {"min", [](S& s) -> Place { return &s.min; }, count(0, 1'000'000), "the pool is refilled up to it"},
-      {"max", [](S& s) -> Place { return &s.max; }, count(1, 1'000'000), "no further agent is started; tasks wait"},
-      {"prefetch", [](S& s) -> Place { return &s.prefetch; }, count(0, 100), "further tasks wait in the queue"},
-      {"idle_shrink", [](S& s) -> Place { return &s.idle_shrink; }, time(k_second, 24 * k_hour),
-       "an idle agent above min is stopped"},
-      {"topology", [](S& s) -> Place { return &s.topology; }, words(k_topologies)},
-      {"open_tasks", [](S& s) -> Place { return &s.open_tasks; }, count(1, k_billion),
-       "a submit is refused with queue_full"},
-      {"open_bytes", [](S& s) -> Place { return &s.open_bytes; }, bytes(k_mib, 1024 * k_gib),
-       "a submit is refused with queue_full"},
-      {"strategy", [](S& s) -> Place { return &s.strategy; }, words(k_strategies_known)},
-      {"breaker_crashes", [](S& s) -> Place { return &s.breaker_crashes; }, count(1, 1'000'000),
-       "tasks of the type its agents crashed over wait"},
-      {"breaker_open", [](S& s) -> Place { return &s.breaker_open; }, time(k_second, 24 * k_hour),
-       "tasks of that type are tried one by one"},
-      {"weight", [](S& s) -> Place { return &s.weight; }, count(1, dispatch::k_weight_max),
-       "its share of an executor with concurrency that other swarms use too"},
-      {"fallback", [](S& s) -> Place { return &s.fallback; }},
-  }};
+  static const std::vector<Key<SwarmConfig>> k_keys = [] {
+    std::vector<Key<SwarmConfig>> keys;
+    for (const ledger::SwarmField& each : ledger::swarm_fields()) {
+      Key<SwarmConfig> key{each.name, nullptr, {each.min, each.max, each.is_bytes, each.words}, each.at_limit, true};
+      key.swarm_field = &each;
+      keys.push_back(key);
+    }
+    return keys;
+  }();
   return k_keys;
 }
 

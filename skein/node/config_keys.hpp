@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <variant>
 #include <vector>
 
@@ -27,9 +28,19 @@ struct Rule {
 template <class S>
 struct Key {
   std::string_view name;
-  Place (*place)(S& section);
+  Place (*at)(S& section);
   Rule rule{};
-  std::string_view at_limit{};  // what happens there; empty: it is no limit
+  std::string_view at_limit{};                     // what happens there; empty: it is no limit
+  bool is_live = false;                            // a reload takes it over; else it needs a restart
+  const ledger::SwarmField* swarm_field{nullptr};  // a swarm's, instead of `at`
+
+  [[nodiscard]] Place place(S& section) const {
+    if constexpr (std::is_base_of_v<ledger::SwarmFields, S>) {
+      return std::visit([](auto* where) -> Place { return where; }, swarm_field->place(section));
+    } else {
+      return at(section);
+    }
+  }
 };
 
 template <class S>
@@ -66,9 +77,30 @@ struct KeyInfo {
   std::string value;  // the default, as the file would write it
   std::string range;  // "1 to 10,000", or the words
   std::string at_limit;
+  bool is_live = false;  // a reload takes it over
 };
 // All of them, with the value they have here (`config`), or else their defaults.
 [[nodiscard]] std::vector<KeyInfo> all_keys(const Config& config);
+// Takes over what a reload may change; returns the names of keys that differ and may not be.
+template <class S>
+std::vector<std::string> take_live(S& into, const S& from) {
+  std::vector<std::string> left;
+  S given = from;  // places are for writing
+  for (const Key<S>& key : keys_of<S>()) {
+    std::visit(
+        [&]<class T>(T* place) {
+          const T& wanted = *std::get<T*>(key.place(given));
+          if (*place == wanted) return;
+          if (key.is_live) {
+            *place = wanted;
+          } else {
+            left.emplace_back(key.name);
+          }
+        },
+        key.place(into));
+  }
+  return left;
+}
 // docs/limits.md, whole.
 [[nodiscard]] std::string limits_page();
 

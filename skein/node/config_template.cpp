@@ -1,9 +1,11 @@
 #include "skein/node/config.hpp"
+#include "skein/node/executor_kinds.hpp"
 
 namespace skein::inline v0::node {
+namespace {
 
-std::string_view config_template() {
-  return R"(# skein.toml: what this node runs. 'skein config check' says what is wrong with it, 'skein up' runs it.
+constexpr std::string_view k_head =
+    R"(# skein.toml: what this node runs. 'skein config check' says what is wrong with it, 'skein up' runs it.
 # Everything may be left out; docs/config.md has every key, docs/limits.md every limit.
 
 [node]
@@ -17,28 +19,10 @@ log_level = "info"          # debug, info, warning, error
 # C++ functions in the program itself. The executor 'function' is always there; its functions are
 # echo (gives its params back), sleep (params: milliseconds), fail and crash.
 
-# One OS process per task: params on standard input as JSON, the result from standard output.
-# Exit code 0: completed. Any other: the attempt failed, and standard error says why.
-[executors.count]
-kind = "command"
-command = ["wc", "-c"]
-timeout = "1min"
+)";
 
-# A long-lived OS process, one JSON message per line. This one always gives the same answer.
-[executors.lines]
-kind = "stdio"
-command = ["/bin/sh", "-c", '''
-echo '{"type":"hello","protocol":1}'
-while read -r line; do
-  id=${line#*\"task\":\"}; id=${id%%\"*}
-  fence=${line#*\"fence\":}; fence=${fence%%,*}
-  case $line in *'"type":"task"'*)
-    printf '{"type":"result","task":"%s","fence":%s,"result":{"answer":42}}\n' "$id" "$fence" ;;
-  esac
-done
-''']
-
-# ---- Who runs it. A task goes to an agent that has its type among the capabilities. ----
+constexpr std::string_view k_tail =
+    R"(# ---- Who runs it. A task goes to an agent that has its type among the capabilities. ----
 
 [swarms.default]
 executor = "function"
@@ -67,6 +51,18 @@ max = 4
 [dispatch]
 strategy = "round_robin"
 )";
+
+}  // namespace
+
+std::string_view config_template() {
+  static const std::string k_text = [] {
+    std::string text(k_head);
+    for (const ExecutorKind& each : executor_kinds()) {
+      if (!each.example.empty()) text.append(each.example).append("\n");
+    }
+    return text.append(k_tail);
+  }();
+  return k_text;
 }
 
 }  // namespace skein::inline v0::node

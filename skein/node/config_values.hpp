@@ -1,17 +1,5 @@
-// Sizes as the config file writes them; times are in base/time_text.hpp. Pure functions.
+// Times and sizes as the config file writes them, see base/time_text.hpp and base/units.hpp. Pure functions.
 #pragma once
 
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
-
 #include "skein/base/time_text.hpp"
-
-namespace skein::inline v0::node {
-
-// "512", "256KiB", "64MiB", "4GiB".
-[[nodiscard]] std::optional<std::uint64_t> parse_bytes(std::string_view text);
-[[nodiscard]] std::string bytes_text(std::uint64_t bytes);
-
-}  // namespace skein::inline v0::node
+#include "skein/base/units.hpp"

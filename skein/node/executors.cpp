@@ -5,14 +5,11 @@
 
 #include <algorithm>
 #include <any>
-#include <cstdlib>
 #include <filesystem>
 #include <stdexcept>
 #include <utility>
 
-#include "skein/agent/command_executor.hpp"
-#include "skein/agent/stdio_executor.hpp"
-#include "skein/dispatch/swarm_load.hpp"
+#include "skein/launcher/control_group.hpp"
 #include "skein/supervision/child.hpp"
 
 namespace skein::inline v0::node {
@@ -20,53 +17,13 @@ namespace {
 
 constexpr Duration k_agent_shutdown = std::chrono::seconds(2);
 
-// Runs whatever function the task's type names.
-struct ByType {
-  std::shared_ptr<const Functions> functions;
-
-  agent::FunctionOutcome operator()(const dispatch::Order& order) const {
-    const auto found = functions->find(order.shape->type);
-    return found != functions->end() ? found->second(order) : agent::built_in(order);
-  }
-};
-
-bool has_programs(const ExecutorConfig& config) { return config.kind == "command" || config.kind == "stdio"; }
-
-agent::OsExecutorOptions os_options(const ExecutorConfig& config) {
-  agent::OsExecutorOptions options;
-  options.command = config.command;
-  options.directory = config.directory;
-  options.environment =
-      agent::build_environment(config.env, config.set_env, [](const std::string& name) -> std::optional<std::string> {
-        const char* value = std::getenv(name.c_str());
-        if (value == nullptr) return std::nullopt;
-        return std::string(value);
-      });
-  const auto cpu = std::chrono::duration_cast<std::chrono::seconds>(config.cpu_max + std::chrono::milliseconds(999));
-  options.limits = {.memory_bytes = config.memory_max,
-                    .cpu_seconds = config.cpu_max == Duration::zero() ? 0 : static_cast<std::uint64_t>(cpu.count()),
-                    .open_files = config.files_max,
-                    .file_bytes = config.file_max,
-                    .processes = config.processes_max};
-  options.output_bytes = config.output_bytes;
-  options.line_bytes = config.line_bytes;
-  options.stderr_bytes = config.stderr_bytes;
-  options.is_text_output = config.output == "text";
-  options.term_after = config.term_after;
-  options.kill_after = config.kill_after;
-  options.hello_timeout = config.hello_timeout;
-  options.heartbeat_timeout = config.heartbeat_timeout;
-  options.umask = parse_umask(config.umask).value_or(options.umask);
-  options.no_new_privs = config.no_new_privs;
+std::shared_ptr<const agent::AgentOptions> agent_options(const Config& config) {
+  auto options = std::make_shared<agent::AgentOptions>();
+  options->heartbeat_every = config.dispatch.heartbeat_every;
+  options->limits.result_bytes = config.limits.result_bytes;
+  options->limits.mark_bytes = config.limits.mark_bytes;
+  options->limits.stuck_after = config.node.stuck_limit;
   return options;
-}
-
-// The socket is in the data folder, which only programs of the node's own user may see, and is for that user alone.
-void give_reach(const AgentReach& reach, const ExecutorIdentity& identity, agent::OsExecutorOptions& options) {
-  options.task_token = reach.task_token;
-  if (!reach.url.empty()) options.reach.push_back("SKEIN_URL=" + reach.url);
-  const bool sees_socket = !identity.is_private && !identity.user;
-  if (sees_socket && !reach.socket.empty()) options.reach.push_back("SKEIN_SOCKET=" + reach.socket);
 }
 
 }  // namespace
@@ -74,94 +31,162 @@ void give_reach(const AgentReach& reach, const ExecutorIdentity& identity, agent
 launcher::OsProcessesOptions os_processes_options(const Config& config) {
   launcher::OsProcessesOptions options;
   options.hidden = {std::filesystem::absolute(config.node.data).string()};
-  // The default of a node that root runs needs none: is_private().
-  options.tries_private = std::ranges::any_of(config.executors, [](const auto& each) {
-    const bool is_wanted = each.second.isolate == "private" || (each.second.isolate == "auto" && ::geteuid() != 0);
-    return is_wanted && has_programs(each.second);
-  });
+  // The default of a node that root runs needs none: is_private(). For others a reload may bring one that does.
+  options.tries_private = ::geteuid() != 0 || std::ranges::any_of(config.executors, [](const auto& each) {
+                            return each.second.isolate == "private" && kind_of(each.second).runs_programs;
+                          });
   return options;
 }
 
 Executors::Executors(const Config& config, Functions functions, std::shared_ptr<RegistryTable> registry,
                      std::shared_ptr<launcher::OsProcesses> os)
     : os_(std::move(os)),
-      configs_(config.executors),
       functions_(std::make_shared<const Functions>(std::move(functions))),
       registry_(std::move(registry)) {
-  agent::AgentOptions options;
-  options.limits.result_bytes = config.limits.result_bytes;
-  options.limits.mark_bytes = config.limits.mark_bytes;
-  options.limits.stuck_after = config.node.stuck_limit;
-  options_ = std::make_shared<const agent::AgentOptions>(options);
-  for (auto& [name, each] : configs_) {
-    if (each.kind != "function") continue;
-    for (const auto& [type, function] : *functions_) {
-      if (std::ranges::find(each.functions, type) == each.functions.end()) each.functions.push_back(type);
+  take(ready(config));
+}
+
+namespace {
+
+// What a swarm that is no longer in the config needs to finish its tasks.
+void keep_leaving(const Executors::Table& before, Executors::Table& table) {
+  table.leaving = before.leaving;
+  for (const auto& [swarm, executor] : before.swarms) {
+    const auto config = before.configs.find(executor);
+    if (config == before.configs.end()) continue;
+    const auto identity = before.identities.find(executor);
+    table.leaving[swarm] = {executor, config->second,
+                            identity != before.identities.end() ? std::optional(identity->second) : std::nullopt,
+                            before.marks.at(executor)};
+  }
+  std::erase_if(table.leaving, [&](const auto& each) {
+    return table.swarms.contains(each.first) || table.configs.contains(each.second.executor);
+  });
+}
+
+}  // namespace
+
+std::shared_ptr<const Executors::Table> Executors::ready(const Config& config) const {
+  const auto before = table_.get();
+  auto table = std::make_shared<Table>();
+  table->options = agent_options(config);
+  table->configs = config.executors;
+  table->last_mark = before ? before->last_mark : 0;
+  for (const auto& [name, swarm] : config.swarms) table->swarms[name] = swarm.executor;
+  if (before) keep_leaving(*before, *table);
+  const std::string problem = os_ ? os_->private_problem() : std::string();
+  const uid_t own = ::geteuid();
+  for (auto& [name, each] : table->configs) {
+    const ExecutorKind& kind = kind_of(each);
+    if (kind.offers_functions) {
+      for (const auto& [type, function] : *functions_) {
+        if (std::ranges::find(each.functions, type) == each.functions.end()) each.functions.push_back(type);
+      }
+    }
+    const auto old = before ? before->configs.find(name) : table->configs.end();
+    const bool is_same = before && old != before->configs.end() && old->second == each;
+    table->marks[name] = is_same ? before->marks.at(name) : ++table->last_mark;
+    if (!os_ || !kind.runs_programs) continue;
+    auto user = user_of(each, name, own);
+    if (!user) throw std::invalid_argument(user.error());
+    const auto isolated = is_private(each, name, problem, own);
+    if (!isolated) throw std::invalid_argument(isolated.error());
+    const auto made = table->identities.emplace(name, ExecutorIdentity{std::move(*user), *isolated}).first;
+    std::string exposure = exposure_of(name, made->second, problem, own);
+    if (!exposure.empty()) table->exposed.push_back(std::move(exposure));
+  }
+  return table;
+}
+
+bool Executors::has(const std::string& executor) const { return table_.get()->configs.contains(executor); }
+
+std::vector<std::string> Executors::names() const {
+  std::vector<std::string> names;
+  const auto table = table_.get();
+  for (const auto& [name, each] : table->configs) names.push_back(name);
+  return names;
+}
+
+std::uint64_t Executors::mark_of(const std::string& executor, const std::string& swarm) const {
+  const auto table = table_.get();
+  if (const auto mark = table->marks.find(executor); mark != table->marks.end()) return mark->second;
+  const auto left = table->leaving.find(swarm);
+  return left != table->leaving.end() && left->second.executor == executor ? left->second.mark : 0;
+}
+
+std::vector<std::string> Executors::exposed() const { return table_.get()->exposed; }
+
+std::vector<std::string> Executors::unenforced() const {
+  std::vector<std::string> all;
+  if (!os_) return all;
+  const auto& group = launcher::NodeGroup::here();
+  const auto tell = [&](const std::string& name, std::string_view key, std::string_view controller,
+                        std::string_view instead) {
+    all.push_back(fmt::format(
+        "executor '{}': {} {}: the node has no control group with the controller '{}' ({}); run it as a service with "
+        "Delegate=yes, or in a container that delegates one",
+        name, key, instead, controller, group.describe()));
+  };
+  const auto table = table_.get();
+  for (const auto& [name, each] : table->configs) {
+    if (!kind_of(each).runs_programs) continue;
+    if (each.processes_max > 0 && !group.can_limit("pids")) tell(name, "processes_max", "pids", "is not enforced");
+    if (each.memory_max > 0 && !group.can_limit("memory")) {
+      tell(name, "memory_max", "memory", "holds for each OS process by itself, not for all of a program together");
     }
   }
-  if (os_) find_identities();
+  return all;
 }
 
-void Executors::find_identities() {
-  const std::string problem = os_->private_problem();
-  const uid_t own = ::geteuid();
-  for (const auto& [name, config] : configs_) {
-    if (!has_programs(config)) continue;
-    auto user = user_of(config, name, own);
-    if (!user) throw std::invalid_argument(user.error());
-    const auto isolated = is_private(config, name, problem, own);
-    if (!isolated) throw std::invalid_argument(isolated.error());
-    const auto made = identities_.emplace(name, ExecutorIdentity{std::move(*user), *isolated}).first;
-    std::string exposure = exposure_of(name, made->second, problem, own);
-    if (!exposure.empty()) exposed_.push_back(std::move(exposure));
-  }
-}
-
-std::unique_ptr<agent::Executor> Executors::make_executor(const std::string& name, const ExecutorConfig& config) const {
-  if (config.kind == "function") {
-    return std::make_unique<agent::FunctionExecutor>(std::make_shared<const agent::TaskFunction>(ByType{functions_}));
-  }
-  if (!os_) {
+std::unique_ptr<agent::Executor> Executors::make_executor(const ExecutorConfig& config,
+                                                          const ExecutorIdentity* identity) const {
+  const ExecutorKind& kind = kind_of(config);
+  if (kind.runs_programs && !os_) {
     throw std::invalid_argument(
         fmt::format("'{}' executors need the launcher: call Launcher::fork_early() first "
                     "thing in main",
                     config.kind));
   }
-  auto made = std::make_shared<agent::OsExecutorOptions>(os_options(config));
-  const ExecutorIdentity& identity = identities_.at(name);
-  made->user = identity.user;
-  made->is_private = identity.is_private;
-  if (config.token) give_reach(reach_, identity, *made);
-  std::shared_ptr<const agent::OsExecutorOptions> options = std::move(made);
-  if (config.kind == "command") return std::make_unique<agent::CommandExecutor>(os_, std::move(options));
-  return std::make_unique<agent::StdioExecutor>(os_, std::move(options));
+  return kind.make({config, functions_, os_, identity, reach_});
 }
 
 std::unique_ptr<agent::AgentSetup> Executors::make(const swarm::AgentSeed& seed) const {
-  const auto config = configs_.find(seed.executor);
-  if (config == configs_.end()) {
+  const auto table = table_.get();
+  const auto known = table->configs.find(seed.executor);
+  const auto left = table->leaving.find(seed.swarm);
+  const bool is_leaving = left != table->leaving.end() && left->second.executor == seed.executor;
+  if (known == table->configs.end() && !is_leaving) {
     throw std::invalid_argument(
         fmt::format("agent '{}': there is no executor '{}' in the config", seed.id, seed.executor));
+  }
+  const ExecutorConfig& config = known != table->configs.end() ? known->second : left->second.config;
+  const ExecutorIdentity* identity = nullptr;
+  if (known != table->configs.end()) {
+    const auto its = table->identities.find(seed.executor);
+    if (its != table->identities.end()) identity = &its->second;
+  } else if (left->second.identity) {
+    identity = &*left->second.identity;
   }
   auto setup = std::make_unique<agent::AgentSetup>();
   setup->id = seed.id;
   setup->role = seed.role;
-  setup->capabilities = capabilities_of(seed.capabilities, dispatch::name_of(seed.role), config->second);
+  setup->capabilities = capabilities_of(seed.capabilities, dispatch::name_of(seed.role), config);
   setup->swarm = seed.swarm;
-  setup->attempt_timeout = config->second.timeout;
-  if (has_programs(config->second)) setup->executor_name = seed.executor;
-  if (config->second.concurrency > 0) setup->shared_executor = seed.executor;
+  setup->attempt_timeout = config.timeout;
+  if (kind_of(config).runs_programs) setup->executor_name = seed.executor;
+  if (config.concurrency > 0 && known != table->configs.end()) setup->shared_executor = seed.executor;
   setup->slots = seed.slots;
   setup->is_paused = are_new_paused_;
-  setup->executor = make_executor(seed.executor, config->second);
+  setup->executor = make_executor(config, identity);
   setup->registry = registry_;
-  setup->options = options_;
+  setup->options = table->options;
   return setup;
 }
 
 std::vector<std::pair<std::string, std::uint32_t>> Executors::shared() const {
   std::vector<std::pair<std::string, std::uint32_t>> all;
-  for (const auto& [name, each] : configs_) {
+  const auto table = table_.get();
+  for (const auto& [name, each] : table->configs) {
     if (each.concurrency > 0) all.emplace_back(name, each.concurrency);
   }
   return all;

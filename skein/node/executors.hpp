@@ -1,5 +1,8 @@
 // The executors of the config, by name: makes them, and the agents that use them. Any thread; what it makes belongs to
 // the agent it is made for.
+//
+// A reload puts other settings in: first ready() finds out whether they can be had, then take() puts them in force.
+// Agents that were made before keep theirs until whoever started them replaces them; mark_of() tells that it is time.
 #pragma once
 
 #include <atomic>
@@ -16,20 +19,12 @@
 #include "skein/launcher/os_processes.hpp"
 #include "skein/node/config.hpp"
 #include "skein/node/executor_identity.hpp"
+#include "skein/node/executor_kinds.hpp"
+#include "skein/node/shared_slot.hpp"
 #include "skein/supervision/child_spec.hpp"
 #include "skein/swarm/coordinator.hpp"
 
 namespace skein::inline v0::node {
-
-// C++ functions by the type of task they run.
-using Functions = std::map<std::string, agent::TaskFunction, std::less<>>;
-
-// How an agent's program reaches the node with the token of its task.
-struct AgentReach {
-  std::function<std::string(ledger::TaskId task, ledger::Fence fence)> task_token{};
-  std::string url{};     // empty: HTTP is off
-  std::string socket{};  // for those that see the data folder
-};
 
 class Executors {
  public:
@@ -45,7 +40,17 @@ class Executors {
   void set_reach(AgentReach reach) { reach_ = std::move(reach); }
   // Agents are paused from their start from now on: the node drains.
   void pause_new() { are_new_paused_ = true; }
-  [[nodiscard]] bool has(const std::string& executor) const { return configs_.contains(executor); }
+  // Settings that were found good, and are not in force yet.
+  struct Table;
+  // Throws std::invalid_argument as the constructor does.
+  [[nodiscard]] std::shared_ptr<const Table> ready(const Config& config) const;
+  void take(std::shared_ptr<const Table> table) { table_.set(std::move(table)); }
+
+  [[nodiscard]] bool has(const std::string& executor) const;
+  [[nodiscard]] std::vector<std::string> names() const;
+  // A number that differs whenever the executor's settings do; 0: there is none of that name. For a swarm that has left
+  // the config together with its executor it stays as it was: make() still knows what its agents are made from.
+  [[nodiscard]] std::uint64_t mark_of(const std::string& executor, const std::string& swarm = {}) const;
   // Why no OS process can be started, and what to do; empty: all is well, or none is ever started.
   [[nodiscard]] std::string launcher_problem() const { return os_ ? os_->problem() : std::string(); }
   // What watches over the owners of OS processes; nothing where there are none.
@@ -53,24 +58,40 @@ class Executors {
     return os_ ? std::optional(os_->owner_watch()) : std::nullopt;
   }
   // What agents can reach of the node, in plain words, an executor each; none: nothing that its owner would miss.
-  [[nodiscard]] const std::vector<std::string>& exposed() const { return exposed_; }
+  [[nodiscard]] std::vector<std::string> exposed() const;
+  // Limits of the config that cannot be enforced here, in plain words, with what to do.
+  [[nodiscard]] std::vector<std::string> unenforced() const;
   // Those with a limit on attempts at once, and that limit; for the dispatcher.
   [[nodiscard]] std::vector<std::pair<std::string, std::uint32_t>> shared() const;
 
  private:
-  void find_identities();
-  [[nodiscard]] std::unique_ptr<agent::Executor> make_executor(const std::string& name,
-                                                               const ExecutorConfig& config) const;
+  [[nodiscard]] std::unique_ptr<agent::Executor> make_executor(const ExecutorConfig& config,
+                                                               const ExecutorIdentity* identity) const;
 
   std::shared_ptr<launcher::OsProcesses> os_;
-  std::map<std::string, ExecutorConfig> configs_;
-  std::map<std::string, ExecutorIdentity> identities_;  // of those with programs
-  std::vector<std::string> exposed_;
   std::shared_ptr<const Functions> functions_;
   std::shared_ptr<RegistryTable> registry_;
-  std::shared_ptr<const agent::AgentOptions> options_;
+  SharedSlot<const Table> table_;
   AgentReach reach_;
   std::atomic<bool> are_new_paused_ = false;
+};
+
+struct Executors::Table {
+  // An executor that has left the config, for the swarm that left with it and has open tasks.
+  struct Leaving {
+    std::string executor;
+    ExecutorConfig config;
+    std::optional<ExecutorIdentity> identity;
+    std::uint64_t mark = 0;
+  };
+  std::map<std::string, Leaving> leaving;     // by swarm
+  std::map<std::string, std::string> swarms;  // of the config, and their executors
+  std::map<std::string, ExecutorConfig> configs;
+  std::map<std::string, ExecutorIdentity> identities;  // of those with programs
+  std::map<std::string, std::uint64_t> marks;
+  std::uint64_t last_mark = 0;
+  std::vector<std::string> exposed;
+  std::shared_ptr<const agent::AgentOptions> options;
 };
 
 // With what the OS processes of a node with this config are to be started.

@@ -13,6 +13,7 @@
 
 #include "skein/base/spare_descriptors.hpp"
 #include "skein/base/version.hpp"
+#include "skein/node/agent_changes.hpp"
 #include "skein/node/agent_hooks.hpp"
 #include "skein/node/asker.hpp"
 #include "skein/node/data_copy.hpp"
@@ -240,8 +241,9 @@ class Hooks final : public operations::NodeHooks {
     return Nothing{};
   }
 
-  void agents(operations::Reply<std::vector<operations::AgentDetail>> reply) override {
-    ask_agents(context_, std::move(reply));
+  void agents(std::vector<std::string> capabilities,
+              operations::Reply<std::vector<operations::AgentDetail>> reply) override {
+    ask_agents(context_, std::move(capabilities), std::move(reply));
   }
   void agent_status(std::string id, operations::Reply<operations::AgentStatusAnswer> reply) override {
     ask_agent(context_, std::move(id), std::move(reply));
@@ -251,6 +253,18 @@ class Hooks final : public operations::NodeHooks {
   }
   void agent_stop(std::string id, operations::Reply<Nothing> reply) override {
     stop_agent(context_, std::move(id), std::move(reply));
+  }
+  void agent_start(std::string id, operations::Reply<Nothing> reply) override {
+    start_agent_again(context_, std::move(id), std::move(reply));
+  }
+  void agent_update(operations::UpdateAgentRequest request, operations::Reply<Nothing> reply) override {
+    update_agent(context_, std::move(request), std::move(reply));
+  }
+  void agent_cancel(std::string id, operations::Reply<operations::CancelAgentAnswer> reply) override {
+    cancel_agent(context_, std::move(id), std::move(reply));
+  }
+  void tree_restart(std::string path, operations::Reply<std::string> reply) override {
+    restart_in_tree(context_, std::move(path), std::move(reply));
   }
   void agent_spawn(operations::SpawnAgentRequest request, operations::Reply<std::string> reply) override {
     spawn_agent(context_, std::move(request), std::move(reply));

@@ -3,11 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <exception>
+#include <optional>
 #include <utility>
 
 #include "skein/base/spare_descriptors.hpp"
-#include "skein/node/config_keys.hpp"
+#include "skein/dispatch/dispatcher_core.hpp"
+#include "skein/node/agents_tree.hpp"
+#include "skein/node/config_check.hpp"
+#include "skein/node/config_reload.hpp"
 #include "skein/supervision/supervisor_api.hpp"
+#include "skein/swarm/coordinator.hpp"
 
 namespace skein::inline v0::node {
 namespace {
@@ -16,72 +22,65 @@ using operations::ReloadAnswer;
 
 constexpr Duration k_health_every = std::chrono::seconds(1);
 
-bool is_live(const KeyInfo& key) {
-  const bool is_limit = key.section == "[limits]" && key.key != "result_bytes";
-  const bool is_node = key.section == "[node]" && (key.key == "log_level" || key.key == "drain");
-  return is_limit || is_node;
+constexpr Duration k_settle_every = std::chrono::milliseconds(200);
+constexpr Duration k_idle_wait = std::chrono::milliseconds(500);
+
+// In words, as answers and the log have it.
+std::string unit_text(const std::string& name, const Unit& unit) {
+  return fmt::format("{} '{}'", unit.is_supervisor ? "supervisor" : "agent", child_id_of(name));
 }
 
-const AgentConfig* find(const Config& config, const std::string& id) {
-  const auto found = std::ranges::find(config.agents, id, &AgentConfig::id);
-  return found != config.agents.end() ? &*found : nullptr;
+std::string_view supervisor_of(const Unit& unit) {
+  return unit.is_supervisor ? k_agents_sup_name : k_named_agents_name;
+}
+
+struct Read {
+  std::shared_ptr<const Config> config;  // in force from now on
+  bool needs_dispatcher = false;
+  std::vector<std::string> swarms;  // whose agents may have to be replaced
+  std::string error;
+};
+
+// Everything that can be refused is, before anything is changed. May block.
+void read_again(NodeContext& context, const Config& before, ReloadAnswer& answer, Read& read) {
+  auto loaded = load_config(before.file, before.settings);
+  if (!loaded) {
+    read.error = loaded.error().describe();
+    while (read.error.ends_with('\n')) read.error.pop_back();
+    return;
+  }
+  loaded->node.data = before.node.data;
+  ReloadPlan plan = plan_reload(before, *loaded);
+  const auto executors = context.executors->ready(plan.config);
+  const auto shared = context.executors->shared();
+  const dispatch::DispatcherCore judge(plan.config.dispatch, 0);  // throws what is wrong with them
+  for (const ConfigFault& each : check_surroundings(plan.config)) {
+    context.log.warning(fmt::format("{}:{}: {}", before.file, each.line, each.message));
+  }
+  answer.needs_restart = std::move(plan.needs_restart);
+  answer.changed = changed_executors(before, plan.config);
+  const bool has_other_executors = !answer.changed.empty();
+  context.executors->take(executors);
+  for (const std::string& each : context.executors->unenforced()) context.log.warning(each);
+  read.needs_dispatcher = plan.config.dispatch != before.dispatch || shared != context.executors->shared();
+  if (plan.config.dispatch != before.dispatch) answer.changed.emplace_back("dispatch");
+  if (plan.config.node.drain != before.node.drain) answer.changed.emplace_back("drain");
+  read.config = std::make_shared<const Config>(std::move(plan.config));
+  const auto work = context.work.get();
+  if (!work) return;  // whoever makes it declares what is in force then
+  work->operations().know_executors(context.executors->names());
+  const auto add = [&](std::vector<std::string> more) {
+    answer.changed.insert(answer.changed.end(), more.begin(), more.end());
+  };
+  add(work->declare(*read.config));
+  add(work->withdraw(*read.config));
+  add(work->drop_overrides());
+  if (has_other_executors) read.swarms = work->swarm_names();
 }
 
 }  // namespace
 
-std::vector<std::string> needs_restart(const Config& before, const Config& after) {
-  std::vector<std::string> keys;
-  const auto old_keys = all_keys(before);
-  const auto new_keys = all_keys(after);
-  for (std::size_t i = 0; i < old_keys.size() && i < new_keys.size(); ++i) {
-    if (old_keys[i].value != new_keys[i].value && !is_live(old_keys[i])) {
-      keys.push_back(old_keys[i].section + " " + old_keys[i].key);
-    }
-  }
-  const auto same = [](const ExecutorConfig& a, const ExecutorConfig& b) {
-    return a.kind == b.kind && a.command == b.command && a.functions == b.functions && a.directory == b.directory &&
-           a.env == b.env && a.set_env == b.set_env && a.timeout == b.timeout && a.concurrency == b.concurrency &&
-           a.output == b.output && a.term_after == b.term_after && a.kill_after == b.kill_after &&
-           a.memory_max == b.memory_max && a.cpu_max == b.cpu_max && a.files_max == b.files_max &&
-           a.file_max == b.file_max && a.processes_max == b.processes_max && a.output_bytes == b.output_bytes &&
-           a.line_bytes == b.line_bytes && a.stderr_bytes == b.stderr_bytes && a.hello_timeout == b.hello_timeout &&
-           a.heartbeat_timeout == b.heartbeat_timeout;
-  };
-  for (const auto& [name, executor] : after.executors) {
-    const auto old = before.executors.find(name);
-    if (old == before.executors.end() || !same(old->second, executor)) keys.push_back("[executors." + name + "]");
-  }
-  for (const auto& [name, executor] : before.executors) {
-    if (!after.executors.contains(name)) keys.push_back("[executors." + name + "]");
-  }
-  const auto changed = [](const AgentConfig& a, const AgentConfig& b) {
-    return a.executor != b.executor || a.role != b.role || a.capabilities != b.capabilities || a.swarm != b.swarm ||
-           a.prefetch != b.prefetch;
-  };
-  for (const AgentConfig& each : after.agents) {
-    const AgentConfig* old = find(before, each.id);
-    if (old != nullptr && changed(*old, each)) keys.push_back(fmt::format("[[agents]] '{}'", each.id));
-  }
-  return keys;
-}
-
-// What holds after a reload: the file's, except where that needs a restart. The next reload names those again.
-Config in_force(const Config& before, const Config& read) {
-  Config merged = before;
-  merged.limits = read.limits;
-  merged.limits.result_bytes = before.limits.result_bytes;  // agents have it from the node's start
-  merged.swarms = read.swarms;
-  merged.node.log_level = read.node.log_level;
-  merged.node.drain = read.node.drain;
-  merged.agents.clear();
-  for (const AgentConfig& each : read.agents) {
-    const AgentConfig* old = find(before, each.id);
-    merged.agents.push_back(old != nullptr ? *old : each);
-  }
-  return merged;
-}
-
-ConfigKeeper::ConfigKeeper(Self, ContextPtr context) : context_(std::move(context)) {}
+ConfigKeeper::ConfigKeeper(Self self, ContextPtr context) : context_(std::move(context)) { settle_again(self); }
 
 std::string ConfigKeeper::describe() const {
   const auto config = context_->config();
@@ -94,62 +93,178 @@ Task<operations::Result<ReloadAnswer>> ConfigKeeper::handle_call(Self self, Relo
   if (before->file.empty() || before->file == "defaults") {
     co_return operations::Result<ReloadAnswer>(*answer);
   }
-  auto error = std::make_shared<std::string>();
-  auto read = std::make_shared<std::shared_ptr<const Config>>();
-  auto reading = self.blocking([context = context_, before, answer, error, read] {
-    auto loaded = load_config(before->file, before->settings);
-    if (!loaded) {
-      *error = loaded.error().describe();
-      return;
-    }
-    loaded->node.data = before->node.data;
-    answer->needs_restart = needs_restart(*before, *loaded);
-    *read = std::make_shared<const Config>(std::move(*loaded));
+  auto read = std::make_shared<Read>();
+  auto reading = self.blocking([context = context_, before, answer, read] {
     try {
-      if (const auto work = context->work.get()) {
-        answer->changed = work->declare(in_force(*before, **read));
-        for (std::string& each : work->drop_overrides()) answer->changed.push_back(std::move(each));
-      }
+      read_again(*context, *before, *answer, *read);
     } catch (const std::exception& failure) {
-      *error = failure.what();
+      read->error = failure.what();
     }
   });
   co_await reading;
-  if (!error->empty()) {
-    while (!error->empty() && error->back() == '\n') error->pop_back();
-    co_return std::unexpected(operations::invalid(*error, "nothing was changed; correct the file and reload"));
+  if (read->config) context_->config_slot.set(read->config);
+  if (!read->error.empty()) {
+    co_return std::unexpected(operations::invalid(
+        read->error, read->config ? "what is above it in the log was changed; correct the file and reload"
+                                  : "nothing was changed; correct the file and reload"));
   }
-  const auto& after = *read;
-  const auto level = log_level_named(after->node.log_level);
+  const auto level = log_level_named(read->config->node.log_level);
   if (level && *level != context_->log.level()) {
     context_->log.set_level(*level);
     answer->changed.emplace_back("log_level");
   }
-  if (after->node.drain != before->node.drain) answer->changed.emplace_back("drain");
-  auto changing = change_agents(self, before, after, answer);
-  co_await changing;
-  context_->config_slot.set(std::make_shared<const Config>(in_force(*before, *after)));
+  if (read->needs_dispatcher) {
+    auto replacing = replace_dispatcher(self);
+    co_await replacing;
+  }
+  // So that what is submitted from now on is done with the new settings.
+  for (const std::string& swarm : read->swarms) {
+    const Pid coordinator = self.whereis(swarm::coordinator_name(swarm));
+    if (!coordinator) continue;
+    auto looking = self.call<swarm::Coordinator>(coordinator, swarm::LookNow{}, k_call_timeout);
+    [[maybe_unused]] const auto looked = co_await looking;  // else it looks by itself, soon
+  }
+  auto settling = settle(self, answer);
+  co_await settling;
   ++reloads_;
   co_return operations::Result<ReloadAnswer>(*answer);
 }
 
-Task<void> ConfigKeeper::change_agents(Self self, std::shared_ptr<const Config> before,
-                                       std::shared_ptr<const Config> after, std::shared_ptr<ReloadAnswer> answer) {
-  const Pid supervisor = self.whereis(k_named_agents_name);
-  for (const AgentConfig& each : before->agents) {
-    if (find(*after, each.id) != nullptr) continue;
-    auto ending = terminate_child(self, supervisor, each.id, k_call_timeout);
-    const auto ended = co_await ending;
-    auto removing = delete_child(self, supervisor, each.id, k_call_timeout);
-    const auto removed = co_await removing;
-    if (ended && removed) answer->changed.push_back(fmt::format("agent '{}' ended", each.id));
+Task<void> ConfigKeeper::handle_info(Self self, Message message) {
+  const auto* due = message.get_if<Settle>();
+  if (due == nullptr || due->number != settles_) co_return;
+  auto settling = settle(self, nullptr);
+  co_await settling;
+}
+
+// A new one starts with the options of the config. Agents outlive it, and so does what they run.
+Task<void> ConfigKeeper::replace_dispatcher(Self self) {
+  const Pid supervisor = self.whereis(k_work_sup_name);
+  if (!supervisor) co_return;  // it comes, and with it a dispatcher
+  const std::string child = "dispatcher";
+  auto ending = terminate_child(self, supervisor, child, k_call_timeout);
+  const auto ended = co_await ending;
+  if (!ended) co_return;
+  auto starting = restart_child(self, supervisor, child, k_call_timeout);
+  const auto started = co_await starting;
+  if (started) co_return;
+  context_->log.error("reload: the dispatcher could not be started: " + started.error().text());
+  self.exit(supervisor, ExitReason::custom("it has no dispatcher"));  // it is started anew with all of it
+}
+
+void ConfigKeeper::settle_again(Self self) { self.send_after(k_settle_every, self.pid(), Settle{++settles_}); }
+
+void ConfigKeeper::tell(const AnswerPtr& answer, std::string text) {
+  if (answer) {
+    answer->changed.push_back(std::move(text));
+  } else {
+    context_->log.info(text);
   }
-  for (const AgentConfig& each : after->agents) {
-    if (find(*before, each.id) != nullptr) continue;
-    auto starting = start_child(self, supervisor, named_agent(context_->executors, each), k_call_timeout);
-    const auto started = co_await starting;
-    answer->changed.push_back(fmt::format("agent '{}' {}", each.id, started ? "started" : "could not be started"));
+}
+
+Task<void> ConfigKeeper::settle(Self self, AnswerPtr answer) {
+  if (!self.whereis(k_named_agents_name) || !self.whereis(k_agents_sup_name)) {
+    settle_again(self);  // they have yet to start
+    co_return;
   }
+  const Units there = context_->deployment.units();
+  const Units wanted = wanted_units(
+      *context_->config(), [this](const std::string& executor) { return context_->executors->mark_of(executor); });
+  DeploymentPlan plan = plan_deployment(there, wanted);
+  for (const std::string& name : plan.keep) {
+    auto keeping = keep_unit(self, name, there.at(name), answer);
+    co_await keeping;
+  }
+  bool is_settled = true;
+  std::vector<std::string> leaving = plan.end;
+  leaving.insert(leaving.end(), plan.replace.begin(), plan.replace.end());
+  for (const std::string& name : leaving) {
+    const Unit& unit = there.at(name);
+    const bool is_wanted = wanted.contains(name);
+    auto ending = end_unit(self, name, unit);
+    const bool has_ended = co_await ending;
+    is_settled = is_settled && has_ended;
+    if (!has_ended) {
+      if (answer) tell(answer, unit_text(name, unit) + (is_wanted ? " is replaced once idle" : " ends once idle"));
+    } else if (is_wanted) {
+      plan.start.push_back(name);
+    } else {
+      tell(answer, unit_text(name, unit) + " ended");
+    }
+  }
+  for (const std::string& name : plan.start) {
+    auto starting = start_unit(self, name, wanted.at(name), answer);
+    co_await starting;
+  }
+  if (!is_settled) settle_again(self);
+}
+
+// None of them runs or holds anything, and none will begin.
+Task<bool> ConfigKeeper::is_idle(Self self, std::vector<std::string> agents) {
+  bool are_idle = true;
+  for (const std::string& id : agents) {
+    const Pid pid = context_->registry->find_agent(id).value_or(Pid{});
+    if (!pid) continue;
+    self.send(pid, dispatch::PauseAgent{});
+    auto asking = self.call<agent::Agent>(pid, agent::GetAgentState{}, k_idle_wait);
+    const auto state = co_await asking;
+    if (!state) {
+      are_idle = are_idle && !context_->runtime.is_alive(pid);
+      continue;
+    }
+    are_idle = are_idle && !state->executing_task && state->queue_length == 0 && state->unsettled == 0;
+  }
+  co_return are_idle;
+}
+
+Task<bool> ConfigKeeper::end_unit(Self self, std::string name, Unit unit) {
+  retiring_.insert(name);
+  auto looking = is_idle(self, unit.agents);
+  const bool may_end = co_await looking;
+  if (!may_end) co_return false;
+  const Pid supervisor = self.whereis(supervisor_of(unit));
+  const std::string child = child_id_of(name);
+  auto ending = terminate_child(self, supervisor, child, k_call_timeout);
+  const auto ended = co_await ending;
+  if (!ended && ended.error().failure != ChildFailure::not_found) co_return false;
+  auto removing = delete_child(self, supervisor, child, k_call_timeout);
+  const auto removed = co_await removing;
+  if (!removed && removed.error().failure != ChildFailure::not_found) co_return false;
+  retiring_.erase(name);
+  context_->deployment.forget(name);
+  co_return true;
+}
+
+Task<void> ConfigKeeper::start_unit(Self self, std::string name, Unit unit, AnswerPtr answer) {
+  const auto config = context_->config();
+  const std::string id = child_id_of(name);
+  std::optional<ChildSpec> spec;
+  if (unit.is_supervisor) {
+    spec = declared_supervisor_child(context_, *config, id);
+  } else {
+    const auto agent = std::ranges::find(config->agents, id, &AgentConfig::id);
+    if (agent != config->agents.end()) spec = named_agent(context_->executors, *agent);
+  }
+  if (!spec) co_return;
+  auto starting = start_child(self, self.whereis(supervisor_of(unit)), std::move(*spec), k_call_timeout);
+  const auto started = co_await starting;
+  // One that could not be started is tried again by its supervisor, or by the next reload.
+  if (started || started.error().failure == ChildFailure::already_present) context_->deployment.note(name, unit);
+  tell(answer, started ? unit_text(name, unit) + " started"
+                       : fmt::format("{} could not be started: {}", unit_text(name, unit), started.error().text()));
+}
+
+Task<void> ConfigKeeper::keep_unit(Self self, std::string name, Unit unit, AnswerPtr answer) {
+  if (retiring_.erase(name) > 0) {
+    // It was to be replaced, and now it is as the config has it again.
+    for (const std::string& id : unit.agents) {
+      self.send(context_->registry->find_agent(id).value_or(Pid{}), dispatch::ResumeAgent{});
+    }
+  }
+  if (!answer || unit.is_supervisor || context_->registry->find_agent(child_id_of(name))) co_return;
+  auto starting = restart_child(self, self.whereis(k_named_agents_name), child_id_of(name), k_call_timeout);
+  const auto started = co_await starting;
+  if (started) tell(answer, unit_text(name, unit) + " started again");
 }
 
 Health::Health(Self self, ContextPtr context) : context_(std::move(context)) {

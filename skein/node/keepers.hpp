@@ -1,9 +1,11 @@
-// The small processes of a node's tree: config, which reloads, and health, which looks after what the program is short
-// of.
+// The small processes of a node's tree: config, which reloads (see docs/config.md), and health, which looks after what
+// the program is short of.
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "skein/node/node_context.hpp"
 #include "skein/operations/node_hooks.hpp"
@@ -13,24 +15,42 @@ namespace skein::inline v0::node {
 inline constexpr std::string_view k_config_name = "config";
 inline constexpr std::string_view k_named_agents_name = "named_agents";
 
+inline constexpr std::string_view k_agents_sup_name = "agents_sup";
+inline constexpr std::string_view k_work_sup_name = "work_sup";
+
 struct ReloadConfig {};
 
-// Reads the file again and applies what can be changed while running.
+// Reads the file again and puts it in force, see config_reload.hpp: executors, the dispatcher (which is replaced),
+// swarms, agents and supervisors. Agents and supervisors that differ, or are gone from the file, are ended once idle;
+// until then it looks every k_settle_every. It keeps nothing that matters: what runs is in the context's Deployment.
 class ConfigKeeper {
  public:
   ConfigKeeper(Self self, ContextPtr context);
   Task<operations::Result<operations::ReloadAnswer>> handle_call(Self self, ReloadConfig request);
+  Task<void> handle_info(Self self, Message message);
   [[nodiscard]] std::string describe() const;
 
  private:
-  Task<void> change_agents(Self self, std::shared_ptr<const Config> before, std::shared_ptr<const Config> after,
-                           std::shared_ptr<operations::ReloadAnswer> answer);
+  struct Settle {
+    std::uint64_t number = 0;
+  };
+  using AnswerPtr = std::shared_ptr<operations::ReloadAnswer>;
+  Task<void> replace_dispatcher(Self self);
+  // One pass over what should be under agents_sup and what is. With an answer, which is told what happened, agents that
+  // were stopped come back.
+  Task<void> settle(Self self, AnswerPtr answer);
+  Task<bool> is_idle(Self self, std::vector<std::string> agents);
+  Task<bool> end_unit(Self self, std::string name, Unit unit);
+  Task<void> start_unit(Self self, std::string name, Unit unit, AnswerPtr answer);
+  Task<void> keep_unit(Self self, std::string name, Unit unit, AnswerPtr answer);
+  void settle_again(Self self);
+  void tell(const AnswerPtr& answer, std::string text);
+
   ContextPtr context_;
   std::uint64_t reloads_ = 0;
+  std::uint64_t settles_ = 0;
+  std::set<std::string> retiring_;  // units whose agents were told to begin nothing more
 };
-
-// What differs between two configs and needs a restart, by key.
-[[nodiscard]] std::vector<std::string> needs_restart(const Config& before, const Config& after);
 
 // Looks every second whether there are descriptors for the journal's files, takes spares back when there are, and says
 // in the log when there were none and when there are again.

@@ -14,6 +14,7 @@
 #include "skein/base/secret.hpp"
 #include "skein/mcp/fixtures.hpp"
 #include "skein/mcp/node_catalog.hpp"
+#include "skein/node/config_check.hpp"
 #include "skein/node/folder.hpp"
 #include "skein/node/hooks.hpp"
 #include "skein/node/network.hpp"
@@ -134,6 +135,10 @@ std::expected<std::shared_ptr<Node>, DataLockError> Node::prepare(Runtime& runti
         std::make_shared<Executors>(*context->config(), std::move(setup.functions), context->registry, std::move(os));
     for (const std::string& each : context->lock.notes()) context->log.warning(each);
     for (const std::string& each : context->executors->exposed()) context->log.warning(each + "; see docs/security.md");
+    for (const std::string& each : context->executors->unenforced()) context->log.warning(each);
+    for (const ConfigFault& each : check_surroundings(*context->config())) {
+      context->log.warning(fmt::format("{}:{}: {}", context->config()->file, each.line, each.message));
+    }
     // The context owns it, and with it the log.
     context->learned = std::make_shared<LearnedTable>(
         context->config()->node.data, [log = &context->log](const std::string& line) { log->warning(line); });
@@ -215,7 +220,7 @@ bool Node::wait_until_idle(Duration deadline, const std::function<bool()>& is_ov
       if (told.insert(each).second) context_->runtime.send(each, dispatch::PauseAgent{});
     }
     const auto all = operations::ask<std::vector<operations::AgentDetail>>(
-        [&](auto reply) { hooks_->agents(std::move(reply)); }, k_agents_wait);
+        [&](auto reply) { hooks_->agents({}, std::move(reply)); }, k_agents_wait);
     const auto runs = [](const operations::AgentDetail& each) { return each.executing_task.has_value(); };
     if (all && std::ranges::none_of(*all, runs)) return true;
     std::this_thread::sleep_for(k_drain_look);

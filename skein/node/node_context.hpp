@@ -16,6 +16,7 @@
 #include "skein/mcp/server.hpp"
 #include "skein/node/config.hpp"
 #include "skein/node/data_lock.hpp"
+#include "skein/node/deployment.hpp"
 #include "skein/node/engine.hpp"
 #include "skein/node/executors.hpp"
 #include "skein/node/learned_table.hpp"
@@ -50,6 +51,7 @@ struct NodeContext {
   std::shared_ptr<RegistryTable> registry;
   std::shared_ptr<LearnedTable> learned;  // outlives every dispatcher
   std::shared_ptr<Executors> executors;
+  Deployment deployment;
   std::shared_ptr<net::FdPoller> poller;
   std::shared_ptr<DescriptorBudget> descriptors;  // for connections and OS processes
   const std::shared_ptr<control::Attendance> attendance = std::make_shared<control::Attendance>();

@@ -10,11 +10,10 @@
 #include "skein/control/listener.hpp"
 #include "skein/dispatch/dispatcher.hpp"
 #include "skein/node/agent_hooks.hpp"
+#include "skein/node/agents_tree.hpp"
 #include "skein/node/asker.hpp"
-#include "skein/node/declared_supervisors.hpp"
 #include "skein/node/dispatch_log.hpp"
 #include "skein/node/engine.hpp"
-#include "skein/node/executors.hpp"
 #include "skein/node/http_transport.hpp"
 #include "skein/node/keepers.hpp"
 #include "skein/node/named_pool.hpp"
@@ -92,6 +91,9 @@ ChildSpec swarms(const ContextPtr& context) {
   auto setup = std::make_shared<swarm::CoordinatorSetup>();
   setup->registry = context->registry;
   setup->make_agent = [executors = context->executors](const swarm::AgentSeed& seed) { return executors->make(seed); };
+  setup->executor_mark = [executors = context->executors](const std::string& executor, const std::string& swarm) {
+    return executors->mark_of(executor, swarm);
+  };
   setup->is_reserved = [weak = std::weak_ptr<NodeContext>(context)](const std::string& id) {
     const auto alive = weak.lock();
     if (!alive) return false;
@@ -127,29 +129,12 @@ ChildSpec engine_sup(const ContextPtr& context) {
            {child<LogStore>("log_store", context).labelled("service"), child<JournalEngine>("journal_engine", context)
                                                                            .with(Shutdown::after(k_journal_shutdown))
                                                                            .labelled("service")}),
-       supervisor("work_sup", rest_for_one, {5, 60s},
-                  {child<LedgerKeeper>("ledger", context).with(Shutdown::after(k_journal_shutdown)).labelled("service"),
-                   dispatcher(context), swarms(context)})});
-}
-
-ChildSpec agents_sup(const ContextPtr& context) {
-  const auto config = context->config();
-  std::vector<ChildSpec> named;
-  for (const AgentConfig& each : config->agents) named.push_back(named_agent(context->executors, each));
-  std::vector<ChildSpec> children;
-  if (auto watch = context->executors->owner_watch()) children.push_back(std::move(*watch).labelled("service"));
-  children.push_back(registered(pool("agent_pool", {10, 60s}, agent_template()), swarm::k_agent_pool_name));
-  children.push_back(
-      registered(supervisor("named_agents", one_for_one, {5, 60s}, std::move(named)), k_named_agents_name));
-  const AgentStarter start = [executors = context->executors](const AgentConfig& agent) -> StartFunction {
-    return
-        [executors, seed = seed_of(agent)](Self self, const std::any&) { return start_agent(self, *executors, seed); };
-  };
-  for (SupervisorSpec& each : declared_supervisors(*config, start)) {
-    std::string name = each.name;
-    children.push_back(supervisor_child(std::move(name), std::move(each)).labelled("agent supervisor"));
-  }
-  return ChildSpec(supervisor("agents_sup", one_for_one, {5, 60s}, std::move(children))).labelled("agent supervisor");
+       registered(
+           supervisor(
+               std::string(k_work_sup_name), rest_for_one, {5, 60s},
+               {child<LedgerKeeper>("ledger", context).with(Shutdown::after(k_journal_shutdown)).labelled("service"),
+                dispatcher(context), swarms(context)}),
+           k_work_sup_name)});
 }
 
 mcp::ServerPtr mcp_server(const ContextPtr& context, const std::shared_ptr<operations::NodeHooks>& hooks) {

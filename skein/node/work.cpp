@@ -1,7 +1,6 @@
 #include "skein/node/work.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <random>
@@ -9,14 +8,13 @@
 #include <utility>
 
 #include "skein/dispatch/swarm_load.hpp"
-#include "skein/ledger/fallback.hpp"
+#include "skein/ledger/swarm_fields.hpp"
 #include "skein/node/agent_knowledge.hpp"
 #include "skein/node/folder.hpp"
 #include "skein/node/node_context.hpp"
 #include "skein/node/secret_file.hpp"
 #include "skein/supervision/supervisor_api.hpp"
 #include "skein/swarm/coordinator.hpp"
-#include "skein/swarm/definition.hpp"
 
 namespace skein::inline v0::node {
 namespace {
@@ -27,7 +25,8 @@ using Nothing = Operations::Nothing;
 
 constexpr Duration k_engine_wait = std::chrono::seconds(30);
 constexpr Duration k_engine_look = std::chrono::milliseconds(2);
-constexpr Duration k_look_every = std::chrono::milliseconds(50);  // for swarms without a coordinator
+constexpr Duration k_look_every = std::chrono::milliseconds(50);       // for swarms without a coordinator
+constexpr Duration k_withdraw_every = std::chrono::milliseconds(250);  // for swarms that are gone once empty
 
 std::uint64_t random_seed() {
   std::random_device device;
@@ -39,29 +38,6 @@ void must(const operations::Result<Nothing>& done, const std::string& what) {
 }
 
 }  // namespace
-
-ledger::Fields fields_of(const SwarmConfig& swarm) {
-  const auto idle = std::chrono::duration_cast<std::chrono::milliseconds>(swarm.idle_shrink);
-  ledger::Fields fields;
-  const auto set = [&](std::string_view name, std::string value) { fields.emplace(name, std::move(value)); };
-  set(dispatch::k_field_executor, swarm.executor);
-  set(swarm::k_field_role, swarm.role);
-  set(swarm::k_field_capabilities, fmt::format("{}", fmt::join(swarm.capabilities, ",")));
-  set(swarm::k_field_agents_min, std::to_string(swarm.min));
-  set(swarm::k_field_agents_max, std::to_string(swarm.max));
-  set(swarm::k_field_idle_after_ms, std::to_string(idle.count()));
-  set(swarm::k_field_prefetch, std::to_string(swarm.prefetch));
-  set(ledger::k_field_open_tasks, std::to_string(swarm.open_tasks));
-  set(ledger::k_field_open_bytes, std::to_string(swarm.open_bytes));
-  const auto breaker_open = std::chrono::duration_cast<std::chrono::milliseconds>(swarm.breaker_open);
-  set(dispatch::k_field_breaker_crashes, std::to_string(swarm.breaker_crashes));
-  set(dispatch::k_field_breaker_open_ms, std::to_string(breaker_open.count()));
-  // Only where it says something: a definition that is the same as before stays as it was.
-  if (swarm.weight != 1) set(dispatch::k_field_weight, std::to_string(swarm.weight));
-  if (!swarm.strategy.empty()) set("strategy", swarm.strategy);
-  if (!swarm.fallback.empty()) set(ledger::k_field_fallback, swarm.fallback);
-  return fields;
-}
 
 Work::Work(std::shared_ptr<Engine> engine, const Config& config, std::uint64_t seed, Runtime& runtime,
            const WorkStart& start)
@@ -148,10 +124,11 @@ std::vector<std::string> Work::declare(const Config& config) {
       ask<std::vector<operations::SwarmView>>([&](auto reply) { operations_->swarm_list(std::move(reply)); });
   if (!swarms) throw std::runtime_error(swarms.error().describe());
   for (const auto& [name, swarm] : config.swarms) {
-    const auto fields = fields_of(swarm);
+    const auto fields = ledger::fields_of(swarm);
     const auto there = std::ranges::find(*swarms, name, &ledger::Swarm::name);
     const bool is_same = there != swarms->end() && there->origin == ledger::Origin::config &&
-                         there->definition == fields && there->state != ledger::SwarmState::stopped;
+                         there->definition == fields && there->state != ledger::SwarmState::stopped &&
+                         there->state != ledger::SwarmState::removed;
     if (is_same) continue;
     must(ask<Nothing>([&](auto reply) { operations_->swarm_declare({name, fields}, std::move(reply)); }),
          fmt::format("swarm '{}'", name));
@@ -160,12 +137,46 @@ std::vector<std::string> Work::declare(const Config& config) {
   return changed;
 }
 
+std::vector<std::string> Work::withdraw(const Config& config) {
+  std::vector<std::string> changed;
+  const auto swarms =
+      ask<std::vector<operations::SwarmView>>([&](auto reply) { operations_->swarm_list(std::move(reply)); });
+  if (!swarms) throw std::runtime_error(swarms.error().describe());
+  for (const auto& swarm : *swarms) {
+    if (swarm.origin != ledger::Origin::config || config.swarms.contains(swarm.name)) continue;
+    const auto gone = ask<bool>([&](auto reply) { operations_->swarm_withdraw(swarm.name, std::move(reply)); });
+    // A ledger of before is raised by the dispatcher, which may have yet to start: tried again at the next look.
+    if (!gone && gone.error().code == operations::Code::overloaded) continue;
+    if (!gone) throw std::runtime_error(fmt::format("swarm '{}': {}", swarm.name, gone.error().describe()));
+    if (*gone && swarm.name == k_default_swarm) {
+      changed.push_back(
+          fmt::format("swarm '{}' has no executor any more; it stays for tasks that name no swarm", swarm.name));
+    } else if (*gone) {
+      changed.push_back(fmt::format("swarm '{}' removed", swarm.name));
+    } else if (swarm.state != ledger::SwarmState::removed) {
+      changed.push_back(fmt::format("swarm '{}' is removed once its open tasks ({}) are done; it takes nothing new",
+                                    swarm.name, swarm.open_tasks));
+    }
+  }
+  return changed;
+}
+
+std::vector<std::string> Work::swarm_names() {
+  const auto swarms =
+      ask<std::vector<operations::SwarmView>>([&](auto reply) { operations_->swarm_list(std::move(reply)); });
+  std::vector<std::string> names;
+  if (!swarms) return names;
+  for (const auto& each : *swarms) names.push_back(each.name);
+  return names;
+}
+
 std::vector<std::string> Work::drop_overrides() {
   std::vector<std::string> changed;
   const auto swarms =
       ask<std::vector<operations::SwarmView>>([&](auto reply) { operations_->swarm_list(std::move(reply)); });
   if (!swarms) throw std::runtime_error(swarms.error().describe());
   for (const auto& swarm : *swarms) {
+    if (swarm.state == ledger::SwarmState::removed) continue;
     // What was created over the API is none of the config's business.
     if (swarm.overrides.empty() || swarm.origin != ledger::Origin::config) continue;
     must(ask<Nothing>([&](auto reply) { operations_->swarm_drop_overrides(swarm.name, std::move(reply)); }),
@@ -206,6 +217,7 @@ Task<Init> LedgerKeeper::init(Self self) {
       made->operations().know_agents(agent_knowledge(context));
       for (const std::string& each : made->declare(*context->config()))
         context->log.info(each + " set from the config");
+      for (const std::string& each : made->withdraw(*context->config())) context->log.info(each);
       *work = std::move(made);
     } catch (const std::exception& failure) {
       context->log.error(failure.what());
@@ -245,6 +257,7 @@ void LedgerKeeper::take_changes(Self self) {
 void LedgerKeeper::look(Self self) {
   self.send_after(k_look_every, self.pid(), Look{});
   take_changes(self);
+  if (has_withdrawn_ && self.now() >= withdraw_due_) has_changed_ = true;
   const Pid pool = self.whereis(k_swarms_name);
   if (is_asking_ || !pool || (pool == pool_ && !has_changed_)) return;
   is_asking_ = true;
@@ -252,15 +265,19 @@ void LedgerKeeper::look(Self self) {
   pool_ = pool;
   Runtime* const runtime = &context_->runtime;
   Engine& engine = work_->engine();
-  engine.journal->read(0, [runtime, me = self.pid(), &engine](const journal::ReadAnswer& answer) {
-    SwarmsAre are;
-    if (answer.outcome == journal::Outcome::applied) {
-      for (const ledger::Swarm& each : engine.ledger.swarms()) {
-        if (dispatch::has_own_agents(each) && each.state != ledger::SwarmState::stopped) are.names.push_back(each.name);
-      }
-    }
-    runtime->notify(me, std::move(are));
-  });
+  engine.journal->read(
+      0, [runtime, me = self.pid(), &engine, config = context_->config()](const journal::ReadAnswer& answer) {
+        SwarmsAre are;
+        if (answer.outcome == journal::Outcome::applied) {
+          for (const ledger::Swarm& each : engine.ledger.swarms()) {
+            are.has_withdrawn =
+                are.has_withdrawn || (each.origin == ledger::Origin::config && !config->swarms.contains(each.name));
+            if (dispatch::has_own_agents(each) && each.state != ledger::SwarmState::stopped)
+              are.names.push_back(each.name);
+          }
+        }
+        runtime->notify(me, std::move(are));
+      });
 }
 
 Task<void> LedgerKeeper::start_coordinators(Self self, std::vector<std::string> names) {
@@ -301,9 +318,26 @@ Task<void> LedgerKeeper::handle_info(Self self, Message message) {
   } else if (message.is<SwarmsChanged>()) {
     take_changes(self);
   } else if (auto* are = message.get_if<SwarmsAre>()) {
+    has_withdrawn_ = are->has_withdrawn;
     auto starting = start_coordinators(self, std::move(are->names));
     co_await starting;
+    if (!has_withdrawn_) co_return;
+    auto withdrawing = withdraw_swarms(self);
+    co_await withdrawing;
   }
+}
+
+// Tasks that end are no change of a swarm, so it is looked again whether the last one has.
+Task<void> LedgerKeeper::withdraw_swarms(Self self) {
+  withdraw_due_ = later(self.now(), k_withdraw_every);
+  auto withdrawing = self.blocking([context = context_, work = work_] {
+    try {
+      for (const std::string& each : work->withdraw(*context->config())) context->log.info(each);
+    } catch (const std::exception& failure) {
+      context->log.warning(failure.what());
+    }
+  });
+  co_await withdrawing;
 }
 
 void LedgerKeeper::withdraw() {

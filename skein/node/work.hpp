@@ -48,6 +48,10 @@ class Work {
   [[nodiscard]] const std::vector<std::string>& warnings() const { return warnings_; }
   // Limits and swarms of the config, where the ledger's differ. May block. Answers what was changed.
   [[nodiscard]] std::vector<std::string> declare(const Config& config);
+  // Swarms that a config has declared and this one does not: gone if they are empty, else once they are. May block.
+  // Answers what was changed.
+  [[nodiscard]] std::vector<std::string> withdraw(const Config& config);
+  [[nodiscard]] std::vector<std::string> swarm_names();  // may block
   // Those of the config's swarms: a reload ends what was changed at run time. May block. Answers what was changed.
   [[nodiscard]] std::vector<std::string> drop_overrides();
 
@@ -89,11 +93,13 @@ class LedgerKeeper {
   struct SwarmsChanged {};
   struct SwarmsAre {
     std::vector<std::string> names;  // of those that need a coordinator
+    bool has_withdrawn = false;      // there is one that the config no longer declares
   };
   void withdraw();
   void look(Self self);
   void take_changes(Self self);
   void watch(Self self, Pid coordinator);
+  Task<void> withdraw_swarms(Self self);
   Task<void> start_coordinators(Self self, std::vector<std::string> names);
 
   std::shared_ptr<NodeContext> context_;
@@ -104,11 +110,10 @@ class LedgerKeeper {
   std::unordered_set<Pid> watched_;  // coordinators
   bool is_asking_ = false;
   bool has_changed_ = true;
+  bool has_withdrawn_ = false;  // there are swarms that the config no longer declares
+  Instant withdraw_due_ = Instant::min();
 };
 
 inline constexpr std::string_view k_swarms_name = "swarms";  // the pool's registered name
-
-// A swarm of the config as the ledger keeps it.
-[[nodiscard]] ledger::Fields fields_of(const SwarmConfig& swarm);
 
 }  // namespace skein::inline v0::node

@@ -88,6 +88,12 @@ Error error_of(const ledger::OpResult& result, std::string_view what) {
       return {Code::archive_behind, "too many finished tasks wait for the archive",
               "wait; if it lasts, see the archive's status and the disk", k_later};
     case Verdict::swarm_closed:
+      // A change of a swarm is refused so when the config has withdrawn it.
+      if (what.starts_with("swarm ")) {
+        return {Code::swarm_closed, fmt::format("{} is removed: the config no longer has it", what),
+                "it is gone once its open tasks are done; to keep it, put it into skein.toml and run 'skein reload'",
+                0ms};
+      }
       return {Code::swarm_closed, fmt::format("the swarm takes no tasks ({})", what), "resume the swarm first", 0ms};
     case Verdict::swarm_busy:
       return {Code::swarm_busy, fmt::format("{} has open tasks, or is the default", what),

@@ -89,8 +89,15 @@ class Describe {
     e_.message = ledger::name_of(c.swarm.state);
   }
   void operator()(const SwarmRemoved& c) const { name(Kind::swarm_removed, c.name); }
-  void operator()(const AgentChanged& c) const { name(Kind::agent_changed, c.agent.name); }
-  void operator()(const AgentRemoved& c) const { name(Kind::agent_removed, c.name); }
+  // All that the ledger has of an agent is that it is paused.
+  void operator()(const AgentChanged& c) const {
+    name(Kind::agent_changed, c.agent.name);
+    e_.message = "paused";
+  }
+  void operator()(const AgentRemoved& c) const {
+    name(Kind::agent_changed, c.name);
+    e_.message = "resumed";
+  }
   void operator()(const DispatchTaken& c) const {
     name(Kind::dispatch_taken, c.node);
     e_.at = c.at;

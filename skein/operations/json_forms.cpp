@@ -355,6 +355,10 @@ json::value to_json(const AgentDetail& agent) {
   return out;
 }
 
+json::value to_json(const CancelAgentAnswer& answer) {
+  return {{"task", answer.task ? json::value(answer.task->text()) : json::value()}};
+}
+
 json::value to_json(const AgentStatusAnswer& answer) {
   json::object out = to_json(answer.agent).as_object();
   out["success_rate"] = answer.success_rate ? json::value(*answer.success_rate) : json::value();

@@ -47,6 +47,7 @@ enum class Detail { line, whole };
 [[nodiscard]] json::value to_json(const Event& event);
 [[nodiscard]] json::value to_json(const AgentDetail& agent);
 [[nodiscard]] json::value to_json(const AgentStatusAnswer& answer);
+[[nodiscard]] json::value to_json(const CancelAgentAnswer& answer);
 [[nodiscard]] json::value to_json(const ProcessInfo& process);
 [[nodiscard]] json::value to_json(const std::vector<TracedMessage>& trace);
 [[nodiscard]] json::value to_json(const KillAnswer& answer);

@@ -146,6 +146,7 @@ std::vector<AnswerType> node_itself() {
 std::vector<AnswerType> tree_answers() {
   return {
       {.name = "Failure", .members = {{"at_ns", "integer"}, {"reason", "string"}, {"at_start", "boolean"}}},
+      {.name = "Restarted", .members = {{"restarted", "string", "Its path and its new process"}}},
       {.name = "Tree",
        .members =
            {

@@ -24,7 +24,9 @@ namespace skein::inline v0::operations {
 struct AgentDetail {
   std::string id{};
   std::string role{};
-  std::string status{};  // idle, assigned, executing, done, paused, failed, stuck; unreachable: it did not answer
+  // idle, assigned, executing, done, paused, failed, stuck; unreachable: it did not answer; stopped, parked,
+  // restarting: of [[agents]], and has no process
+  std::string status{};
   std::string swarm{};
   std::string executor{};
   std::vector<std::string> capabilities{};
@@ -64,6 +66,16 @@ struct SpawnAgentRequest {
   std::string swarm = "default";
   std::vector<std::string> capabilities{};
   std::uint32_t prefetch = 1;
+};
+
+// What is given is changed, until the agent is started anew.
+struct UpdateAgentRequest {
+  std::string id{};
+  std::optional<std::uint32_t> prefetch{};
+  std::vector<std::string> capabilities{};  // empty: as they are
+};
+struct CancelAgentAnswer {
+  std::optional<TaskId> task{};  // whose attempt was cut short; nothing: it ran none
 };
 
 // What chaos kills: a process by its path in the tree ("agents_sup/agent_pool/*", "engine_sup"), its name or its Pid.
@@ -161,12 +173,20 @@ class NodeHooks {
   [[nodiscard]] virtual std::string log_level() = 0;
   [[nodiscard]] virtual Result<Nothing> set_log_level(const std::string& level) = 0;
 
-  virtual void agents(Reply<std::vector<AgentDetail>> reply) = 0;
+  // Those that have all of these capabilities; none: all agents.
+  virtual void agents(std::vector<std::string> capabilities, Reply<std::vector<AgentDetail>> reply) = 0;
   virtual void agent_status(std::string id, Reply<AgentStatusAnswer> reply) = 0;
   virtual void agent_set_paused(std::string id, bool is_paused, Reply<Nothing> reply) = 0;
   virtual void agent_stop(std::string id, Reply<Nothing> reply) = 0;
+  // One of [[agents]] that was stopped, or is parked.
+  virtual void agent_start(std::string id, Reply<Nothing> reply) = 0;
+  virtual void agent_update(UpdateAgentRequest request, Reply<Nothing> reply) = 0;
+  // Cuts short what it runs: that attempt fails for good.
+  virtual void agent_cancel(std::string id, Reply<CancelAgentAnswer> reply) = 0;
   // Answers its id.
   virtual void agent_spawn(SpawnAgentRequest request, Reply<std::string> reply) = 0;
+  // Restarts a child by its path in the tree, also one that is down or parked; answers the path and its new Pid.
+  virtual void tree_restart(std::string path, Reply<std::string> reply) = 0;
 
   [[nodiscard]] virtual Result<KillAnswer> chaos_kill(const KillRequest& request) = 0;
   virtual void reload(Reply<ReloadAnswer> reply) = 0;

@@ -10,6 +10,7 @@
 #include "skein/dispatch/swarm_load.hpp"
 #include "skein/ledger/fallback.hpp"
 #include "skein/ledger/retry_key.hpp"
+#include "skein/ledger/swarm_fields.hpp"
 #include "skein/operations/operations_calls.hpp"
 #include "skein/swarm/definition.hpp"
 
@@ -23,7 +24,8 @@ constexpr Duration k_listen_again = 10ms;  // when the journal had no room for t
 // Two gates of one node, and those of two nodes, have command ids of their own.
 std::uint64_t space_of(std::uint64_t seed, std::uint64_t gate) { return Random(seed * 2 + gate).next(); }
 
-std::string swarm_text(const std::string& name) { return fmt::format("swarm '{}'", name); }
+constexpr std::string_view k_removed_text =
+    "the config no longer has it: it takes nothing new and is gone once its open tasks are done";
 
 Error swarm_exists(const std::string& name) {
   return {Code::swarm_exists, swarm_text(name) + " exists", "change it (scale, overrides), or choose another name",
@@ -109,7 +111,26 @@ void Operations::control(const ledger::Op& op, std::string what, Reply<Nothing> 
   });
 }
 
+// Under the names and in the form that the ledger keeps; or what is wrong with them, field by field.
+std::optional<Error> Operations::store_fields(SwarmRequest& request) const {
+  auto stored = ledger::stored_fields(request.fields);
+  if (!stored) return invalid(fmt::format("{}: {}", swarm_text(request.name), fmt::join(stored.error(), "; ")));
+  request.fields = std::move(*stored);
+  return unknown_executor(request);
+}
+
+std::optional<Error> Operations::unknown_executor(const SwarmRequest& request) const {
+  const auto executor = request.fields.find(dispatch::k_field_executor);
+  if (executor == request.fields.end() || executor->second.empty()) return std::nullopt;
+  const auto changed = executors_known_.load();
+  const auto& known = changed ? *changed : parts_.executors;
+  if (known.empty() || std::ranges::find(known, executor->second) != known.end()) return std::nullopt;
+  return invalid(fmt::format("there is no executor '{}' in the config", executor->second),
+                 fmt::format("executors are defined in skein.toml only; there are {}", fmt::join(known, ", ")));
+}
+
 void Operations::swarm_create(SwarmRequest request, Reply<Nothing> reply) {
+  if (const auto bad = store_fields(request)) return counted(std::move(reply)).fail(*bad);
   if (const auto bad = bad_swarm(request)) return counted(std::move(reply)).fail(*bad);
   on_ledger(std::move(reply), [self = shared_from_this(), request = std::move(request)](Reply<Nothing> answer) mutable {
     if (self->parts_.ledger.find_swarm(request.name)) {
@@ -143,23 +164,21 @@ std::optional<Error> Operations::bad_swarm(const SwarmRequest& request) const {
   if (!is_plain_name(request.name)) {
     return invalid(fmt::format("'{}' is no name of a swarm", request.name), std::string(k_plain_name_advice));
   }
-  const auto executor = request.fields.find(dispatch::k_field_executor);
-  const bool has_executor = executor != request.fields.end() && !executor->second.empty();
-  const auto& known = parts_.executors;
-  if (has_executor && !known.empty() && std::ranges::find(known, executor->second) == known.end()) {
-    return invalid(fmt::format("there is no executor '{}' in the config", executor->second),
-                   fmt::format("executors are defined in skein.toml only; there are {}", fmt::join(known, ", ")));
-  }
   ledger::Swarm swarm;
+  swarm.name = request.name;
   swarm.definition = request.fields;
-  if (has_executor) {
-    swarm.name = request.name;
-  } else {
-    swarm.definition[std::string(dispatch::k_field_executor)] = "none";  // it has no agents; the rest must be right
+  return bad_definition(std::move(swarm));
+}
+
+std::optional<Error> Operations::bad_definition(ledger::Swarm swarm) const {
+  const std::string what = swarm_text(swarm.name);
+  if (!dispatch::has_own_agents(swarm)) {
+    swarm.overrides[std::string(dispatch::k_field_executor)] = "none";  // it has no agents; the rest must be right
+    swarm.name.clear();
   }
   const auto definition = swarm::definition_of(swarm);
   if (definition) return std::nullopt;
-  return invalid(fmt::format("{}: {}", swarm_text(request.name), fmt::join(definition.error(), "; ")));
+  return invalid(fmt::format("{}: {}", what, fmt::join(definition.error(), "; ")));
 }
 
 std::optional<Error> Operations::bad_fallback(const SwarmRequest& request) const {
@@ -176,16 +195,13 @@ std::optional<Error> Operations::bad_fallback(const SwarmRequest& request) const
                  "name a swarm that exists and does not lead back");
 }
 
-void Operations::swarm_declare(SwarmRequest request, Reply<Nothing> reply) {
-  const auto what = swarm_text(request.name);
-  control(ledger::SwarmPut{std::move(request.name), ledger::Origin::config, std::move(request.fields)}, what,
-          std::move(reply));
-}
-
 SwarmView Operations::view_of(ledger::Swarm swarm) const {
   SwarmView view{std::move(swarm)};
+  if (view.state == ledger::SwarmState::removed) view.problems.emplace_back(k_removed_text);
   const std::scoped_lock lock(problems_mutex_);
-  if (const auto found = problems_.find(view.name); found != problems_.end()) view.problems = found->second;
+  if (const auto found = problems_.find(view.name); found != problems_.end()) {
+    view.problems.insert(view.problems.end(), found->second.begin(), found->second.end());
+  }
   for (const dispatch::PassedOver& each : types_held_) {
     if (each.subject == view.name) view.passed_over.push_back(each);
   }
@@ -240,8 +256,19 @@ void Operations::swarm_status(std::string name, Reply<SwarmView> reply) {
 }
 
 void Operations::swarm_override(SwarmRequest request, Reply<Nothing> reply) {
+  if (const auto bad = store_fields(request)) return counted(std::move(reply)).fail(*bad);
   on_ledger(std::move(reply), [self = shared_from_this(), request = std::move(request)](Reply<Nothing> answer) mutable {
     if (const auto bad = self->bad_fallback(request)) return self->counted(std::move(answer)).fail(*bad);
+    if (auto swarm = self->parts_.ledger.find_swarm(request.name)) {
+      for (const auto& [name, value] : request.fields) {
+        if (value.empty()) {
+          swarm->overrides.erase(name);
+        } else {
+          swarm->overrides.insert_or_assign(name, value);
+        }
+      }
+      if (const auto bad = self->bad_definition(std::move(*swarm))) return self->counted(std::move(answer)).fail(*bad);
+    }
     const auto what = swarm_text(request.name);
     self->control(ledger::SwarmOverride{std::move(request.name), std::move(request.fields)}, what, std::move(answer));
   });
@@ -282,11 +309,11 @@ Result<ScaleAnswer> Operations::scaled(const ScaleRequest& request) const {
     return number;
   };
   ScaleAnswer scaled{request.name, 0, 0};
-  scaled.agents_min = request.agents_min.value_or(in_force(k_field_agents_min, swarm::k_agents_min));
+  scaled.agents_min = request.agents_min.value_or(in_force(k_field_agents_min, ledger::SwarmFields{}.min));
   scaled.agents_max =
-      request.agents_max.value_or(in_force(k_field_agents_max, std::max(scaled.agents_min, swarm::k_agents_max)));
-  if (scaled.agents_max == 0 || scaled.agents_max > swarm::k_agents_limit) {
-    return std::unexpected(invalid(fmt::format("max must be from 1 to {}", swarm::k_agents_limit)));
+      request.agents_max.value_or(in_force(k_field_agents_max, std::max(scaled.agents_min, ledger::SwarmFields{}.max)));
+  if (scaled.agents_max == 0 || scaled.agents_max > ledger::k_swarm_agents_limit) {
+    return std::unexpected(invalid(fmt::format("max must be from 1 to {}", ledger::k_swarm_agents_limit)));
   }
   if (scaled.agents_min > scaled.agents_max) {
     return std::unexpected(

@@ -87,6 +87,8 @@ class Operations final : public ledger::ChangeSink, public std::enable_shared_fr
   // From now on tasks for agents that nobody knows are refused where no other may do them, and a status says why a task
   // waits for its agent. Without it they are all taken. Any thread.
   void know_agents(std::shared_ptr<const AgentKnowledge> knowledge);
+  // Those a swarm may name from now on. Any thread.
+  void know_executors(std::vector<std::string> executors);
   void task_wait(const WaitRequest& request, ProgressFn progress, Reply<WaitAnswer> reply);
   // Nobody waits with this ticket any more: its place is free, whenever it comes to take it. Any thread.
   void give_up(WaitTicket& ticket) { waiters_.give_up(ticket); }
@@ -99,6 +101,9 @@ class Operations final : public ledger::ChangeSink, public std::enable_shared_fr
   void swarm_create(SwarmRequest request, Reply<Nothing> reply);
   // Of the config: made or changed, and stays when it is the same.
   void swarm_declare(SwarmRequest request, Reply<Nothing> reply);
+  // The config no longer declares it: it is gone at once if it has no open tasks (true), else once they are done, and
+  // takes nothing new until then (false). The default swarm loses its executor and stays (true).
+  void swarm_withdraw(std::string name, Reply<bool> reply);
   void swarm_list(Reply<std::vector<SwarmView>> reply);
   void swarm_status(std::string name, Reply<SwarmView> reply);
   // What is wrong with a swarm from now on; none: nothing is. Told as events. Any thread.
@@ -128,6 +133,10 @@ class Operations final : public ledger::ChangeSink, public std::enable_shared_fr
   void check_scope(const Scope& scope, std::vector<TaskId> tasks, Reply<std::string> reply);
 
   void agent_list(Reply<AgentsAnswer> reply);
+  // In the ledger by its name: it outlives the agent's process, the dispatcher and the node. Whether there is such an
+  // agent is the caller's to know. What was said of names that `is_gone` is true of is forgotten on the way.
+  void agent_set_paused(std::string name, bool is_paused, std::function<bool(const std::string&)> is_gone,
+                        Reply<Nothing> reply);
   void set_limits(const ledger::Limits& limits, Reply<Nothing> reply);
   void status(Reply<NodeStatus> reply);
   // A request was refused before it got here, by whoever reads it. Any thread.
@@ -156,10 +165,13 @@ class Operations final : public ledger::ChangeSink, public std::enable_shared_fr
   // Appends something about a swarm, or about the node as a whole.
   void control(const ledger::Op& op, std::string what, Reply<Nothing> reply);
   void create(SwarmRequest request, Reply<Nothing> reply);
+  [[nodiscard]] std::optional<Error> store_fields(SwarmRequest& request) const;
+  [[nodiscard]] std::optional<Error> unknown_executor(const SwarmRequest& request) const;
   // What a swarm would have; or why it cannot.
   [[nodiscard]] Result<ScaleAnswer> scaled(const ScaleRequest& request) const;
   // What is wrong with a swarm that somebody would create, its fallback apart.
   [[nodiscard]] std::optional<Error> bad_swarm(const SwarmRequest& request) const;
+  [[nodiscard]] std::optional<Error> bad_definition(ledger::Swarm swarm) const;
   // What is wrong with the fallback swarm that these fields name. On the journal's thread.
   [[nodiscard]] std::optional<Error> bad_fallback(const SwarmRequest& request) const;
   [[nodiscard]] SwarmView view_of(ledger::Swarm swarm) const;
@@ -218,6 +230,7 @@ class Operations final : public ledger::ChangeSink, public std::enable_shared_fr
   std::atomic<bool> are_waits_over_{false};
   std::uint64_t subscription_ = 0;  // to the journal's events
   std::atomic<std::shared_ptr<const AgentKnowledge>> agents_known_;
+  std::atomic<std::shared_ptr<const std::vector<std::string>>> executors_known_;
   mutable std::mutex problems_mutex_;
   std::map<std::string, std::vector<std::string>> problems_;  // by swarm; of those that have some
   std::vector<dispatch::PassedOver> types_held_;              // at most k_types_held

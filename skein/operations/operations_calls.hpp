@@ -2,11 +2,15 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "skein/operations/operations.hpp"
 
 namespace skein::inline v0::operations {
+
+// What an error is about.
+[[nodiscard]] inline std::string swarm_text(const std::string& name) { return "swarm '" + name + "'"; }
 
 [[nodiscard]] inline TaskStatus archived_status(const archive::Finished& finished) {
   return {finished->task, finished, true, {}};

@@ -32,7 +32,7 @@ class SwarmOperations : public OperationsTest {
 };
 
 TEST_F(SwarmOperations, creates_and_lists_swarms) {
-  EXPECT_EQ(create("blue", {{"topology", "ring"}}), "ok");
+  EXPECT_EQ(create("blue", {{"weight", "3"}}), "ok");
   EXPECT_EQ(create("blue"), "swarm_exists");
   EXPECT_EQ(create(""), "invalid");
   EXPECT_EQ(create("a\tb"), "invalid");
@@ -40,7 +40,7 @@ TEST_F(SwarmOperations, creates_and_lists_swarms) {
   std::vector<std::string> names;
   for (const auto& each : all) names.push_back(each.name);
   EXPECT_THAT(names, ElementsAre("blue", "default"));
-  EXPECT_EQ(swarm("blue").value().field("topology"), "ring");
+  EXPECT_EQ(swarm("blue").value().field("weight"), "3");
   EXPECT_EQ(swarm("green").code(), "swarm_not_found");
 }
 
@@ -93,7 +93,7 @@ TEST_F(SwarmOperations, refuses_a_definition_that_makes_no_sense_and_says_what_w
   EXPECT_THAT(error("blue", {{"executor", "e"}, {"role", "boss"}}),
               HasSubstr("role is 'boss'; it must be worker, specialist or coordinator"));
   EXPECT_THAT(error("blue", {{"executor", "e"}, {"agents_min", "9"}, {"agents_max", "3"}}),
-              HasSubstr("agents_min is 9"));
+              HasSubstr("min is 9 and max is 3"));
   EXPECT_EQ(create("blue", {{"executor", "e"}}), "ok") << "whoever starts it knows no executors";
 }
 

@@ -8,28 +8,31 @@
 #include <charconv>
 #include <string>
 #include <utility>
+#include <variant>
 
 #include "skein/base/time_text.hpp"
-#include "skein/dispatch/balance.hpp"
-#include "skein/dispatch/swarm_load.hpp"
-#include "skein/ledger/fallback.hpp"
-#include "skein/swarm/definition.hpp"
+#include "skein/ledger/swarm_fields.hpp"
 
 namespace skein::inline v0::operations {
 namespace {
 
 using ParamKind = Param::Kind;
 
-constexpr std::uint64_t k_day_in_ms = 24ULL * 60 * 60 * 1000;
-constexpr std::uint64_t k_most_crashes = 1'000'000;
-constexpr std::uint64_t k_most_open_tasks = 1'000'000'000;
-constexpr std::uint64_t k_most_open_bytes = 1ULL << 40U;
-
-std::vector<std::string_view> balance_names() {
-  std::vector<std::string_view> names;
-  names.reserve(k_balances);
-  for (std::size_t i = 0; i < k_balances; ++i) names.push_back(balance_name(static_cast<Balance>(i)));
-  return names;
+// A field of a swarm as a parameter of requests.
+Param param_of(const ledger::SwarmField& field) {
+  ledger::SwarmFields scratch;
+  const auto place = field.place(scratch);
+  Param param = Param::text(field.name, field.help);
+  if (!field.words.empty()) {
+    param = Param::word(field.name, {field.words.begin(), field.words.end()}, field.help);
+  } else if (std::holds_alternative<Duration*>(place)) {
+    param = Param::duration(field.name, field.min, field.max, field.help);
+  } else if (std::holds_alternative<std::vector<std::string>*>(place)) {
+    param = Param::texts(field.name, field.help).as_option("capability");
+  } else if (field.max > 0) {
+    param = Param::count(field.name, field.min, field.max, field.help);
+  }
+  return field.stored == field.name ? param : param.once_called(field.stored);
 }
 
 std::vector<Param> params_of_settings() {
@@ -90,36 +93,13 @@ ledger::Fields fields_given(const Arguments& in) {
 }  // namespace
 
 const std::vector<SwarmSetting>& swarm_settings() {
-  using swarm::k_agents_limit;
-  static const std::vector<SwarmSetting> k_all{
-      {Param::text("executor", "What its agents run tasks with: an executor of the config, or 'function'"),
-       dispatch::k_field_executor},
-      {Param::word("role", {"worker", "specialist", "coordinator"}, "The role of its agents"), swarm::k_field_role},
-      {Param::texts("capabilities", "What its agents can do, besides what their role and executor give them")
-           .as_option("capability"),
-       swarm::k_field_capabilities},
-      {Param::count("min", 0, k_agents_limit, "Agents that always run").once_called("agents_min"),
-       swarm::k_field_agents_min},
-      {Param::count("max", 1, k_agents_limit, "Agents at most").once_called("agents_max"), swarm::k_field_agents_max},
-      {Param::count("prefetch", 0, swarm::k_prefetch_max, "Tasks that an agent holds ahead"), swarm::k_field_prefetch},
-      {Param::duration("idle_shrink", 0, k_day_in_ms, "An agent above min that is idle for so long is stopped")
-           .once_called("idle_after_ms"),
-       swarm::k_field_idle_after_ms},
-      {Param::count("open_tasks", 1, k_most_open_tasks, "Open tasks at most; a further submit is refused"),
-       ledger::k_field_open_tasks},
-      {Param::count("open_bytes", 1, k_most_open_bytes, "Bytes of params of open tasks at most"),
-       ledger::k_field_open_bytes},
-      {Param::word("strategy", balance_names(), "How tasks are spread over its agents"), "strategy"},
-      {Param::count("breaker_crashes", 1, k_most_crashes, "Crashes over one type of task that open its breaker"),
-       dispatch::k_field_breaker_crashes},
-      {Param::duration("breaker_open", 1000, k_day_in_ms, "How long the breaker stays open")
-           .once_called("breaker_open_ms"),
-       dispatch::k_field_breaker_open_ms},
-      {Param::count("weight", 1, dispatch::k_weight_max, "Its share of an executor that other swarms use too"),
-       dispatch::k_field_weight},
-      {Param::text("fallback", "The swarm that its tasks go to when their attempts are used up"),
-       ledger::k_field_fallback},
-  };
+  static const std::vector<SwarmSetting> k_all = [] {
+    std::vector<SwarmSetting> all;
+    for (const ledger::SwarmField& each : ledger::swarm_fields()) {
+      if (!each.stored.empty()) all.push_back({param_of(each), each.stored});
+    }
+    return all;
+  }();
   return k_all;
 }
 

@@ -1,9 +1,9 @@
 // Operations on agents: each declaration beside its handler.
 #include <utility>
 
+#include "skein/ledger/swarm_fields.hpp"
 #include "skein/operations/pages.hpp"
 #include "skein/operations/table.hpp"
-#include "skein/swarm/definition.hpp"
 
 namespace skein::inline v0::operations {
 namespace {
@@ -41,7 +41,8 @@ Operation agent_spawn() {
            Param::word("role", {"worker", "specialist", "coordinator"}, "What it is").or_else(otherwise.role),
            Param::text("swarm", "Whose tasks it gets").or_else(otherwise.swarm),
            Param::texts("capabilities", "What it can do, besides what its executor gives it").as_option("capability"),
-           Param::count("prefetch", 0, swarm::k_prefetch_max, "Tasks that it holds ahead").or_else(otherwise.prefetch)},
+           Param::count("prefetch", 0, ledger::k_swarm_prefetch_max, "Tasks that it holds ahead")
+               .or_else(otherwise.prefetch)},
       .answer = "Spawned",
       .errors = {Code::swarm_not_found},
       .rank = Rank::operate,
@@ -55,8 +56,8 @@ Operation agent_spawn() {
 
 void list_agents(const Call& call) {
   const PageOf page{"agents", "id", call.in.count("limit"), call.in.text("cursor")};
-  call.hooks.agents(Reply<std::vector<AgentDetail>>([respond = call.respond, page, swarm = call.in.text("swarm")](
-                                                        Result<std::vector<AgentDetail>>&& result) {
+  Reply<std::vector<AgentDetail>> reply([respond = call.respond, page,
+                                         swarm = call.in.text("swarm")](Result<std::vector<AgentDetail>>&& result) {
     if (!result) return respond.fail(std::move(result.error()));
     respond.send(Answer::Kind::ok,
                  [all = std::make_shared<std::vector<AgentDetail>>(std::move(*result)), page, swarm]() -> json::value {
@@ -66,7 +67,8 @@ void list_agents(const Call& call) {
                    }
                    return page_of(std::move(items), page);
                  });
-  }));
+  });
+  call.hooks.agents(call.in.texts("capabilities"), std::move(reply));
 }
 
 Operation agent_list() {
@@ -75,7 +77,9 @@ Operation agent_list() {
       .title = "List agents",
       .summary = "List agents by id: status, load, heartbeat, tasks done",
       .help = "Agents by id; pass the cursor of the answer to go on.",
-      .params = {Param::text("swarm", "Only agents of this swarm"), page_limit(0), page_cursor()},
+      .params = {Param::text("swarm", "Only agents of this swarm"),
+                 Param::texts("capabilities", "Only agents that have all of these").as_option("capability"),
+                 page_limit(0), page_cursor()},
       .answer = "AgentPage",
       .is_tool = true,
       .rest = {"GET", "/agents"},
@@ -160,6 +164,71 @@ Operation agent_stop() {
   };
 }
 
+void start_agent(const Call& call) {
+  call.hooks.agent_start(call.in.text("id"), call.respond.reply<Operations::Nothing>());
+}
+
+Operation agent_start() {
+  return {
+      .name = "agent_start",
+      .title = "Start a stopped agent",
+      .summary = "Start an agent of [[agents]] that was stopped, or is parked after crashes",
+      .params = {the_agent()},
+      .rank = Rank::operate,
+      .effect = Operation::Effect::sets,
+      .is_tool = true,
+      .rest = {"POST", "/agents/{id}/start"},
+      .cli = {"agent start", "skein agent start ada"},
+      .handler = start_agent,
+  };
+}
+
+void update_agent(const Call& call) {
+  UpdateAgentRequest request;
+  request.id = call.in.text("id");
+  if (call.in.has("prefetch")) request.prefetch = static_cast<std::uint32_t>(call.in.count("prefetch"));
+  request.capabilities = call.in.texts("capabilities");
+  call.hooks.agent_update(std::move(request), call.respond.reply<Operations::Nothing>());
+}
+
+Operation agent_update() {
+  return {
+      .name = "agent_update",
+      .title = "Change an agent",
+      .summary = "Change an agent's prefetch or capabilities, until it is started anew",
+      .params = {the_agent(), Param::count("prefetch", 0, ledger::k_swarm_prefetch_max, "Tasks that it holds ahead"),
+                 Param::texts("capabilities", "What it can do from now on").as_option("capability")},
+      .errors = {Code::agent_not_found},
+      .rank = Rank::operate,
+      .effect = Operation::Effect::sets,
+      .is_tool = true,
+      .rest = {"PATCH", "/agents/{id}"},
+      .cli = {"agent update", "skein agent update default-1 --prefetch 0"},
+      .handler = update_agent,
+  };
+}
+
+void cancel_agent(const Call& call) {
+  call.hooks.agent_cancel(call.in.text("id"), call.respond.reply<CancelAgentAnswer>());
+}
+
+Operation agent_cancel() {
+  return {
+      .name = "agent_cancel",
+      .title = "Cancel what an agent runs",
+      .summary = "Cut short what an agent runs: that attempt fails for good",
+      .params = {the_agent()},
+      .answer = "AgentCancelled",
+      .errors = {Code::agent_not_found},
+      .rank = Rank::operate,
+      .effect = Operation::Effect::destroys,
+      .is_tool = true,
+      .rest = {"POST", "/agents/{id}/cancel"},
+      .cli = {"agent cancel", "skein agent cancel default-1"},
+      .handler = cancel_agent,
+  };
+}
+
 std::vector<AnswerType> agent_answers() {
   return {
       {.name = "Agent",
@@ -167,7 +236,10 @@ std::vector<AnswerType> agent_answers() {
            {
                {"id", "string"},
                {"role", "string"},
-               {"status", "string", "idle, assigned, executing, done, paused, failed, stuck or unreachable"},
+               {"status", "string",
+                "idle, assigned, executing, done, paused, failed, stuck or unreachable; without a process, stopped, "
+                "parked or "
+                "restarting"},
                {"swarm", "string"},
                {"executor", "string"},
                {"capabilities", "[string]"},
@@ -196,6 +268,8 @@ std::vector<AnswerType> agent_answers() {
        .members = {{"success_rate", "number|null"}, {"avg_latency_ms", "number"}, {"past", "[PastTask]"}},
        .base = "Agent"},
       {.name = "Spawned", .members = {{"id", "string"}}},
+      {.name = "AgentCancelled",
+       .members = {{"task", "TaskId|null", "Whose attempt was cut short; null: it ran none"}}},
   };
 }
 
@@ -203,7 +277,8 @@ std::vector<AnswerType> agent_answers() {
 
 OperationGroup agent_operations() {
   return {"agents",
-          {agent_spawn(), agent_list(), agent_status(), agent_pause(), agent_resume(), agent_stop()},
+          {agent_spawn(), agent_list(), agent_status(), agent_pause(), agent_resume(), agent_stop(), agent_start(),
+           agent_update(), agent_cancel()},
           agent_answers()};
 }
 

@@ -110,6 +110,30 @@ Operation tree() {
   };
 }
 
+void restart_child(const Call& call) {
+  call.hooks.tree_restart(
+      call.in.text("path"), Reply<std::string>([respond = call.respond](Result<std::string>&& done) {
+        if (!done) return respond.fail(std::move(done.error()));
+        respond.send(Answer::Kind::ok, [what = std::move(*done)]() -> json::value { return {{"restarted", what}}; });
+      }));
+}
+
+Operation tree_restart() {
+  return {
+      .name = "tree_restart",
+      .title = "Restart a child of the tree",
+      .summary = "Restart a child of the supervision tree, also one that is down or parked",
+      .params = {Param::text("path", "As the tree shows it: agents_sup/named_agents/ada").required().at("PATH")},
+      .answer = "Restarted",
+      .errors = {Code::process_not_found},
+      .rank = Rank::administer,
+      .effect = Operation::Effect::adds,
+      .rest = {"POST", "/tree/restart"},
+      .cli = {"tree restart", "skein tree restart agents_sup/named_agents/ada"},
+      .handler = restart_child,
+  };
+}
+
 void show_processes(const Call& call) {
   auto all = call.hooks.processes();
   const std::string sort = call.in.text("sort");
@@ -403,9 +427,9 @@ Operation openapi() {
 
 OperationGroup node_operations() {
   return {"node",
-          {status(), info(),       metrics(),    tree(),   processes(), describe(), trace(),
-           dump(),   log_level(),  chaos_kill(), reload(), backup(),    stop(),     event_list(),
-           events(), tree_watch(), hello(),      cancel(), mcp(),       openapi()},
+          {status(),     info(),   metrics(),    tree(),       tree_restart(), processes(), describe(),
+           trace(),      dump(),   log_level(),  chaos_kill(), reload(),       backup(),    stop(),
+           event_list(), events(), tree_watch(), hello(),      cancel(),       mcp(),       openapi()},
           node_answers()};
 }
 

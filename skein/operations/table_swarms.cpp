@@ -1,10 +1,10 @@
 // Operations on swarms: each declaration beside its handler.
 #include <utility>
 
+#include "skein/ledger/swarm_fields.hpp"
 #include "skein/operations/pages.hpp"
 #include "skein/operations/swarm_settings.hpp"
 #include "skein/operations/table.hpp"
-#include "skein/swarm/definition.hpp"
 
 namespace skein::inline v0::operations {
 namespace {
@@ -80,9 +80,10 @@ Operation swarm_scale() {
       .name = "swarm_scale",
       .title = "Scale a swarm",
       .summary = "Set how few and how many agents a swarm may have; what is not given stays",
-      .params = {the_swarm(),
-                 Param::count("min", 0, swarm::k_agents_limit, "Agents that always run").once_called("agents_min"),
-                 Param::count("max", 1, swarm::k_agents_limit, "Agents at most").once_called("agents_max")},
+      .params =
+          {the_swarm(),
+           Param::count("min", 0, ledger::k_swarm_agents_limit, "Agents that always run").once_called("agents_min"),
+           Param::count("max", 1, ledger::k_swarm_agents_limit, "Agents at most").once_called("agents_max")},
       .answer = "Scaled",
       .errors = {Code::swarm_not_found},
       .rank = Rank::operate,

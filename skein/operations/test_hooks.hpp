@@ -35,10 +35,14 @@ class TestHooks final : public NodeHooks {
   void dump(Reply<std::string> reply) override { reply(std::string(dump_bytes, 'x')); }
   std::string log_level() override { return "info"; }
   Result<Nothing> set_log_level(const std::string&) override { return Nothing{}; }
-  void agents(Reply<std::vector<AgentDetail>> reply) override { reply({}); }
+  void agents(std::vector<std::string>, Reply<std::vector<AgentDetail>> reply) override { reply({}); }
   void agent_status(std::string, Reply<AgentStatusAnswer>) override {}
   void agent_set_paused(std::string, bool, Reply<Nothing> reply) override { reply(Nothing{}); }
   void agent_stop(std::string, Reply<Nothing> reply) override { reply(Nothing{}); }
+  void agent_start(std::string, Reply<Nothing> reply) override { reply(Nothing{}); }
+  void agent_update(UpdateAgentRequest, Reply<Nothing> reply) override { reply(Nothing{}); }
+  void agent_cancel(std::string, Reply<CancelAgentAnswer> reply) override { reply({}); }
+  void tree_restart(std::string path, Reply<std::string> reply) override { reply(std::move(path)); }
   void agent_spawn(SpawnAgentRequest, Reply<std::string> reply) override { reply({}); }
   Result<KillAnswer> chaos_kill(const KillRequest&) override { return {}; }
   void reload(Reply<ReloadAnswer> reply) override { reply({}); }

@@ -34,6 +34,7 @@ struct alignas(64) ColdEntry {
   // The sets it is in: index + 1 in the upper half, its place there in the lower; guarded by the set's lock.
   std::atomic<std::uint64_t> sets[k_inline_sets]{};
   std::atomic<std::atomic<std::uint64_t>*> sets_rest{nullptr};
+  std::atomic<std::uint64_t> mark{0};  // of an agent, as it was registered with
 };
 static_assert(sizeof(ColdEntry) == 64);
 

@@ -88,7 +88,7 @@ Pid RegistryTable::settle(const Key& key, std::string_view agent) {
 }
 
 RegistryResult<void> RegistryTable::insert(const Key& key, bool is_agent, Pid owner, std::int64_t value,
-                                           std::span<const Key> sets) {
+                                           std::span<const Key> sets, std::uint64_t mark) {
   const std::uint32_t index = entries_.claim(key, sets.size());
   if (index == EntryTable::k_none) return registry_limit(RegistryFailure::full, options_.limits.entries);
   const std::uint32_t incarnation = entries_.next_incarnation(index);
@@ -103,6 +103,7 @@ RegistryResult<void> RegistryTable::insert(const Key& key, bool is_agent, Pid ow
   entry.value.store(is_agent ? load_word(0, incarnation) : static_cast<std::uint64_t>(value),
                     std::memory_order_release);
   entry.heartbeat.store(k_no_heartbeat, std::memory_order_release);
+  entries_.cold(index).mark.store(mark, std::memory_order_release);
   if (is_agent) {
     entries_.cold(index).all_place = agents_[EntryTable::shard_of(key)].add(
         detail::entry_ref(index, incarnation),
@@ -171,7 +172,7 @@ std::vector<Key> RegistryTable::capability_keys(const std::vector<std::string>& 
 }
 
 RegistryResult<void> RegistryTable::register_agent(std::string_view id, Pid pid,
-                                                   const std::vector<std::string>& capabilities) {
+                                                   const std::vector<std::string>& capabilities, std::uint64_t mark) {
   if (auto checked = check_name(id); !checked) return checked;
   if (auto checked = check_capabilities(capabilities, options_.limits.capabilities_per_agent, false); !checked) {
     return checked;
@@ -181,7 +182,7 @@ RegistryResult<void> RegistryTable::register_agent(std::string_view id, Pid pid,
   const Key key(KeyKind::agent, id);
   const auto lock = entries_.lock(key);
   if (const Pid holder = settle(key, id)) return registry_error(RegistryFailure::already_registered, holder);
-  auto inserted = insert(key, true, pid, 0, sets);
+  auto inserted = insert(key, true, pid, 0, sets, mark);
   if (inserted) tell(id, NameChange::registered, pid, {});
   return inserted;
 }
@@ -331,6 +332,15 @@ RegistryResult<std::vector<std::string>> RegistryTable::capabilities_of(std::str
   const EntryTable::Seen seen = see_agent(id);
   if (!seen) return registry_error(RegistryFailure::not_found);
   return sets_.names_of(seen.ref());
+}
+
+RegistryResult<std::uint64_t> RegistryTable::mark_of(std::string_view id) const {
+  const EntryTable::Seen seen = see_agent(id);
+  if (!seen) return registry_error(RegistryFailure::not_found);
+  const std::uint64_t mark = entries_.cold(seen.index).mark.load(std::memory_order_acquire);
+  const bool is_same = entries_.hot(seen.index).incarnation.load(std::memory_order_acquire) == seen.incarnation;
+  if (!is_same) return registry_error(RegistryFailure::not_found);
+  return mark;
 }
 
 std::size_t RegistryTable::agent_count() const { return find_agents_by_capability(k_any_capability).size(); }

@@ -66,8 +66,10 @@ class RegistryTable {
   RegistryTable(const RegistryTable&) = delete;
   RegistryTable& operator=(const RegistryTable&) = delete;
 
-  // already_registered, dead_process, bad_name, bad_capability, too_many_capabilities, full.
-  RegistryResult<void> register_agent(std::string_view id, Pid pid, const std::vector<std::string>& capabilities = {});
+  // already_registered, dead_process, bad_name, bad_capability, too_many_capabilities, full. The mark is a number for
+  // whoever asks mark_of() later; it means nothing here.
+  RegistryResult<void> register_agent(std::string_view id, Pid pid, const std::vector<std::string>& capabilities = {},
+                                      std::uint64_t mark = 0);
   // Registers, or says who has the name already.
   RegistryResult<Pid> register_or_locate(std::string_view id, Pid pid,
                                          const std::vector<std::string>& capabilities = {});
@@ -102,6 +104,8 @@ class RegistryTable {
   [[nodiscard]] RegistryResult<std::vector<std::string>> query_agents(
       const std::vector<std::string>& capabilities) const;
   [[nodiscard]] RegistryResult<std::vector<std::string>> capabilities_of(std::string_view id) const;
+  // What it was registered with; not_found.
+  [[nodiscard]] RegistryResult<std::uint64_t> mark_of(std::string_view id) const;
   [[nodiscard]] std::size_t agent_count() const;
 
   // Tasks assigned. The new load; load_below_zero changes nothing.
@@ -227,7 +231,7 @@ class RegistryTable {
   // Ends the entry if its owner is dead; who has the key then. `agent` is the name, or empty for other kinds.
   [[nodiscard]] Pid settle(const detail::Key& key, std::string_view agent);
   RegistryResult<void> insert(const detail::Key& key, bool is_agent, Pid owner, std::int64_t value,
-                              std::span<const detail::Key> sets);
+                              std::span<const detail::Key> sets, std::uint64_t mark = 0);
   void end_entry(const detail::Key& key, std::uint32_t index, std::string_view agent);
   void drop_entry(const detail::Key& key, std::uint32_t index, bool is_agent);
   void move_entry(const detail::Key& key, std::uint32_t index, Pid from, Pid to);

@@ -464,5 +464,17 @@ TEST(RegistryTable, finds_many_at_once) {
   EXPECT_EQ(std::ranges::count(found, living), 34);
 }
 
+TEST(RegistryMarks, are_of_the_entry_and_go_with_it) {
+  World world;
+  const Pid pid = world.agent();
+  ASSERT_TRUE(world.table.register_agent("a", pid, {"paint"}, 42));
+  EXPECT_EQ(world.table.mark_of("a").value(), 42U);
+  EXPECT_EQ(world.table.capabilities_of("a").value(), std::vector<std::string>{"paint"});
+  ASSERT_TRUE(world.table.unregister_agent("a"));
+  EXPECT_FALSE(world.table.mark_of("a"));
+  ASSERT_TRUE(world.table.register_agent("a", pid));
+  EXPECT_EQ(world.table.mark_of("a").value(), 0U) << "of the one before";
+}
+
 }  // namespace
 }  // namespace skein::inline v0::registry_tests

@@ -33,6 +33,8 @@ struct AdaptiveTimeoutOptions {
     if (minimum == 0 || minimum > window) return "minimum must be from 1 to window";
     return std::nullopt;
   }
+
+  friend bool operator==(const AdaptiveTimeoutOptions&, const AdaptiveTimeoutOptions&) = default;
 };
 
 class AdaptiveTimeout {

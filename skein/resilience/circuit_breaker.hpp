@@ -44,6 +44,8 @@ struct BreakerOptions {
   Duration operation_timeout = std::chrono::seconds(10);  // of a call; k_forever: what is called ends by itself
 
   [[nodiscard]] std::optional<std::string> problem() const;
+
+  friend bool operator==(const BreakerOptions&, const BreakerOptions&) = default;
 };
 
 struct BreakerMetrics {

@@ -41,6 +41,8 @@ struct RetryOptions {
   double jitter = 0.1;                         // each delay varies by this share, up and down
 
   [[nodiscard]] std::optional<std::string> problem() const;
+
+  friend bool operator==(const RetryOptions&, const RetryOptions&) = default;
 };
 
 class RetryPolicy {

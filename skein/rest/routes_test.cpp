@@ -128,8 +128,10 @@ TEST(RestParams, keep_numbers_as_they_were_written) {
 
 TEST(RestRoutes, say_in_the_openapi_file_how_much_may_be_asked_for) {
   const json::value& listed = openapi().at("paths").at("/agents").at("get").at("parameters");
-  const json::value& limit = listed.at(1);
-  ASSERT_EQ(limit.at("name"), "limit");
+  const auto is_limit = [](const json::value& each) { return each.at("name") == "limit"; };
+  const auto found = std::ranges::find_if(listed.as_array(), is_limit);
+  ASSERT_NE(found, listed.as_array().end());
+  const json::value& limit = *found;
   EXPECT_EQ(limit.at("schema").at("minimum"), 1);
   EXPECT_EQ(limit.at("schema").at("maximum"), 1000);
 }

@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "skein/dispatch/hash_ring.hpp"
 #include "skein/supervision/supervisor_api.hpp"
 
 namespace skein::inline v0::swarm {
@@ -123,21 +124,35 @@ Task<void> Coordinator::look(Self self) {
 }
 
 bool Coordinator::is_over() const {
-  return load_ && load_->swarm.state == ledger::SwarmState::stopped && core_.agents() == 0;
+  if (!load_ || core_.agents() > 0) return false;
+  return load_->swarm.state == ledger::SwarmState::stopped || !dispatch::has_own_agents(load_->swarm);
+}
+
+std::uint64_t Coordinator::mark_for(const Definition& definition) const {
+  const std::uint64_t executor = setup_->executor_mark ? setup_->executor_mark(definition.executor, swarm_) : 0;
+  const std::uint64_t mark = stable_hash(fmt::format("{}\n{}", agent_mark(definition), executor));
+  return mark == 0 ? 1 : mark;  // 0 is the mark of those that no coordinator has started
+}
+
+void Coordinator::take_definition(const ledger::Swarm& swarm) {
+  faults_.clear();
+  if (!dispatch::has_own_agents(swarm)) return core_.let_all_go();
+  auto definition = definition_of(swarm);
+  if (!definition) {
+    faults_ = std::move(definition.error());  // the last good one stays in force
+    return;
+  }
+  const bool is_first = !definition_;
+  if (definition_ != *definition) core_.on_definition(*definition);
+  definition_ = std::move(*definition);
+  const std::uint64_t mark = mark_for(*definition_);
+  if (mark != std::exchange(mark_, mark) && !is_first) core_.replace_all();
+  if (is_first) part_from_others();
 }
 
 void Coordinator::take(Self self, const dispatch::SwarmLoad& load) {
   load_ = load;
-  faults_.clear();
-  auto definition = definition_of(load.swarm);
-  const bool is_first = !definition_;
-  if (definition) {
-    if (definition_ != *definition) core_.on_definition(*definition);
-    definition_ = std::move(*definition);
-    if (is_first) part_from_others();
-  } else {
-    faults_ = std::move(definition.error());  // the last good one stays in force
-  }
+  take_definition(load_->swarm);
   for (const auto& agent : load_->agents) {
     if (agent.is_kept && !core_.has(agent.pid)) {
       watch(self, agent.pid);
@@ -149,12 +164,17 @@ void Coordinator::take(Self self, const dispatch::SwarmLoad& load) {
   core_.on_load(*load_, self.now());
 }
 
+std::vector<std::string> Coordinator::kept_agents() const {
+  if (!setup_->registry) return {};
+  auto names =
+      setup_->registry->query_agents({dispatch::swarm_capability(swarm_)}).value_or(std::vector<std::string>{});
+  std::erase_if(names, [&](const std::string& name) { return setup_->registry->mark_of(name).value_or(0) == 0; });
+  return names;
+}
+
 // Those a coordinator before this one has started.
 void Coordinator::find_agents(Self self) {
-  if (!setup_->registry) return;
-  const auto names = setup_->registry->query_agents({dispatch::kept_capability(swarm_)});
-  if (!names) return;
-  for (const std::string& name : *names) {
+  for (const std::string& name : kept_agents()) {
     last_number_ = std::max(last_number_, number_of(name, swarm_));
     const auto pid = setup_->registry->find_agent(name);
     if (!pid || core_.has(*pid)) continue;
@@ -165,12 +185,8 @@ void Coordinator::find_agents(Self self) {
 
 // Of those found, whom a coordinator before this one started for another definition: it ended before it saw the change.
 void Coordinator::part_from_others() {
-  if (!setup_->registry || core_.agents() == 0) return;
-  const std::string kept = dispatch::kept_capability(swarm_);
-  const auto all = setup_->registry->query_agents({kept});
-  const auto same = setup_->registry->query_agents({kept, dispatch::made_capability(agent_mark(*definition_))});
-  if (!all || !same || all->size() == same->size()) return;
-  for (const std::string& name : *all) {
+  if (core_.agents() == 0) return;
+  for (const std::string& name : kept_agents()) {
     const auto pid = setup_->registry->find_agent(name);
     if (pid && !is_made_for_this(name)) core_.on_other_definition(*pid);
   }
@@ -178,8 +194,7 @@ void Coordinator::part_from_others() {
 
 bool Coordinator::is_made_for_this(const std::string& id) const {
   if (!setup_->registry || !definition_) return true;
-  const auto its = setup_->registry->capabilities_of(id);
-  return !its || std::ranges::find(*its, dispatch::made_capability(agent_mark(*definition_))) != its->end();
+  return setup_->registry->mark_of(id).value_or(mark_) == mark_;
 }
 
 void Coordinator::watch(Self self, Pid agent) { watched_.emplace(self.monitor(agent).id, agent); }
@@ -209,9 +224,10 @@ AgentSeed Coordinator::next_seed() {
 Task<void> Coordinator::follow(Self self) {
   const Plan plan = core_.plan(self.now());
   for (const Pid agent : plan.end) self.exit(agent, ExitReason::shutdown());
+  for (const Pid agent : plan.retire) self.send(agent, dispatch::PauseAgent{});
   const Pid pool = self.whereis(setup_->agent_pool);
   for (std::uint32_t i = 0; i < plan.start; ++i) {
-    agent::AgentMaker maker = [setup = setup_, seed = next_seed(), mark = agent_mark(*definition_)] {
+    agent::AgentMaker maker = [setup = setup_, seed = next_seed(), mark = mark_] {
       auto made = setup->make_agent(seed);
       if (!made) return made;
       made->is_kept = true;
@@ -235,7 +251,7 @@ Task<void> Coordinator::follow(Self self) {
   forget_troubles(plan.is_whole, self.now());
   gather_problems();
   tell_problems();
-  const bool is_quiet = plan.start == 0 && plan.end.empty() && load_ && load_->tasks == 0;
+  const bool is_quiet = plan.start == 0 && plan.end.empty() && plan.retire.empty() && load_ && load_->tasks == 0;
   Duration wait = is_quiet ? setup_->look_idle : setup_->look_every;
   if (plan.look_at != Instant::max()) wait = std::min(wait, std::max(plan.look_at - self.now(), Duration(0)));
   if (is_over()) wait = Duration(0);  // as it was known; it may have been resumed meanwhile
@@ -273,6 +289,12 @@ void Coordinator::end(Self self) {
   problems_.clear();
   tell_problems();
   self.stop(ExitReason::normal());
+}
+
+Task<bool> Coordinator::handle_call(Self self, LookNow) {
+  auto looking = look(self);
+  co_await looking;
+  co_return true;
 }
 
 SwarmStatus Coordinator::handle_call(Self, GetSwarmState) {

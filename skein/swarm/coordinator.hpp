@@ -6,7 +6,8 @@
 // as kept when they are started, whatever they are called; others that belong to the swarm are let be. Agents live in
 // the node's agent pool (a supervisor, found by name; its template is pool_child<Agent, AgentMaker>).
 //
-// Start it as a transient child: it ends normally when the swarm is removed, or was stopped and its agents are gone.
+// Start it as a transient child: it ends normally when the swarm is gone, or when it was stopped, or lost its executor,
+// and its agents are gone.
 // Its registered name is coordinator_name(swarm).
 #pragma once
 
@@ -49,6 +50,8 @@ struct CoordinatorSetup {
   // Makes the executor by its name and what belongs to it; called in the pool's process. What it throws, for an
   // executor that is not there, is why the agent could not be started.
   std::function<std::unique_ptr<agent::AgentSetup>(const AgentSeed&)> make_agent;
+  // A number that differs when the executor's settings do, so that its agents are replaced; may be empty.
+  std::function<std::uint64_t(const std::string& executor, const std::string& swarm)> executor_mark{};
   // Names that its agents must not have, since somebody else will be called so; may be empty.
   std::function<bool(const std::string& id)> is_reserved{};
   // Told what is wrong with the swarm at the first look and whenever that changes, together with what was before; in
@@ -64,8 +67,13 @@ struct CoordinatorSetup {
 
 using agent::coordinator_name;
 
-// What a swarm is, for people: active, paused, breaker_open, draining, stopped.
+// What a swarm is, for people: active, paused, breaker_open, draining, stopped, removed.
 [[nodiscard]] std::string_view status_of(const ledger::Swarm& swarm);
+
+// Looks at once; answered when what follows from it was begun. For whoever has changed an executor.
+struct LookNow {
+  using Answer = bool;
+};
 
 struct GetSwarmState {};
 struct SwarmStatus {
@@ -92,6 +100,7 @@ class Coordinator {
   };
   Task<void> handle_continue(Self self, Look step);
   Task<void> handle_info(Self self, Message message);
+  Task<bool> handle_call(Self self, LookNow request);
   SwarmStatus handle_call(Self self, GetSwarmState request);
   [[nodiscard]] std::string describe() const;
 
@@ -100,7 +109,11 @@ class Coordinator {
   Task<void> follow(Self self);
   void find_agents(Self self);
   void part_from_others();
+  [[nodiscard]] std::uint64_t mark_for(const Definition& definition) const;
+  // The names of those that a coordinator of this swarm has started.
+  [[nodiscard]] std::vector<std::string> kept_agents() const;
   [[nodiscard]] bool is_made_for_this(const std::string& id) const;
+  void take_definition(const ledger::Swarm& swarm);
   void watch(Self self, Pid agent);
   void take(Self self, const dispatch::SwarmLoad& load);
   void look_after(Self self, Duration wait);
@@ -109,7 +122,7 @@ class Coordinator {
   void forget_troubles(bool is_whole, Instant now);
   void gather_problems();
   void tell_problems();
-  // Stopped, when it was last asked about, and its agents are gone.
+  // Stopped, or without an executor, when it was last asked about, and its agents are gone.
   [[nodiscard]] bool is_over() const;
   void end(Self self);
   [[nodiscard]] std::string next_id();
@@ -119,6 +132,7 @@ class Coordinator {
   std::string swarm_;
   SwarmCore core_;
   std::optional<Definition> definition_;
+  std::uint64_t mark_ = 0;  // what its agents are made for: the definition and the executor's settings
   std::optional<dispatch::SwarmLoad> load_;
   boost::unordered_flat_map<std::uint64_t, Pid> watched_;  // by the id of the monitor
   std::vector<std::string> faults_;                        // of the definition

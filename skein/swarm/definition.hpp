@@ -1,5 +1,5 @@
 // What a swarm's fields in the ledger mean to its coordinator: which executor its agents name, how many of them there
-// should be, what they can do. Plain values and pure functions.
+// should be, what they can do. The fields themselves are in ledger/swarm_fields.hpp. Plain values and pure functions.
 //
 // A swarm without an executor has no agents of its own, and no coordinator; its tasks go to whoever can run them.
 #pragma once
@@ -15,31 +15,17 @@
 
 namespace skein::inline v0::swarm {
 
-// Names of fields, besides dispatch::k_field_executor. Numbers are whole and decimal.
-inline constexpr std::string_view k_field_role = "role";
-inline constexpr std::string_view k_field_capabilities = "capabilities";  // separated by commas
-inline constexpr std::string_view k_field_agents_min = "agents_min";
-inline constexpr std::string_view k_field_agents_max = "agents_max";
-inline constexpr std::string_view k_field_idle_after_ms = "idle_after_ms";
-inline constexpr std::string_view k_field_prefetch = "prefetch";
-
 inline constexpr std::size_t k_name_bytes_max = 120;  // of a swarm with agents of its own: it is a capability of theirs
-inline constexpr std::uint32_t k_agents_min = 5;
-inline constexpr std::uint32_t k_agents_max = 100;
-inline constexpr std::uint32_t k_agents_limit = 100'000;  // of one swarm
-inline constexpr std::uint32_t k_prefetch = 1;
-inline constexpr std::uint32_t k_prefetch_max = 100;
-inline constexpr Duration k_idle_after = std::chrono::seconds(30);
 
 struct Definition {
   std::string swarm;
   std::string executor;
   dispatch::Role role = dispatch::Role::worker;
   std::vector<std::string> capabilities;  // besides the role's and the executor's own
-  std::uint32_t agents_min = k_agents_min;
-  std::uint32_t agents_max = k_agents_max;
-  std::uint32_t prefetch = k_prefetch;
-  Duration idle_after = k_idle_after;  // agents beyond the minimum with nothing to do for so long are ended
+  std::uint32_t agents_min = 5;
+  std::uint32_t agents_max = 100;
+  std::uint32_t prefetch = 1;
+  Duration idle_after = std::chrono::seconds(30);  // agents beyond the minimum with nothing to do for so long are ended
 
   friend bool operator==(const Definition&, const Definition&) = default;
 };

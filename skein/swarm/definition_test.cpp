@@ -47,17 +47,18 @@ TEST(SwarmDefinition, reads_every_field_and_overrides_win) {
 
 TEST(SwarmDefinition, says_what_is_wrong_with_each_field) {
   const auto definition = definition_of(swarm_with(
-      {{"role", "boss"}, {"agents_min", "-1"}, {"agents_max", "many"}, {"idle_after_ms", "1s"}, {"prefetch", "101"}}));
+      {{"role", "boss"}, {"agents_min", "-1"}, {"agents_max", "many"}, {"idle_after_ms", "2d"}, {"prefetch", "101"}}));
   ASSERT_FALSE(definition);
   EXPECT_THAT(definition.error(), ElementsAre(HasSubstr("executor is missing"), HasSubstr("role is 'boss'"),
-                                              HasSubstr("agents_min is '-1'"), HasSubstr("agents_max is 'many'"),
-                                              HasSubstr("prefetch is '101'"), HasSubstr("idle_after_ms is '1s'")));
+                                              HasSubstr("min is '-1'; it must be a whole number from 0 to 100000"),
+                                              HasSubstr("max is 'many'"), HasSubstr("prefetch is '101'"),
+                                              HasSubstr("idle_shrink is '2d'; it must be a time from 0s to 24h")));
 }
 
 TEST(SwarmDefinition, wants_a_maximum_not_below_the_minimum) {
   const auto wrong = definition_of(swarm_with({{"executor", "e"}, {"agents_min", "9"}, {"agents_max", "3"}}));
   ASSERT_FALSE(wrong);
-  EXPECT_THAT(wrong.error(), ElementsAre(HasSubstr("agents_min is 9 and agents_max 3")));
+  EXPECT_THAT(wrong.error(), ElementsAre(HasSubstr("min is 9 and max is 3")));
   const auto raised = definition_of(swarm_with({{"executor", "e"}, {"agents_min", "200"}}));
   ASSERT_TRUE(raised);
   EXPECT_EQ(raised->agents_max, 200U);

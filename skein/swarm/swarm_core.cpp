@@ -5,11 +5,9 @@
 namespace skein::inline v0::swarm {
 
 void SwarmCore::on_definition(const Definition& definition) {
-  if (definition_ && needs_other_agents(*definition_, definition)) {
-    for (auto& [pid, agent] : agents_) agent.is_old = true;
-    abilities_.clear();
-  }
+  if (definition_ && needs_other_agents(*definition_, definition)) replace_all();
   definition_ = definition;
+  are_unwanted_ = false;
   // Perhaps it is what was wrong.
   forget_young_deaths();
   held_until_ = Instant::min();
@@ -19,8 +17,20 @@ void SwarmCore::on_other_definition(Pid pid) {
   if (const auto at = agents_.find(pid); at != agents_.end()) at->second.is_old = true;
 }
 
+void SwarmCore::replace_all() {
+  for (auto& [pid, agent] : agents_) agent.is_old = true;
+  abilities_.clear();
+  forget_young_deaths();
+  held_until_ = Instant::min();
+}
+
+void SwarmCore::let_all_go() {
+  replace_all();
+  are_unwanted_ = true;
+}
+
 void SwarmCore::on_load(const dispatch::SwarmLoad& load, Instant now) {
-  has_load_ = true;
+  ++loads_;
   state_ = load.swarm.state;
   tasks_ = load.tasks;
   for (const auto& each : load.agents) {
@@ -108,8 +118,9 @@ std::vector<Pid> SwarmCore::pids() const {
 
 // As many as have work or could have it at once; those just started or busy a moment ago are kept for a while.
 std::uint32_t SwarmCore::wanted(Instant now) const {
-  if (state_ == ledger::SwarmState::stopped) return 0;
-  if (state_ == ledger::SwarmState::draining && tasks_ == 0) return 0;
+  if (state_ == ledger::SwarmState::stopped || are_unwanted_) return 0;
+  const bool is_ending = state_ == ledger::SwarmState::draining || state_ == ledger::SwarmState::removed;
+  if (is_ending && tasks_ == 0) return 0;
   std::uint64_t busy = 0;
   std::uint64_t lately = 0;
   for (const auto& [pid, agent] : agents_) {
@@ -126,9 +137,20 @@ std::uint32_t SwarmCore::wanted(Instant now) const {
       std::clamp<std::uint64_t>(useful, definition_->agents_min, definition_->agents_max));
 }
 
+// What it held when it was told is known only from a load that came after that.
+bool SwarmCore::may_end(Pid pid, Agent& agent, Plan& plan) const {
+  if (!agent.is_announced || state_ == ledger::SwarmState::stopped) return true;
+  if (!agent.retired_at) {
+    agent.retired_at = loads_;
+    plan.retire.push_back(pid);
+    return false;
+  }
+  return loads_ > *agent.retired_at && agent.runs == 0;
+}
+
 Plan SwarmCore::plan(Instant now) {
   Plan plan;
-  if (!definition_ || !has_load_) return plan;
+  if ((!definition_ && !are_unwanted_) || loads_ == 0) return plan;
   const std::uint32_t goal = wanted(now);
   std::vector<std::pair<Instant, Pid>> idle;  // may go, the longest idle first
   std::uint32_t there = 0;
@@ -138,8 +160,8 @@ Plan SwarmCore::plan(Instant now) {
   for (auto& [pid, agent] : agents_) {
     if (agent.is_ending) continue;
     if (agent.is_old || (all_go && state_ == ledger::SwarmState::stopped)) {
-      agent.is_ending = true;
-      plan.end.push_back(pid);
+      agent.is_ending = may_end(pid, agent, plan);
+      if (agent.is_ending) plan.end.push_back(pid);
       continue;
     }
     ++there;

@@ -7,8 +7,8 @@
 // 2. More than the minimum are there only as long as there was work for them within `idle_after`. Work is what runs,
 //    what waits behind it at an agent, and what waits in the queue and the agents could do. As long as nobody knows
 //    what they can do, since none has announced itself yet, there are no more than the minimum, or one.
-// 3. An agent with a task is ended only when the swarm is stopped or its agents are to be replaced, and then it is
-//    asked, not killed: it hands back or finishes what it holds.
+// 3. An agent with a task is ended only when the swarm is stopped. One that is to be replaced is told to begin nothing
+//    more (Plan::retire) and ended once a later load shows that it holds nothing: what it runs is not killed.
 // 4. Agents that die young, within k_young or before they have announced themselves (a program that never says hello),
 //    are replaced ever more slowly (k_hold_back to k_hold_back_max). That ends when one that lived dies, when the pool
 //    is whole with agents that live, or when the definition changes.
@@ -37,6 +37,7 @@ inline constexpr std::uint32_t k_young_deaths = 3;  // in a row, that are replac
 struct Plan {
   std::uint32_t start = 0;           // so many agents
   std::vector<Pid> end;              // ask these to go
+  std::vector<Pid> retire;           // these are replaced: let them begin nothing more
   Instant look_at = Instant::max();  // a start is held back until then
   bool is_whole = false;             // all that should be there are, announced, and have lived for a while
 };
@@ -46,6 +47,9 @@ class SwarmCore {
   void on_definition(const Definition& definition);
   // An agent found was made for another definition than the one in force: it is replaced.
   void on_other_definition(Pid agent);
+  // Their executor has changed, all are replaced; or it is gone, and nobody takes their places.
+  void replace_all();
+  void let_all_go();
   void on_load(const dispatch::SwarmLoad& load, Instant now);
   // Being started: it counts, though the dispatcher does not know it yet.
   void on_started(Pid agent, Instant now);
@@ -72,8 +76,11 @@ class SwarmCore {
     std::optional<Instant> idle_since;
     bool is_announced = false;
     bool is_ending = false;
-    bool is_old = false;  // made for an earlier definition
+    bool is_old = false;                        // made for an earlier definition
+    std::optional<std::uint64_t> retired_at{};  // how many loads had come when it was told to begin nothing more
   };
+  // Of one that is replaced. True: it may be ended now.
+  [[nodiscard]] bool may_end(Pid pid, Agent& agent, Plan& plan) const;
   [[nodiscard]] std::uint32_t wanted(Instant now) const;
   void learn_abilities(const dispatch::SwarmLoad& load);
   void count_demand(const dispatch::SwarmLoad& load);
@@ -82,8 +89,9 @@ class SwarmCore {
 
   std::optional<Definition> definition_;
   ledger::SwarmState state_ = ledger::SwarmState::active;
-  bool has_load_ = false;
-  std::uint64_t demand_ = 0;  // tasks that more agents could begin at once
+  std::uint64_t loads_ = 0;
+  bool are_unwanted_ = false;  // the swarm has no executor any more
+  std::uint64_t demand_ = 0;   // tasks that more agents could begin at once
   std::uint64_t tasks_ = 0;
   // Sets of capabilities that agents of this definition have, or had when there last were some.
   std::vector<std::shared_ptr<const std::vector<std::string>>> abilities_;

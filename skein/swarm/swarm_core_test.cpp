@@ -285,9 +285,13 @@ TEST(SwarmCore, replaces_all_when_they_must_be_others) {
   world.core.on_load(world.load, world.now);
   world.definition.executor = "other";
   world.core.on_definition(world.definition);
-  const Plan plan = world.follow();
-  EXPECT_EQ(plan.end.size(), 2U);
-  EXPECT_EQ(plan.start, 2U);
+  const Plan told = world.follow();
+  EXPECT_EQ(told.retire.size(), 2U) << "they begin nothing more";
+  EXPECT_EQ(told.start, 2U);
+  EXPECT_EQ(world.follow().end.size(), 1U) << "the busy one finishes what it runs";
+  world.load.agents[0].runs = 0;
+  world.core.on_load(world.load, world.now);
+  EXPECT_EQ(world.follow().end.size(), 1U);
 }
 
 TEST(SwarmCore, stopping_ends_all_and_draining_ends_them_when_nothing_is_left) {
@@ -339,6 +343,49 @@ TEST(SwarmCore, stays_within_its_limits_whatever_happens) {
     }
     ASSERT_EQ(world.core.agents(), world.definition.agents_min) << "seed " << seed;
   }
+}
+
+TEST(SwarmCore, replaces_agents_of_another_definition_without_cutting_short_what_they_run) {
+  World world(2, 5);
+  world.follow();
+  world.load.agents.at(0).runs = 1;
+  world.core.on_load(world.load, world.now);
+  const Pid busy = world.load.agents.at(0).pid;
+  const Pid idle = world.load.agents.at(1).pid;
+  world.core.replace_all();
+  Plan plan = world.follow();
+  EXPECT_EQ(plan.retire, (std::vector<Pid>{busy, idle})) << "neither begins anything more";
+  EXPECT_TRUE(plan.end.empty()) << "a task may be on its way to them";
+  EXPECT_EQ(plan.start, 2U);
+  plan = world.follow();
+  EXPECT_EQ(plan.end, std::vector<Pid>{idle});
+  EXPECT_TRUE(plan.retire.empty()) << "they are told once";
+  world.load.agents.at(0).runs = 0;
+  world.core.on_load(world.load, world.now);
+  EXPECT_EQ(world.follow().end, std::vector<Pid>{busy});
+}
+
+TEST(SwarmCore, a_removed_swarm_keeps_its_agents_until_it_is_empty) {
+  World world(2, 5);
+  world.follow();
+  world.load.swarm.state = ledger::SwarmState::removed;
+  world.queue(1);
+  EXPECT_TRUE(world.follow().end.empty());
+  world.queue(0);
+  EXPECT_EQ(world.follow().end.size(), 2U);
+}
+
+TEST(SwarmCore, without_an_executor_all_agents_go_and_none_comes) {
+  World world(2, 5);
+  world.follow();
+  world.core.let_all_go();
+  EXPECT_EQ(world.follow().retire.size(), 2U);
+  world.core.let_all_go();
+  const Plan plan = world.follow();
+  EXPECT_EQ(plan.end.size(), 2U);
+  EXPECT_EQ(plan.start, 0U);
+  world.core.on_definition(world.definition);
+  EXPECT_EQ(world.follow().start, 2U) << "it has one again";
 }
 
 }  // namespace

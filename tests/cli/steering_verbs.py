@@ -39,7 +39,7 @@ def test_an_agent_is_spawned_paused_resumed_and_stopped(home):
     made = home.ok("agent", "spawn", "--json").json["id"]
     home.ok("agent", "stop", made)
     home.expect(2, "agent", "spawn", "--executor", "nosuch", out="", err="there is no executor 'nosuch'")
-    home.expect(2, "agent", out="", err="needs one of show, pause, resume, stop, spawn")
+    home.expect(2, "agent", out="", err="needs one of show, pause, resume, stop, start, update, cancel, spawn")
 
 
 def test_swarms(home):

@@ -1,4 +1,4 @@
-#include "skein/node/config_values.hpp"
+#include "skein/base/units.hpp"
 
 #include <fmt/format.h>
 
@@ -6,21 +6,21 @@
 #include <array>
 #include <charconv>
 
-namespace skein::inline v0::node {
+namespace skein::inline v0 {
 namespace {
 
-struct Unit {
+struct SizeUnit {
   std::string_view name;
   std::uint64_t one;
 };
-constexpr std::array<Unit, 4> k_sizes{{{"GiB", 1ULL << 30U}, {"MiB", 1ULL << 20U}, {"KiB", 1ULL << 10U}, {"", 1}}};
+constexpr std::array<SizeUnit, 4> k_sizes{{{"GiB", 1ULL << 30U}, {"MiB", 1ULL << 20U}, {"KiB", 1ULL << 10U}, {"", 1}}};
 
 struct NumberAndUnit {
   std::uint64_t number = 0;
   std::string_view unit;
 };
 
-std::optional<NumberAndUnit> split(std::string_view text) {
+std::optional<NumberAndUnit> split_size(std::string_view text) {
   NumberAndUnit parts;
   const char* end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), parts.number);
@@ -32,9 +32,9 @@ std::optional<NumberAndUnit> split(std::string_view text) {
 }  // namespace
 
 std::optional<std::uint64_t> parse_bytes(std::string_view text) {
-  const auto parts = split(text);
+  const auto parts = split_size(text);
   if (!parts) return std::nullopt;
-  const auto unit = std::ranges::find(k_sizes, parts->unit, &Unit::name);
+  const auto unit = std::ranges::find(k_sizes, parts->unit, &SizeUnit::name);
   if (unit == k_sizes.end()) return std::nullopt;
   std::uint64_t bytes = 0;
   if (__builtin_mul_overflow(parts->number, unit->one, &bytes)) return std::nullopt;
@@ -48,4 +48,4 @@ std::string bytes_text(std::uint64_t bytes) {
   return fmt::format("{}", bytes);
 }
 
-}  // namespace skein::inline v0::node
+}  // namespace skein::inline v0
