@@ -171,8 +171,12 @@ void Reader::dispatch(const toml::table& document) {
                                 suggestion(name.value_or(""), known)));
     }
   }
-  if (options.silent_after < 2 * options.heartbeat_every || options.lease < 3 * options.heartbeat_every) {
-    fault(*table,
+  // Only of one that was chosen: a short lease alone has always been allowed.
+  const toml::node* beat = table->get("heartbeat_every");
+  const bool is_rare =
+      options.silent_after < 2 * options.heartbeat_every || options.lease < 3 * options.heartbeat_every;
+  if (beat != nullptr && is_rare) {
+    fault(*beat,
           fmt::format(
               "[dispatch] heartbeat_every is {}; silent_after must be at least twice and lease three times as long",
               time_text(options.heartbeat_every)));

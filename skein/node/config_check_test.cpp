@@ -98,8 +98,9 @@ TEST(ConfigReload, tells_which_executors_differ) {
 TEST(ConfigReload, agents_must_be_heard_more_often_than_they_are_waited_for) {
   const auto wrong = parse_config("[dispatch]\nheartbeat_every = \"10s\"\n", "skein.toml");
   ASSERT_FALSE(wrong);
-  EXPECT_THAT(wrong.error().describe(), HasSubstr("skein.toml:1: [dispatch] heartbeat_every is 10s"));
+  EXPECT_THAT(wrong.error().describe(), HasSubstr("skein.toml:2: [dispatch] heartbeat_every is 10s"));
   EXPECT_TRUE(parse_config("[dispatch]\nheartbeat_every = \"10s\"\nsilent_after = \"30s\"\n", "skein.toml"));
+  EXPECT_TRUE(parse_config("[dispatch]\nlease = \"2s\"\n", "skein.toml")) << "as before there was such a key";
 }
 
 }  // namespace
