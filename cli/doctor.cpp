@@ -17,6 +17,7 @@
 #include "skein/base/version.hpp"
 #include "skein/control/limits.hpp"
 #include "skein/node/config.hpp"
+#include "skein/node/config_check.hpp"
 #include "skein/node/data_folder.hpp"
 
 namespace skein::cli {
@@ -75,8 +76,12 @@ class Doctor {
     if (!info && !std::filesystem::exists(file)) return;
     const auto config = node::load_config(file);
     if (config && !info) low_water_ = config->journal.disk_low_water_bytes;
-    found("config", config.has_value(),
-          config ? file : fmt::format("{0}: 'skein config check {0}' says what is wrong", file));
+    if (!config) return found("config", false, fmt::format("{0}: 'skein config check {0}' says what is wrong", file));
+    const auto faults = node::check_surroundings(*config);
+    for (const node::ConfigFault& each : faults) {
+      found("config", false, fmt::format("{}:{}: {}", file, each.line, each.message));
+    }
+    if (faults.empty()) found("config", true, file);
   }
 
   void check_folder(const std::optional<json::value>& info) {

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <tuple>
 
 #include "skein/node/executor_kinds.hpp"
 
@@ -59,7 +60,7 @@ std::vector<ConfigFault> check_surroundings(const Config& config) {
       faults.push_back({lines.command, fmt::format("[executors.{}] command: {}", name, *problem)});
     }
   }
-  std::ranges::stable_sort(faults, {}, &ConfigFault::line);
+  std::ranges::sort(faults, {}, [](const ConfigFault& each) { return std::tie(each.line, each.message); });
   return faults;
 }
 

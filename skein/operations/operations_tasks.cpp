@@ -154,6 +154,12 @@ Result<SubmitAnswer> Operations::answer_of_submit(TaskId id, const OpResult& res
     case Verdict::too_many_children:
     case Verdict::too_deep:
       return std::unexpected(error_of(result, task_text(parent_in(sent))));
+    case Verdict::swarm_closed: {
+      const auto swarm = parts_.ledger.find_swarm(sent.spec.swarm);
+      const bool is_removed = swarm && swarm->state == ledger::SwarmState::removed;
+      if (is_removed) return std::unexpected(error_of(result, fmt::format("swarm '{}'", sent.spec.swarm)));
+      return std::unexpected(submit_refusal(result, sent.spec, parts_.ledger.limits()));
+    }
     default:
       return std::unexpected(submit_refusal(result, sent.spec, parts_.ledger.limits()));
   }

@@ -73,10 +73,8 @@ Error submit_refusal(const ledger::OpResult& result, const ledger::TaskSpec& sen
       return error;
     }
     case Verdict::swarm_closed:
-      return {Code::swarm_closed,
-              fmt::format("swarm '{}' takes no tasks: it is draining or stopped, or the config no longer has it",
-                          sent.swarm),
-              "resume it, or declare it again in skein.toml and reload, or choose another swarm", 0ms};
+      return {Code::swarm_closed, fmt::format("swarm '{}' takes no tasks: it is draining or stopped", sent.swarm),
+              "resume it with 'skein swarm resume', or choose another swarm", 0ms};
     default:
       return error_of(result, "the task");
   }

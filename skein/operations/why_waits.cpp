@@ -83,9 +83,10 @@ WaitReason for_an_agent(const WaitFacts& facts) {
     return {WaitCause::busy, agents.able == 1 ? std::string("the one agent that can do it is busy")
                                               : fmt::format("all {} agents that can do it are busy", agents.able)};
   }
-  return {WaitCause::soon,
-          fmt::format("{} that can do it {} free: it begins in a moment, unless they are passed over",
-                      count_of(agents.able - agents.busy, "agent"), agents.able - agents.busy == 1 ? "is" : "are")};
+  const std::string free = fmt::format("{} that can do it {} free", count_of(agents.able - agents.busy, "agent"),
+                                       agents.able - agents.busy == 1 ? "is" : "are");
+  if (!facts.problem.empty()) return {WaitCause::soon, fmt::format("{}, but its swarm says: {}", free, facts.problem)};
+  return {WaitCause::soon, free + ": it begins in a moment, unless they are passed over"};
 }
 
 }  // namespace
