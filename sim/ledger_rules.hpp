@@ -309,6 +309,7 @@ class Model {
   // Where the ledger stands otherwise than the model; nothing when nowhere.
   [[nodiscard]] std::optional<std::string> difference(const Ledger& real) const {
     std::vector<Token> tokens;
+    tokens.reserve(tokens_.size());
     for (const auto& [name, token] : tokens_) tokens.push_back(token);
     if (real.tokens() != tokens)
       return fmt::format("{} tokens, must be {} others", real.tokens().size(), tokens.size());

@@ -28,7 +28,7 @@ bool is_own(const operations::Operation* operation) {
 
 }  // namespace
 
-Connection::Connection(Self self, std::shared_ptr<const ConnectionSetup> setup, net::ClientPtr client)
+Connection::Connection(Self self, std::shared_ptr<const ConnectionSetup> setup, const net::ClientPtr& client)
     : setup_(std::move(setup)),
       wire_(setup_->poller, client),
       active_at_(self.now()),

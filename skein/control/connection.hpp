@@ -64,7 +64,7 @@ struct ConnectionSetup {
 
 class Connection {
  public:
-  Connection(Self self, std::shared_ptr<const ConnectionSetup> setup, net::ClientPtr client);
+  Connection(Self self, std::shared_ptr<const ConnectionSetup> setup, const net::ClientPtr& client);
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;

@@ -19,7 +19,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr std::uint64_t k_second = 1'000;  // in milliseconds, as times are counted
-constexpr std::uint64_t k_day = 24 * 3'600 * k_second;
+constexpr std::uint64_t k_day = k_second * 24 * 3'600;
 constexpr std::uint64_t k_mib = 1ULL << 20U;
 constexpr std::uint64_t k_tib = 1ULL << 40U;
 constexpr std::uint64_t k_billion = 1'000'000'000;
@@ -241,6 +241,7 @@ std::string problem_with(const SwarmField& field, std::string_view text) {
 
 std::string unknown_field(std::string_view name) {
   std::vector<std::string_view> known;
+  known.reserve(std::size(k_fields));
   for (const SwarmField& each : k_fields) known.push_back(each.name);
   return fmt::format("a swarm has no field '{}'{}", name, suggestion(name, known));
 }

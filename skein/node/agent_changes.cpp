@@ -108,7 +108,7 @@ Task<void> cut_short(Self self, ContextPtr context, std::string id,
   }
   operations::CancelAgentAnswer cancelled;
   if (*answer == agent::CancelAnswer::asked_to_stop) cancelled.task = state->executing_task;
-  reply(std::move(cancelled));
+  reply(cancelled);
 }
 
 struct TreePlace {
