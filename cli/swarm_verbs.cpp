@@ -100,13 +100,13 @@ void show_agent(const json::value& agent) {
 std::string agents_of(const json::value& swarm) {
   const json::value& definition = part_of(swarm, "definition");
   const json::value& overrides = part_of(swarm, "overrides");
-  const auto field = [&](const char* key) {
-    const std::string defined = text_of(definition, key);
-    const std::string over = text_of(overrides, key);
-    return over.empty() || over == defined ? defined : over + "*";
+  const json::value& settings = part_of(swarm, "settings");
+  const auto field = [&](const char* key, const char* stored) {
+    const std::string over = text_of(overrides, stored);
+    return text_of(settings, key) + (over.empty() || over == text_of(definition, stored) ? "" : "*");
   };
-  if (text_of(definition, "executor").empty() && text_of(overrides, "executor").empty()) return "-";
-  return fmt::format("{} to {}", field("agents_min"), field("agents_max"));
+  if (text_of(settings, "executor").empty()) return "-";
+  return fmt::format("{} to {}", field("min", "agents_min"), field("max", "agents_max"));
 }
 
 void show_swarms(const json::value& answer) {
@@ -124,7 +124,8 @@ void show_swarms(const json::value& answer) {
                text_of(swarm, "origin"), problems == 0 ? "" : coloured(fmt::format("{}", problems), Colour::red)});
   }
   table.print();
-  if (has_star) fmt::print(stderr, "* changed at run time ('skein swarm scale'); a reload undoes it\n");
+  if (has_star)
+    fmt::print(stderr, "* changed at run time ('skein swarm scale'); a reload undoes it for swarms of the config\n");
 }
 
 void show_swarm(const json::value& swarm) {

@@ -43,7 +43,7 @@ std::string with_options(const json::value& task) {
 
 }  // namespace
 
-Table task_table() { return Table({"ID", "STATE", "TYPE", "SWARM", "PRIO", "FAILED", "AGE", "AGENT", "MESSAGE"}); }
+Table task_table() { return Table({"ID", "STATE", "TYPE", "SWARM", "PRIO", "ATTEMPTS", "AGE", "AGENT", "MESSAGE"}); }
 
 void add_task_rows(Table& table, const json::value& page) {
   for (const json::value& task : list_of(page, "tasks")) {

@@ -320,7 +320,10 @@ std::expected<SwarmFields, std::vector<std::string>> read_swarm_fields(const Swa
     if (!is_good && each.is_of_agents) problems.push_back(problem_with(each, *text));
   }
   const bool has_max = swarm.field(find_swarm_field("max")->stored).has_value();
+  const bool has_min = swarm.field(find_swarm_field("min")->stored).has_value();
+  // A default gives way to what was chosen.
   if (!has_max) fields.max = std::max(fields.max, fields.min);
+  if (!has_min) fields.min = std::min(fields.min, fields.max);
   if (fields.min > fields.max && problems.empty()) {
     problems.push_back(fmt::format("min is {} and max is {}; min must not be greater", fields.min, fields.max));
   }

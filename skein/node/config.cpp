@@ -417,6 +417,10 @@ void Reader::document(const toml::table& table) {
   } else {
     name_fits(given != nullptr ? *given : table, "[node] name", config_.node.name);  // the ledger refuses others
   }
+  const toml::table* node = table.get("node") != nullptr ? table.get("node")->as_table() : nullptr;
+  if (node != nullptr && node->contains("data") && config_.node.data.empty()) {
+    fault(*node->get("data"), "[node] data: must not be empty; without the key the folder is the usual one");
+  }
   const auto folder = std::filesystem::path(config_.file).parent_path();
   if (!config_.node.data.empty() && !folder.empty()) config_.node.data = (folder / config_.node.data).string();
   config_.dispatch.node = config_.node.name;

@@ -95,6 +95,13 @@ TEST(ConfigReload, tells_which_executors_differ) {
   EXPECT_THAT(changed_executors(after, after), IsEmpty());
 }
 
+// Otherwise every verb in that folder would ask the node in the usual one.
+TEST(ConfigCheck, a_data_folder_without_a_name_is_refused) {
+  const auto nowhere = parse_config("[node]\ndata = \"\"\n", "skein.toml");
+  ASSERT_FALSE(nowhere);
+  EXPECT_THAT(nowhere.error().describe(), HasSubstr("skein.toml:2: [node] data: must not be empty"));
+}
+
 TEST(ConfigReload, agents_must_be_heard_more_often_than_they_are_waited_for) {
   const auto wrong = parse_config("[dispatch]\nheartbeat_every = \"10s\"\n", "skein.toml");
   ASSERT_FALSE(wrong);

@@ -144,6 +144,8 @@ std::vector<std::string> Work::withdraw(const Config& config) {
   if (!swarms) throw std::runtime_error(swarms.error().describe());
   for (const auto& swarm : *swarms) {
     if (swarm.origin != ledger::Origin::config || config.swarms.contains(swarm.name)) continue;
+    // Each look would be an entry of the journal and an event, and the event the next look.
+    if (swarm.state == ledger::SwarmState::removed && swarm.open_tasks > 0) continue;
     const auto gone = ask<bool>([&](auto reply) { operations_->swarm_withdraw(swarm.name, std::move(reply)); });
     // A ledger of before is raised by the dispatcher, which may have yet to start: tried again at the next look.
     if (!gone && gone.error().code == operations::Code::overloaded) continue;

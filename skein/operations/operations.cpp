@@ -309,7 +309,10 @@ Result<ScaleAnswer> Operations::scaled(const ScaleRequest& request) const {
     return number;
   };
   ScaleAnswer scaled{request.name, 0, 0};
-  scaled.agents_min = request.agents_min.value_or(in_force(k_field_agents_min, ledger::SwarmFields{}.min));
+  // A default gives way to what was chosen.
+  const std::uint32_t most = request.agents_max.value_or(in_force(k_field_agents_max, ledger::SwarmFields{}.max));
+  scaled.agents_min =
+      request.agents_min.value_or(in_force(k_field_agents_min, std::min(ledger::SwarmFields{}.min, most)));
   scaled.agents_max =
       request.agents_max.value_or(in_force(k_field_agents_max, std::max(scaled.agents_min, ledger::SwarmFields{}.max)));
   if (scaled.agents_max == 0 || scaled.agents_max > ledger::k_swarm_agents_limit) {

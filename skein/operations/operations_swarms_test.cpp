@@ -189,6 +189,11 @@ TEST_F(SwarmOperations, scales_one_bound_of_a_swarm_that_has_none) {
       call<ScaleAnswer>([&](auto reply) { ops_->swarm_scale({"blue", std::nullopt, 7}, std::move(reply)); }).value();
   EXPECT_EQ(scaled.agents_min, 5U);
   EXPECT_EQ(scaled.agents_max, 7U);
+  // The default gives way to what was chosen.
+  const auto few =
+      call<ScaleAnswer>([&](auto reply) { ops_->swarm_scale({"blue", std::nullopt, 3}, std::move(reply)); }).value();
+  EXPECT_EQ(few.agents_min, 3U);
+  EXPECT_EQ(few.agents_max, 3U);
 }
 
 TEST_F(SwarmOperations, removes_a_swarm_only_when_nothing_is_open_in_it) {

@@ -144,6 +144,10 @@ json::object settings_json(const ledger::Swarm& swarm) {
     }
     out[each.param.name] = std::move(value);
   }
+  const auto in_force = ledger::read_swarm_fields(swarm);
+  if (!in_force || in_force->executor.empty()) return out;
+  if (!out.contains("min")) out["min"] = in_force->min;
+  if (!out.contains("max")) out["max"] = in_force->max;
   return out;
 }
 

@@ -145,8 +145,13 @@ void Coordinator::take_definition(const ledger::Swarm& swarm) {
   const bool is_first = !definition_;
   if (definition_ != *definition) core_.on_definition(*definition);
   definition_ = std::move(*definition);
+  has_executor_ = !setup_->executor_mark || setup_->executor_mark(definition_->executor, swarm_) != 0;
   const std::uint64_t mark = mark_for(*definition_);
-  if (mark != std::exchange(mark_, mark) && !is_first) core_.replace_all();
+  if (mark != std::exchange(mark_, mark) && !is_first) {
+    core_.replace_all();
+    troubles_.clear();  // of programs that are started no more
+    failing_.reset();
+  }
   if (is_first) part_from_others();
 }
 
@@ -226,7 +231,14 @@ Task<void> Coordinator::follow(Self self) {
   for (const Pid agent : plan.end) self.exit(agent, ExitReason::shutdown());
   for (const Pid agent : plan.retire) self.send(agent, dispatch::PauseAgent{});
   const Pid pool = self.whereis(setup_->agent_pool);
-  for (std::uint32_t i = 0; i < plan.start; ++i) {
+  if (plan.start > 0 && !has_executor_) {
+    failing_ = fmt::format(
+        "its executor '{}' is no longer in the config: put it back and run 'skein reload', or cancel "
+        "its tasks",
+        definition_->executor);
+    core_.on_start_failed(self.now());
+  }
+  for (std::uint32_t i = 0; i < plan.start && has_executor_; ++i) {
     agent::AgentMaker maker = [setup = setup_, seed = next_seed(), mark = mark_] {
       auto made = setup->make_agent(seed);
       if (!made) return made;

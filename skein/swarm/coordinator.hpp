@@ -50,7 +50,8 @@ struct CoordinatorSetup {
   // Makes the executor by its name and what belongs to it; called in the pool's process. What it throws, for an
   // executor that is not there, is why the agent could not be started.
   std::function<std::unique_ptr<agent::AgentSetup>(const AgentSeed&)> make_agent;
-  // A number that differs when the executor's settings do, so that its agents are replaced; may be empty.
+  // A number that differs when the executor's settings do, so that its agents are replaced; 0: there is no such
+  // executor, and no agent can be started. May be empty.
   std::function<std::uint64_t(const std::string& executor, const std::string& swarm)> executor_mark{};
   // Names that its agents must not have, since somebody else will be called so; may be empty.
   std::function<bool(const std::string& id)> is_reserved{};
@@ -133,6 +134,7 @@ class Coordinator {
   SwarmCore core_;
   std::optional<Definition> definition_;
   std::uint64_t mark_ = 0;  // what its agents are made for: the definition and the executor's settings
+  bool has_executor_ = true;
   std::optional<dispatch::SwarmLoad> load_;
   boost::unordered_flat_map<std::uint64_t, Pid> watched_;  // by the id of the monitor
   std::vector<std::string> faults_;                        // of the definition
