@@ -29,16 +29,21 @@ Error no_answer(const std::string& id) {
           std::chrono::milliseconds(100)};
 }
 
+Error runs_already(const std::string& id) {
+  return {Code::wrong_state, fmt::format("agent '{}' runs already", id), "'skein agent resume' lets a paused one go on",
+          std::chrono::milliseconds(0)};
+}
+
 Task<void> begin_again(Self self, ContextPtr context, std::string id, operations::Reply<Nothing> reply) {
   const auto config = context->config();
   const bool is_named = std::ranges::find(config->agents, id, &AgentConfig::id) != config->agents.end();
   if (!is_named) {
     const bool is_there = context->registry->find_agent(id).has_value();
-    reply.fail(is_there ? operations::invalid(fmt::format("agent '{}' runs already", id),
-                                              "'skein agent resume' lets a paused one go on")
-                        : operations::invalid(fmt::format("the config has no agent '{}'", id),
-                                              "only agents of [[agents]] can be started again; 'skein agent spawn' "
-                                              "starts another, and swarms start theirs by themselves"));
+    reply.fail(is_there ? runs_already(id)
+                        : Error{Code::agent_not_found, fmt::format("the config has no agent '{}'", id),
+                                "only agents of [[agents]] can be started again; 'skein agent spawn' starts another, "
+                                "and swarms start theirs by themselves",
+                                std::chrono::milliseconds(0)});
     co_return;
   }
   auto starting = restart_child(self, self.whereis(k_named_agents_name), id, k_call_timeout);
@@ -49,10 +54,10 @@ Task<void> begin_again(Self self, ContextPtr context, std::string id, operations
   }
   const ChildFailure failure = started.error().failure;
   if (failure == ChildFailure::running) {
-    reply.fail(operations::invalid(fmt::format("agent '{}' runs already", id),
-                                   "'skein agent resume' lets a paused one go on"));
+    reply.fail(runs_already(id));
   } else if (failure == ChildFailure::restarting) {
-    reply.fail(operations::invalid(fmt::format("agent '{}' is being started", id), "wait for it"));
+    reply.fail({Code::wrong_state, fmt::format("agent '{}' is being started", id), "wait for it",
+                std::chrono::milliseconds(0)});
   } else {
     reply.fail({Code::internal, fmt::format("agent '{}' could not be started: {}", id, started.error().text()),
                 "'skein tree' and the log tell more", std::chrono::milliseconds(0)});

@@ -174,6 +174,7 @@ Operation agent_start() {
       .title = "Start a stopped agent",
       .summary = "Start an agent of [[agents]] that was stopped, or is parked after crashes",
       .params = {the_agent()},
+      .errors = {Code::agent_not_found, Code::wrong_state},
       .rank = Rank::operate,
       .effect = Operation::Effect::sets,
       .is_tool = true,
