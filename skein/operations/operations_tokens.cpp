@@ -188,7 +188,10 @@ void Operations::check_scope(const Scope& scope, std::vector<TaskId> tasks, Repl
     if (!scope.task.none()) {
       const auto own = self->parts_.ledger.find(scope.task);
       const bool runs = own && ledger::is_running(own->task.state) && own->task.fence == scope.fence;
-      if (scope.fence != 0 && !runs) return answer.fail(attempt_is_over(scope.task));
+      if (scope.fence != 0 && !runs) {
+        if (self->parts_.access) self->parts_.access->end_attempt(scope.task, scope.fence);
+        return answer.fail(attempt_is_over(scope.task));
+      }
       if (own && own->task.shape) swarm = own->task.shape->swarm;
     }
     std::vector<TaskId> elsewhere;
