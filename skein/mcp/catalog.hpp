@@ -56,6 +56,12 @@ struct Resource {
   std::string mime = "application/json";
   Handler read;
   Handler complete{};  // of the variable
+  // Of a template that is about one thing: the operation that reads it, and the member that names it.
+  struct One {
+    std::string operation;
+    std::string member;
+  };
+  One one{};
 };
 
 class Catalog {

@@ -8,11 +8,14 @@
 #include <exception>
 #include <utility>
 
+#include "skein/mcp/tool_parts.hpp"
+
 namespace skein::inline v0::mcp {
 namespace {
 
 constexpr int k_http_ok = 200;
 constexpr int k_http_bad_request = 400;
+constexpr int k_http_forbidden = 403;
 constexpr int k_http_not_found = 404;
 
 int status_of(const RpcError& error, Era era) {
@@ -191,7 +194,28 @@ void Core::on_request(StreamId from, RpcMessage& message, std::string_view heade
   if (token != nullptr && (token->is_string() || token->is_int64() || token->is_uint64())) {
     exchange->progress_token_ = *token;
   }
-  guarded(*exchange, [&] { (this->*method->call)(*exchange, message.params); });
+  guarded(*exchange, [&] {
+    if (setup_.who->kind == operations::Principal::Kind::task) {
+      return call_if_it_runs(*exchange, method->call, std::move(message.params));
+    }
+    (this->*method->call)(*exchange, message.params);
+  });
+}
+
+void Core::call_if_it_runs(Exchange& exchange, Method call, json::object params) {
+  const auto then = [this, call, who = setup_.who, params = std::move(params)](Exchange& asked,
+                                                                               const NodeAnswer& answer) {
+    if (answer.kind == NodeAnswer::Kind::error) {
+      const bool is_void = !who->holds();
+      return asked.fail({is_void ? k_invalid_request : k_internal_error, error_text(answer.value), nullptr,
+                         is_void ? k_http_forbidden : 0});
+    }
+    if (setup_.who->label() != who->label() || setup_.who->fence != who->fence) {
+      return asked.fail({k_internal_error, "another token was shown meanwhile; ask again", nullptr});
+    }
+    (this->*call)(asked, params);
+  };
+  exchange.ask_node("task_status", {{"id", setup_.who->bounds.task.text()}}, then);
 }
 
 void Core::on_notification(StreamId from, const RpcMessage& message) {

@@ -8,7 +8,10 @@
 // 2. A request with modern _meta gets modern rules, whatever was said before; initialize without gets legacy ones.
 // 3. At most CoreLimits::requests are under way, and no two with one id.
 // 4. A handler that throws has its own request answered with an internal error; the others go on.
-// 5. What comes back from a client (request states, answers to our questions) is taken only if it is what went out.
+// 5. Who is bound to a swarm or a task is told of changes of single things that it may read, and of no others; who
+// shows
+//    the token of an attempt that has ended is answered nothing, and told nothing.
+// 6. What comes back from a client (request states, answers to our questions) is taken only if it is what went out.
 #pragma once
 
 #include <boost/json/array.hpp>
@@ -122,6 +125,8 @@ class Core {
   // Does what a handler wants done. An exception that leaves it is the end of this one request, not of the client.
   template <class Work>
   void guarded(Exchange& exchange, Work work);
+  // With the token of an attempt: the node is asked first whether the attempt still runs.
+  void call_if_it_runs(Exchange& exchange, Method call, json::object params);
   void cancel(std::uint64_t number);
   void sweep();
 
@@ -147,6 +152,9 @@ class Core {
   void subscribe(Exchange& exchange, const json::object& params);
   void unsubscribe(Exchange& exchange, const json::object& params);
   void listen(Exchange& exchange, const json::object& params);
+  void begin_listening(Exchange& exchange, json::object filter, const json::array& handles);
+  // Goes on when whoever asks may read all of these; else the request has failed.
+  void if_may_watch(Exchange& exchange, std::vector<std::string> uris, Exchange::OnTime then);
   void watch_if_needed();
   void tell(const Change& change);
   void pause_updates();

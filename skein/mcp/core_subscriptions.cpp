@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "skein/mcp/core.hpp"
+#include "skein/mcp/tool_parts.hpp"
 
 namespace skein::inline v0::mcp {
 namespace {
@@ -61,11 +62,37 @@ void Core::subscribe(Exchange& exchange, const json::object& params) {
   if (setup_.catalog->resource(*uri).resource == nullptr) {
     return exchange.fail({k_resource_not_found, "there is no such resource", json::object{{"uri", *uri}}});
   }
-  if (subscriptions_.size() >= k_subscriptions_max) {
-    return exchange.fail({k_internal_error, "too many subscriptions; end some with resources/unsubscribe", nullptr});
+  if_may_watch(exchange, {std::string(*uri)}, [this, uri = std::string(*uri)](Exchange& asked) {
+    if (subscriptions_.size() >= k_subscriptions_max) {
+      return asked.fail({k_internal_error, "too many subscriptions; end some with resources/unsubscribe", nullptr});
+    }
+    subscriptions_.insert(uri);
+    asked.finish({});
+  });
+}
+
+// A list, such as skein://tasks, changes with what a bound token may not see: only single things can be watched.
+void Core::if_may_watch(Exchange& exchange, std::vector<std::string> uris, Exchange::OnTime then) {
+  if (!setup_.who->is_bound() || uris.empty()) return then(exchange);
+  const std::string uri = std::move(uris.back());
+  uris.pop_back();
+  const Catalog::Found found = setup_.catalog->resource(uri);
+  const Resource::One* one = found.resource != nullptr ? &found.resource->resource.one : nullptr;
+  if (one == nullptr || one->operation.empty()) {
+    return exchange.fail({k_invalid_params,
+                          fmt::format("{} is bound, and may subscribe to single tasks and swarms within its bounds "
+                                      "only",
+                                      setup_.who->words()),
+                          json::object{{"uri", uri}}});
   }
-  subscriptions_.emplace(*uri);
-  exchange.finish({});
+  exchange.ask_node(
+      one->operation, {{one->member, found.variable}},
+      [this, uri, uris = std::move(uris), then = std::move(then)](Exchange& asked, const NodeAnswer& answer) {
+        if (answer.kind == NodeAnswer::Kind::error) {
+          return asked.fail({k_invalid_params, error_text(answer.value), json::object{{"uri", uri}}});
+        }
+        if_may_watch(asked, uris, then);
+      });
 }
 
 void Core::unsubscribe(Exchange& exchange, const json::object& params) {
@@ -80,10 +107,8 @@ void Core::listen(Exchange& exchange, const json::object& params) {
   if (asked == nullptr) {
     return exchange.fail({k_invalid_params, "subscriptions/listen needs notifications, an object", nullptr});
   }
-  if (listening() >= k_listens_max) {
-    return exchange.fail({k_internal_error, "too many subscriptions at once; end one of them", nullptr});
-  }
   json::object filter;
+  std::vector<std::string> watched;
   for (const Change::Kind each : {Change::Kind::tools, Change::Kind::prompts, Change::Kind::resources}) {
     const json::value* wanted = asked->if_contains(filter_of(each));
     if (wanted != nullptr && *wanted == true) filter[filter_of(each)] = true;
@@ -97,7 +122,9 @@ void Core::listen(Exchange& exchange, const json::object& params) {
                             nullptr});
     }
     filter[filter_of(Change::Kind::resource)] = *uris;
+    for (const json::value& each : *uris) watched.emplace_back(each.get_string());
   }
+  json::array tasks;
   if (const json::value* wanted = asked->if_contains(k_task_ids)) {
     const json::array* handles = wanted->if_array();
     if (!exchange.can_task()) return missing_tasks(exchange);
@@ -105,8 +132,20 @@ void Core::listen(Exchange& exchange, const json::object& params) {
       return exchange.fail(
           {k_invalid_params, fmt::format("taskIds is a list of at most {}", k_subscriptions_max), nullptr});
     }
-    filter[k_task_ids] = watch_tasks(exchange, *handles);
+    filter[k_task_ids] = json::array();
+    tasks = *handles;
   }
+  if_may_watch(exchange, std::move(watched),
+               [this, filter = std::move(filter), tasks = std::move(tasks)](Exchange& then) {
+                 begin_listening(then, filter, tasks);
+               });
+}
+
+void Core::begin_listening(Exchange& exchange, json::object filter, const json::array& handles) {
+  if (listening() >= k_listens_max) {
+    return exchange.fail({k_internal_error, "too many subscriptions at once; end one of them", nullptr});
+  }
+  if (filter.contains(k_task_ids)) filter[k_task_ids] = watch_tasks(exchange, handles);
   exchange.is_listening_ = true;
   exchange.filter_ = std::move(filter);
   send(exchange,
@@ -166,6 +205,7 @@ void Core::pause_updates() {
 }
 
 void Core::tell(const Change& change) {
+  if (!setup_.who->holds()) return;
   json::object params;
   if (change.kind == Change::Kind::resource) params["uri"] = change.uri;
   if (session_ && (change.kind != Change::Kind::resource || subscriptions_.contains(change.uri))) {

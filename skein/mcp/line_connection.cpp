@@ -170,7 +170,8 @@ bool LineConnection::take_lines(Self self) {
 
 void LineConnection::on_line(Self self, std::string_view line) {
   if (phase_ == Phase::open) {
-    if (!session_.is_welcome()) return refuse("the token that was shown was revoked or replaced, or has expired");
+    if (!session_.is_welcome())
+      return refuse("the token that was shown was revoked or replaced, or has expired; or its attempt has ended");
     return session_.on_line(line);
   }
   if (line.ends_with('\r')) line.remove_suffix(1);

@@ -7,22 +7,32 @@
 namespace skein::inline v0::mcp {
 namespace {
 
-constexpr std::string_view k_scheme = "bearer ";
+constexpr std::string_view k_scheme = "bearer";
 
-// What is shown; nothing in other schemes.
-std::string_view shown_in(std::string_view authorization) {
-  if (authorization.size() < k_scheme.size()) return {};
+bool is_bearer(std::string_view scheme) {
   const auto same = [](char left, char right) {
     return static_cast<char>(static_cast<unsigned char>(left) | 0x20U) == right;
   };
-  if (!std::ranges::equal(authorization.substr(0, k_scheme.size()), k_scheme, same)) return {};
-  return authorization.substr(k_scheme.size());
+  return std::ranges::equal(scheme, k_scheme, same);
+}
+
+// What is shown; nothing in other schemes.
+std::string_view shown_in(std::string_view authorization) {
+  const std::size_t end = k_scheme.size();
+  if (authorization.size() <= end || authorization[end] != ' ' || !is_bearer(authorization.substr(0, end))) return {};
+  return authorization.substr(end + 1);
+}
+
+// The scheme alone, as a client sends it whose variable with the token is empty.
+bool shows_nothing(std::string_view authorization) {
+  while (authorization.ends_with(' ') || authorization.ends_with('\t')) authorization.remove_suffix(1);
+  return authorization.empty() || is_bearer(authorization);
 }
 
 }  // namespace
 
 Login::Admission Login::check(std::string_view authorization, Instant now) {
-  if (authorization.empty()) return check_token("", now);
+  if (shows_nothing(authorization)) return check_token("", now);
   const std::string_view token = shown_in(authorization);
   return token.empty() && wants_token_ ? wrong(now) : check_token(token, now);
 }

@@ -110,12 +110,30 @@ void add_node_resources(Catalog& catalog) {
                        reads("swarm_list")});
   catalog.add(Resource{"skein://events", "events", "Events", "The last hundred events, the newest last", json_type,
                        reads("event_list", {}, {{"limit", k_listed_events}})});
-  catalog.add(Resource{"skein://tasks/{id}", "task", "Task", "One task whole: params, result, failed attempts",
-                       json_type, reads("task_status", "id"), completes_tasks()});
-  catalog.add(Resource{"skein://agents/{id}", "agent", "Agent", "One agent with its last tasks", json_type,
-                       reads("agent_status", "id"), completes("agent_list", "agents", "id")});
-  catalog.add(Resource{"skein://swarms/{name}", "swarm", "Swarm", "One swarm with its definition", json_type,
-                       reads("swarm_status", "name"), completes("swarm_list", "swarms", "name")});
+  catalog.add(Resource{"skein://tasks/{id}",
+                       "task",
+                       "Task",
+                       "One task whole: params, result, failed attempts",
+                       json_type,
+                       reads("task_status", "id"),
+                       completes_tasks(),
+                       {"task_status", "id"}});
+  catalog.add(Resource{"skein://agents/{id}",
+                       "agent",
+                       "Agent",
+                       "One agent with its last tasks",
+                       json_type,
+                       reads("agent_status", "id"),
+                       completes("agent_list", "agents", "id"),
+                       {"agent_status", "id"}});
+  catalog.add(Resource{"skein://swarms/{name}",
+                       "swarm",
+                       "Swarm",
+                       "One swarm with its definition",
+                       json_type,
+                       reads("swarm_status", "name"),
+                       completes("swarm_list", "swarms", "name"),
+                       {"swarm_status", "name"}});
 }
 
 std::vector<Change> changes_of(const operations::Event& event) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <memory>
 #include <utility>
 
 #include "skein/base/secret.hpp"
@@ -13,6 +14,7 @@ namespace {
 
 constexpr std::size_t k_id_digits = 32;
 constexpr std::size_t k_tag_digits = 64;
+constexpr std::size_t k_attempts_untidied = 64;
 
 std::string digits_of(ledger::TaskId id) { return fmt::format("{:016x}{:016x}", id.high, id.low); }
 
@@ -140,6 +142,39 @@ std::string Access::task_token(ledger::TaskId task, ledger::Fence fence) const {
   return fmt::format("{}{}_{}", k_task_token_prefix, part, to_hex(hmac_sha256(task_key_, part)));
 }
 
+std::shared_ptr<const Standing> Access::standing_of(const Attempt& attempt) const {
+  const std::scoped_lock lock(mutex_);
+  if (attempts_.size() >= 2 * attempts_kept_ + k_attempts_untidied) {
+    std::erase_if(attempts_, [](const auto& each) { return each.second.expired(); });
+    attempts_kept_ = attempts_.size();
+  }
+  std::weak_ptr<Standing>& kept = attempts_[attempt];
+  if (auto known = kept.lock()) return known;
+  auto made = std::make_shared<Standing>();
+  made->wall = wall_;
+  kept = made;
+  has_attempts_ = true;
+  return made;
+}
+
+void Access::end_attempts(ledger::TaskId task) {
+  if (!has_attempts_) return;
+  const std::scoped_lock lock(mutex_);
+  auto at = attempts_.lower_bound({task, 0});
+  while (at != attempts_.end() && at->first.first == task) {
+    if (const auto standing = at->second.lock()) standing->until = 0;
+    at = attempts_.erase(at);
+  }
+  has_attempts_ = !attempts_.empty();
+}
+
+void Access::end_attempt(ledger::TaskId task, ledger::Fence fence) {
+  const std::scoped_lock lock(mutex_);
+  const auto at = attempts_.find({task, fence});
+  if (at == attempts_.end()) return;
+  if (const auto standing = at->second.lock()) standing->until = 0;
+}
+
 PrincipalPtr Access::identify_task(std::string_view token) const {
   token.remove_prefix(k_task_token_prefix.size());
   const std::size_t last = token.rfind('_');
@@ -157,6 +192,7 @@ PrincipalPtr Access::identify_task(std::string_view token) const {
   const Digest right = hmac_sha256(task_key_, signed_part(id, who.fence));
   if (!equal_digests(shown, right)) return nullptr;
   who.name = "task " + id.text();
+  who.standing = standing_of({id, who.fence});
   return std::make_shared<const Principal>(std::move(who));
 }
 

@@ -7,9 +7,11 @@
 // The token of an attempt is derived, not kept: "skein_task_ID_FENCE_TAG", where the tag is an HMAC over id and fence
 // with a key of the data folder. So an attempt costs no journal entry, and nothing has to be removed when it ends: the
 // token is void as soon as the ledger gives the task another fence or ends it, which check_scope() asks of the ledger
-// for every request. A restarted node knows the tokens that it gave before.
+// for every request. A restarted node knows the tokens that it gave before. Who has shown such a token, and keeps a
+// connection open, has a Standing that ends with the attempt: the operations say when (end_attempts(), end_attempt()).
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -17,6 +19,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "skein/ledger/token.hpp"
@@ -48,6 +51,10 @@ class Access {
   [[nodiscard]] PrincipalPtr identify(std::string_view secret) const;
   // The token of an attempt.
   [[nodiscard]] std::string task_token(ledger::TaskId task, ledger::Fence fence) const;
+  // The task has no attempt any more, or another one than those whose tokens were shown before.
+  void end_attempts(ledger::TaskId task);
+  // This attempt has ended, as the ledger says.
+  void end_attempt(ledger::TaskId task, ledger::Fence fence);
   [[nodiscard]] ledger::WallMs wall_now() const { return wall_(); }
 
  private:
@@ -57,7 +64,11 @@ class Access {
   };
   using Entries = std::map<Digest, Entry>;
 
+  using Attempt = std::pair<ledger::TaskId, ledger::Fence>;
+
   [[nodiscard]] PrincipalPtr identify_task(std::string_view token) const;
+  // Shared by all who show the token of this attempt now.
+  [[nodiscard]] std::shared_ptr<const Standing> standing_of(const Attempt& attempt) const;
   // Makes by_secret_ anew; who has shown a secret that stays keeps its standing. With the mutex held.
   void rebuild();
   void add(Entries& entries, const Digest& secret, Principal who, ledger::WallMs until) const;
@@ -68,6 +79,10 @@ class Access {
   Digest first_{};
   std::map<std::string, ledger::Token> tokens_;
   Entries by_secret_;
+  // Of attempts whose token somebody holds; those that nobody holds any more are removed when the map has doubled.
+  mutable std::map<Attempt, std::weak_ptr<Standing>> attempts_;
+  mutable std::size_t attempts_kept_ = 0;           // when it was last tidied
+  mutable std::atomic<bool> has_attempts_ = false;  // so that the end of a task costs nothing where there are none
 };
 
 }  // namespace skein::inline v0::operations

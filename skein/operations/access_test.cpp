@@ -136,5 +136,24 @@ TEST_F(AccessTest, the_token_of_an_attempt_says_which_it_is_and_cannot_be_change
   EXPECT_EQ(other.identify(secret), nullptr);
 }
 
+TEST_F(AccessTest, whoever_has_shown_the_token_of_an_attempt_is_told_of_its_end) {
+  const ledger::TaskId task{1, 2};
+  const auto first = access.identify(access.task_token(task, 3));
+  const auto again = access.identify(access.task_token(task, 3));
+  const auto other = access.identify(access.task_token({1, 3}, 4));
+  EXPECT_EQ(first->standing, again->standing);
+  access.end_attempts(task);
+  EXPECT_FALSE(first->holds());
+  EXPECT_FALSE(again->holds());
+  EXPECT_TRUE(other->holds());
+  const auto next = access.identify(access.task_token(task, 5));
+  EXPECT_TRUE(next->holds());
+  access.end_attempt(task, 3);
+  EXPECT_TRUE(next->holds()) << "that was another attempt";
+  access.end_attempt(task, 5);
+  EXPECT_FALSE(next->holds());
+  EXPECT_FALSE(may(*next, "task_status", {})->message.find("has ended") == std::string::npos);
+}
+
 }  // namespace
 }  // namespace skein::operations

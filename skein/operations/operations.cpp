@@ -85,8 +85,10 @@ void Operations::take(const std::shared_ptr<const ledger::ChangeBatch>& batch) {
     if (const auto* finished = std::get_if<ledger::TaskFinished>(&change)) {
       const auto state = finished->finished->task.state;
       ++ended[state == State::completed ? 0 : state == State::failed ? 1 : 2];
+      if (parts_.access) parts_.access->end_attempts(finished->finished->task.id);
     } else if (const auto* queued = std::get_if<ledger::TaskQueued>(&change)) {
       if (queued->why == ledger::TaskQueued::Why::handed_on) ++handed_on;
+      if (parts_.access) parts_.access->end_attempts(queued->task.id);
     } else if (std::holds_alternative<ledger::TokenChanged>(change) ||
                std::holds_alternative<ledger::TokenRevoked>(change)) {
       has_tokens = true;

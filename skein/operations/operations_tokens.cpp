@@ -46,6 +46,11 @@ bool is_within(const Scope& scope, const ledger::Task& task) {
   return (task.shape && task.shape->swarm == scope.swarm) || task.first_swarm() == scope.swarm;
 }
 
+Error too_many_tokens() {
+  return {Code::ledger_full, fmt::format("there are {} tokens, as many as there may be", ledger::k_tokens_max),
+          "revoke one that nobody needs: 'skein token list' shows them, 'skein token revoke NAME' ends one", 0ms};
+}
+
 Error attempt_is_over(TaskId task) {
   return error_of({ledger::Verdict::stale_fence, std::nullopt, 0, {}}, "task " + task.text());
 }
@@ -65,6 +70,7 @@ void Operations::put_token(ledger::TokenPut op, std::string secret, Reply<MadeTo
   controls_->append(std::move(op), [made, what, reply = counted(std::move(reply))](const Result<OpResult>& result,
                                                                                    std::string_view) mutable {
     if (!result) return reply.fail(result.error());
+    if (result->verdict == ledger::Verdict::ledger_full) return reply.fail(too_many_tokens());
     if (result->refused()) return reply.fail(error_of(*result, what));
     reply(std::move(*made));
   });
@@ -81,7 +87,17 @@ void Operations::token_create(TokenRequest request, Reply<MadeToken> reply) {
   op.token.made_at = now;
   op.token.expires_at = wall_after(now, request.ttl);
   op.token.bounds = std::move(request.bounds);
-  put_token(std::move(op), std::move(secret), std::move(reply));
+  on_ledger(std::move(reply), [self = shared_from_this(), op = std::move(op),
+                               secret = std::move(secret)](Reply<MadeToken> answer) mutable {
+    const auto all = self->parts_.ledger.tokens();
+    const auto is_other = [](const Token& each) { return each.name != k_first_token; };
+    // The last place is that of the first token, so that it can be rotated when there are as many as there may be.
+    const bool is_new = std::ranges::find(all, op.token.name, &Token::name) == all.end();
+    if (is_new && static_cast<std::size_t>(std::ranges::count_if(all, is_other)) + 1 >= ledger::k_tokens_max) {
+      return self->counted(std::move(answer)).fail(too_many_tokens());
+    }
+    self->put_token(std::move(op), std::move(secret), std::move(answer));
+  });
 }
 
 void Operations::token_list(Reply<TokensAnswer> reply) {
@@ -188,7 +204,10 @@ void Operations::check_scope(const Scope& scope, std::vector<TaskId> tasks, Repl
     if (!scope.task.none()) {
       const auto own = self->parts_.ledger.find(scope.task);
       const bool runs = own && ledger::is_running(own->task.state) && own->task.fence == scope.fence;
-      if (scope.fence != 0 && !runs) return answer.fail(attempt_is_over(scope.task));
+      if (scope.fence != 0 && !runs) {
+        if (self->parts_.access) self->parts_.access->end_attempt(scope.task, scope.fence);
+        return answer.fail(attempt_is_over(scope.task));
+      }
       if (own && own->task.shape) swarm = own->task.shape->swarm;
     }
     std::vector<TaskId> elsewhere;

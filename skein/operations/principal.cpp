@@ -136,6 +136,10 @@ std::optional<Rank> rank_of(std::string_view operation) {
 }
 
 Error no_longer_valid(const Principal& who) {
+  if (who.kind == Principal::Kind::task) {
+    return not_allowed(fmt::format("the attempt of task {} that this token was for has ended", who.bounds.task.text()),
+                       "the attempt that runs now has a token of its own");
+  }
   return not_allowed(fmt::format("{} was revoked or replaced, or has expired", who.words()),
                      "ask for a new one: 'skein token rotate' and 'skein token create' make them");
 }

@@ -1,6 +1,13 @@
 // Operations on swarms: each declaration beside its handler.
+#include <fmt/format.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 
+#include "skein/dispatch/swarm_load.hpp"
+#include "skein/ledger/fallback.hpp"
 #include "skein/ledger/swarm_fields.hpp"
 #include "skein/operations/pages.hpp"
 #include "skein/operations/swarm_settings.hpp"
@@ -45,9 +52,24 @@ Operation swarm_create() {
   };
 }
 
+// Settings that give a swarm's tasks to other programs or other swarms: with them a token would leave its bounds.
+std::optional<Error> way_out(const Principal& who, const ledger::Fields& fields) {
+  if (!who.is_bound()) return std::nullopt;
+  for (const std::string_view each : {dispatch::k_field_executor, ledger::k_field_fallback}) {
+    if (!fields.contains(std::string(each))) continue;
+    return Error{Code::forbidden,
+                 fmt::format("{} is bound to swarm '{}', and {} would let its tasks run outside of it", who.words(),
+                             who.bounds.swarm, each),
+                 fmt::format("leave out {}, or use a token without that bound", each),
+                 {}};
+  }
+  return std::nullopt;
+}
+
 void override_swarm(const Call& call) {
   auto fields = swarm_fields_in(call.in);
   if (!fields) return call.respond.fail(std::move(fields.error()));
+  if (auto no = way_out(call.who, *fields)) return call.respond.fail(std::move(*no));
   call.ops->swarm_override({call.in.text("name"), std::move(*fields)}, call.respond.reply<NothingDone>());
 }
 

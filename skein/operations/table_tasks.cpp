@@ -30,6 +30,40 @@ std::optional<State> state_named(std::string_view name) {
 
 Param the_task() { return Param::task_id("id", "The task's id").required().at("ID"); }
 
+// Names of agents and of other swarms are not for who is bound to a swarm or a task.
+constexpr const char* k_nobody_able = "no agent that may have it can do it";
+
+void hide_names(TaskStatus& status) {
+  if (status.able_swarms.empty()) return;
+  status.able_swarms.clear();
+  status.waits = k_nobody_able;
+}
+
+void hide_names(WaitAnswer& answer) { hide_names(answer.status); }
+
+void hide_names(ListAnswer& page) {
+  for (TaskStatus& each : page.tasks) hide_names(each);
+}
+
+void hide_names(SubmitAnswer& answer) {
+  if (!answer.waits || answer.waits->able_swarms.empty()) return;
+  answer.waits = std::make_shared<const WaitReason>(WaitReason{answer.waits->cause, k_nobody_able});
+}
+
+template <class T>
+Reply<T> fit_for(const Principal& who, Reply<T> reply) {
+  if (!who.is_bound()) return reply;
+  return Reply<T>([reply = std::move(reply)](Result<T>&& result) mutable {
+    if (result) {
+      hide_names(*result);
+    } else if (result.error().code == Code::agent_not_found) {
+      result.error().message = "there is no such agent, and no other may do the task";
+      result.error().advice = "leave out the agent, or give agent_fallback any";
+    }
+    reply(std::move(result));
+  });
+}
+
 // A whole task, with params, result and history.
 Reply<TaskStatus> whole_task(const Responder& respond) {
   return Reply<TaskStatus>([respond](Result<TaskStatus>&& result) {
@@ -60,7 +94,7 @@ void submit_task(const Call& call) {
   request.agent_wait = in.milliseconds("agent_wait_ms");
   request.route_key = in.text("route_key");
   request.child_of = child_of(call.who);
-  call.ops->task_submit(std::move(request), call.respond.reply<SubmitAnswer>());
+  call.ops->task_submit(std::move(request), fit_for(call.who, call.respond.reply<SubmitAnswer>()));
 }
 
 Operation task_submit() {
@@ -121,7 +155,7 @@ void wait_for_task(const Call& call) {
                    [mark]() -> json::value { return {{"progress", json_or_text(ledger::view_of(mark))}}; });
     };
   }
-  call.ops->task_wait(request, std::move(progress), call.respond.reply<WaitAnswer>());
+  call.ops->task_wait(request, std::move(progress), fit_for(call.who, call.respond.reply<WaitAnswer>()));
 }
 
 Operation task_wait() {
@@ -154,7 +188,7 @@ void look_at_task(const Call& call) {
   request.key = call.in.text("key");
   request.swarm = call.in.text("swarm");
   request.id = call.in.task_id("id");
-  call.ops->task_status(request, whole_task(call.respond));
+  call.ops->task_status(request, fit_for(call.who, whole_task(call.respond)));
 }
 
 Operation task_status() {
@@ -193,7 +227,7 @@ void list_tasks(const Call& call) {
   request.finished_before = in.count("finished_before");
   request.cursor = in.text("cursor");
   request.limit = in.count("limit");
-  call.ops->task_list(std::move(request), call.respond.reply<ListAnswer>());
+  call.ops->task_list(std::move(request), fit_for(call.who, call.respond.reply<ListAnswer>()));
 }
 
 Operation task_list() {

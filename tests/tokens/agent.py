@@ -5,6 +5,7 @@ import os
 import socket
 import subprocess
 import sys
+import time
 import urllib.error
 import urllib.request
 
@@ -102,6 +103,17 @@ def cli(told):
     return [subprocess.run([told["skein"], *words], capture_output=True, text=True, timeout=K_WAIT_S,
                            check=False).returncode
             for words in (["submit", "agent", "--params", '{"do":"echo","n":1}', "--wait"], ["tasks"], ["stop"])]
+
+
+def hold(told):
+    """Hands its token and a child that waits for ever to the test, and goes on when the test says so."""
+    child = over_http("POST", "/tasks", {"type": "nobody-does"})[1]["id"]
+    with open(told["file"], "w", encoding="utf-8") as file:
+        file.write(f"{os.environ['SKEIN_TOKEN']} {child}\n")
+    until = time.monotonic() + 3 * K_WAIT_S
+    while not os.path.exists(told["go"]) and time.monotonic() < until:
+        time.sleep(0.02)
+    return child
 
 
 def tell(_):
