@@ -27,8 +27,8 @@
 
 #include "skein/control/attendance.hpp"
 #include "skein/control/limits.hpp"
-#include "skein/launcher/kinship.hpp"
 #include "skein/control/protocol_version.hpp"
+#include "skein/launcher/kinship.hpp"
 #include "skein/mcp/line_session.hpp"
 #include "skein/net/wire.hpp"
 #include "skein/operations/methods.hpp"
@@ -129,7 +129,7 @@ class Connection {
   Instant active_at_{};
   std::uint32_t version_ = k_protocol_version;        // that the client speaks
   std::map<std::uint64_t, std::string> first_forms_;  // requests under way whose answer goes out as in version 1
-  operations::PrincipalPtr who_;  // null: an agent that has not shown its token
+  operations::PrincipalPtr who_;                      // null: an agent that has not shown its token
   bool said_hello_ = false;
   bool is_closed_by_client_ = false;
   bool is_ending_ = false;  // when everything is written

@@ -127,7 +127,7 @@ class Operations final : public ledger::ChangeSink, public std::enable_shared_fr
   void token_list(Reply<TokensAnswer> reply);
   void token_revoke(std::string name, Reply<Nothing> reply);
   // A new secret, with the same rank, bounds and lifetime; also of the first token, whose file is written.
-  void token_rotate(RotateRequest request, Reply<MadeToken> reply);
+  void token_rotate(const RotateRequest& request, Reply<MadeToken> reply);
   // Whether all these tasks are within; answers the swarm that new tasks of this scope go to. A task that is not there
   // and one that is none of its business are refused alike.
   void check_scope(const Scope& scope, std::vector<TaskId> tasks, Reply<std::string> reply);

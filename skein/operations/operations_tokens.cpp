@@ -128,7 +128,7 @@ void Operations::token_revoke(std::string name, Reply<Nothing> reply) {
   control(ledger::TokenRevoke{std::move(name)}, what, std::move(reply));
 }
 
-void Operations::token_rotate(RotateRequest request, Reply<MadeToken> reply) {
+void Operations::token_rotate(const RotateRequest& request, Reply<MadeToken> reply) {
   if (request.overlap < 0ms || request.overlap > k_overlap_max) {
     return counted(std::move(reply)).fail(invalid("the overlap must be at most 30 days"));
   }
