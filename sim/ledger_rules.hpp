@@ -3,6 +3,8 @@
 // compares their answers. For a handful of tasks; nothing here is fast.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <optional>
