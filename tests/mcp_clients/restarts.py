@@ -4,7 +4,6 @@ import os
 import re
 import signal
 import subprocess
-import threading
 import time
 
 K_NODE_WAIT_S = 20  # how long a request waits for a node, as docs/mcp.md says
@@ -95,32 +94,6 @@ def hurried_end(world, check, until, lives):
     client.process.terminate()
     check("a signal while the node finishes its work is no failure", client.process.wait(5) == 0)
     check("the node finishes it and ends", until(lambda: not lives(pid)))
-
-
-def busy_end(world, check):
-    """A signal gets through to a bridge whose client never pauses."""
-    client = world.client()
-    client.ask("tools/list")
-    pings = b"".join(b'{"jsonrpc":"2.0","id":"p%d","method":"ping"}\n' % i for i in range(500))
-    is_over = threading.Event()
-
-    def ask():
-        try:
-            while not is_over.is_set():
-                os.write(client.process.stdin.fileno(), pings)
-        except OSError:
-            pass  # the bridge has ended
-
-    threading.Thread(target=ask, daemon=True).start()
-    time.sleep(0.3)
-    client.process.terminate()
-    try:
-        client.process.wait(5)
-        check("a busy bridge ends at a signal", True)
-    except subprocess.TimeoutExpired:
-        check("a busy bridge ends at a signal", False)
-        client.process.kill()
-    is_over.set()
 
 
 class Operator:
