@@ -8,6 +8,7 @@
 #include <charconv>
 #include <optional>
 
+#include "skein/base/comma_list.hpp"
 #include "skein/base/suggestion.hpp"
 #include "skein/base/time_text.hpp"
 #include "skein/base/units.hpp"
@@ -166,15 +167,8 @@ std::optional<std::uint64_t> whole_number(std::string_view text) {
 }
 
 std::vector<std::string> split(std::string_view text) {
-  std::vector<std::string> parts;
-  while (!text.empty()) {
-    const std::size_t comma = std::min(text.find(','), text.size());
-    std::string_view part = text.substr(0, comma);
-    while (part.starts_with(' ')) part.remove_prefix(1);
-    while (part.ends_with(' ')) part.remove_suffix(1);
-    if (!part.empty()) parts.emplace_back(part);
-    text.remove_prefix(std::min(comma + 1, text.size()));
-  }
+  const auto items = comma_list(text);
+  std::vector<std::string> parts(items.begin(), items.end());
   std::sort(parts.begin(), parts.end());
   parts.erase(std::unique(parts.begin(), parts.end()), parts.end());
   return parts;

@@ -10,6 +10,7 @@
 #include <utility>
 #include <variant>
 
+#include "skein/base/comma_list.hpp"
 #include "skein/base/time_text.hpp"
 #include "skein/ledger/swarm_fields.hpp"
 
@@ -57,14 +58,7 @@ std::optional<std::uint64_t> number_in(std::string_view text) {
 
 json::array parts_of(std::string_view text) {
   json::array parts;
-  while (!text.empty()) {
-    const std::size_t comma = std::min(text.find(','), text.size());
-    std::string_view part = text.substr(0, comma);
-    while (part.starts_with(' ')) part.remove_prefix(1);
-    while (part.ends_with(' ')) part.remove_suffix(1);
-    if (!part.empty()) parts.emplace_back(part);
-    text.remove_prefix(std::min(comma + 1, text.size()));
-  }
+  for (const std::string_view each : comma_list(text)) parts.emplace_back(each);
   return parts;
 }
 
