@@ -15,12 +15,26 @@ function(skein_sources out)
   set(${out} ${found} PARENT_SCOPE)
 endfunction()
 
-# What the simulator plants bugs in. The library compiles it in groups of its own, which the simulator's replace whole.
-skein_sources(planted_sources skein/journal/*.cpp skein/ledger/*.cpp skein/dispatch/dispatcher*.cpp
-              skein/dispatch/pool.cpp skein/dispatch/router.cpp skein/dispatch/ready_queue.cpp
-              skein/dispatch/crash_breaker.cpp
-              skein/archive/agreed_clock.cpp skein/archive/agreement.cpp skein/archive/archiver.cpp
-              skein/archive/memory_store.cpp skein/operations/gate.cpp skein/operations/operations_tasks.cpp)
+# What the simulator plants bugs in, by the patches in sim/planted. The library compiles these sources in groups of
+# their own, which the simulator's copies replace whole.
+file(GLOB patch_lists CONFIGURE_DEPENDS sim/planted/*.patch)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${patch_lists})
+set(planted_sources "")
+set(planted_copies "")
+foreach(patches IN LISTS patch_lists)
+  file(STRINGS ${patches} names REGEX "^== ")
+  foreach(line IN LISTS names)
+    string(SUBSTRING ${line} 3 -1 source)
+    set(copy ${CMAKE_BINARY_DIR}/planted/${source})
+    add_custom_command(OUTPUT ${copy} COMMAND ${CMAKE_SOURCE_DIR}/scripts/plant ${patches} ${source} ${copy}
+                       DEPENDS ${patches} ${CMAKE_SOURCE_DIR}/${source} ${CMAKE_SOURCE_DIR}/scripts/plant VERBATIM)
+    list(APPEND planted_copies ${copy})
+    if(source MATCHES "\\.cpp$")
+      list(APPEND planted_sources ${CMAKE_SOURCE_DIR}/${source})
+    endif()
+  endforeach()
+endforeach()
+add_custom_target(planted DEPENDS ${planted_copies})
 skein_unity_groups(planted_ ${planted_sources})
 
 skein_sources(library_sources skein/*.cpp)
@@ -65,10 +79,13 @@ file(GLOB alone CONFIGURE_DEPENDS sim/tree_*.cpp sim/ledger_*.cpp)
 skein_alone(${alone})
 skein_unity(skein-sim-objects)
 
-# The simulator has its own build of what bugs are planted in; it comes before the library's, which has none.
+# The simulator's copies come before the library's sources, which have no bugs planted.
 file(GLOB mutant_sources CONFIGURE_DEPENDS sim/*mutants.cpp)
-add_executable(skein-sim sim/main.cpp ${mutant_sources} ${planted_sources})
-target_compile_definitions(skein-sim PRIVATE SKEIN_PLANTED_BUGS)
+set(planted_units ${planted_copies})
+list(FILTER planted_units INCLUDE REGEX "\\.cpp$")
+add_executable(skein-sim sim/main.cpp ${mutant_sources} ${planted_units})
+add_dependencies(skein-sim planted)
+target_include_directories(skein-sim BEFORE PRIVATE ${CMAKE_BINARY_DIR}/planted)
 target_link_libraries(skein-sim PRIVATE skein-sim-objects)
 target_compile_options(skein-sim PRIVATE ${SKEIN_TOOL_OPTIMIZE})
 skein_precompile(skein-sim)

@@ -4,26 +4,9 @@
 
 #include "sim/log_world.hpp"
 #include "sim/mutants.hpp"
-#include "skein/journal/planted.hpp"
-
-namespace skein::inline v0::journal {
-namespace {
-
-std::optional<Bug>& the_planted() {
-  static std::optional<Bug> bug;
-  return bug;
-}
-
-}  // namespace
-
-bool planted(Bug bug) noexcept { return the_planted() == bug; }
-
-}  // namespace skein::inline v0::journal
 
 namespace skein::sim {
 namespace {
-
-using journal::Bug;
 
 // Each falls within some hundred seeds; one that needs this many hides.
 constexpr std::uint64_t k_seeds_max = 5000;
@@ -71,11 +54,8 @@ constexpr std::array k_mutants = {
 
 const bool k_registered = [] {
   for (const auto& [bug, what] : k_mutants) {
-    all_mutants().push_back({what, k_seeds_max,
-                             [planted = bug](bool is_planted) {
-                               journal::the_planted() = is_planted ? std::optional(planted) : std::nullopt;
-                             },
-                             [](std::uint64_t seed) { return tell_log_story(seed, false).violation; }});
+    all_mutants().push_back(
+        {bug, what, k_seeds_max, [](std::uint64_t seed) { return tell_log_story(seed, false).violation; }});
   }
   return true;
 }();

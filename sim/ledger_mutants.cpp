@@ -12,32 +12,6 @@
 #include "sim/ledger_model.hpp"
 #include "sim/mutants.hpp"
 #include "sim/stack_world.hpp"
-#include "skein/archive/planted.hpp"
-#include "skein/dispatch/planted.hpp"
-#include "skein/ledger/planted.hpp"
-#include "skein/operations/planted.hpp"
-
-namespace skein::sim {
-namespace {
-
-// The one that is planted, in whichever layer.
-template <class Bug>
-std::optional<Bug>& the_planted() {
-  static std::optional<Bug> bug;
-  return bug;
-}
-
-}  // namespace
-}  // namespace skein::sim
-
-namespace skein::inline v0 {
-
-bool ledger::planted(Bug bug) noexcept { return sim::the_planted<Bug>() == bug; }
-bool dispatch::planted(Bug bug) noexcept { return sim::the_planted<Bug>() == bug; }
-bool archive::planted(Bug bug) noexcept { return sim::the_planted<Bug>() == bug; }
-bool operations::planted(Bug bug) noexcept { return sim::the_planted<Bug>() == bug; }
-
-}  // namespace skein::inline v0
 
 namespace skein::sim {
 namespace {
@@ -47,15 +21,12 @@ constexpr std::uint64_t k_walks_max = 1000;
 constexpr std::size_t k_steps = 400;
 constexpr std::uint64_t k_lab_seeds_max = 3;
 
-template <class Bug>
 PlantedBug in_the_stack(Bug bug, const char* what) {
-  return {what, k_stories_max,
-          [bug](bool is_planted) { the_planted<Bug>() = is_planted ? std::optional(bug) : std::nullopt; },
-          [](std::uint64_t seed) { return tell_stack_story(seed, false).violation; }};
+  return {bug, what, k_stories_max, [](std::uint64_t seed) { return tell_stack_story(seed, false).violation; }};
 }
 
 // The same bug once more, found by the ledger's model alone.
-PlantedBug in_the_model(ledger::Bug bug, const char* what) {
+PlantedBug in_the_model(Bug bug, const char* what) {
   auto mutant = in_the_stack(bug, what);
   mutant.seeds_max = k_walks_max;
   mutant.violation = [](std::uint64_t seed) { return run_ledger_steps(ledger_steps(seed, k_steps)); };
@@ -76,7 +47,7 @@ std::optional<std::string> unfairness(std::string_view scenario, std::uint64_t s
   return std::nullopt;
 }
 
-PlantedBug in_the_laboratory(dispatch::Bug bug, const char* scenario, const char* what) {
+PlantedBug in_the_laboratory(Bug bug, const char* scenario, const char* what) {
   auto mutant = in_the_stack(bug, what);
   mutant.seeds_max = k_lab_seeds_max;
   mutant.violation = [scenario](std::uint64_t seed) { return unfairness(scenario, seed); };
@@ -84,16 +55,16 @@ PlantedBug in_the_laboratory(dispatch::Bug bug, const char* scenario, const char
 }
 
 // One that the stories of the archive alone find.
-PlantedBug in_the_archive(archive::Bug bug, const char* what) {
+PlantedBug in_the_archive(Bug bug, const char* what) {
   auto mutant = in_the_stack(bug, what);
   mutant.violation = [](std::uint64_t seed) { return tell_archive_story(seed); };
   return mutant;
 }
 
 const bool k_registered = [] {
-  using enum ledger::Bug;
+  using enum Bug;
   auto& all = all_mutants();
-  constexpr std::pair<ledger::Bug, const char*> k_ledger[] = {
+  constexpr std::pair<Bug, const char*> k_ledger[] = {
       {stale_fence_accepted, "an outcome with a stale fence is accepted"},
       {completion_applied_twice, "a completion is applied twice"},
       {apply_counts_outside_state, "apply reads what is not in the state"},
@@ -112,48 +83,44 @@ const bool k_registered = [] {
     all.push_back(in_the_stack(bug, what));
     all.push_back(in_the_model(bug, what));
   }
-  all.push_back(in_the_stack(dispatch::Bug::drop_on_agent_crash, "tasks of a crashed agent are dropped"));
-  all.push_back(in_the_stack(dispatch::Bug::acknowledged_before_commit, "an outcome is settled before it is decided"));
-  all.push_back(in_the_stack(dispatch::Bug::lease_not_renewed, "heartbeats renew no lease"));
-  all.push_back(
-      in_the_stack(dispatch::Bug::assign_without_waiting, "a task is handed out before its assign is applied"));
-  all.push_back(in_the_stack(dispatch::Bug::requeue_twice, "a failed attempt is requeued once more"));
-  all.push_back(in_the_stack(dispatch::Bug::lost_when_handed_on, "the dispatcher forgets a task that is handed on"));
-  all.push_back(in_the_laboratory(dispatch::Bug::busy_before_idle, "ill_and_idle",
+  all.push_back(in_the_stack(drop_on_agent_crash, "tasks of a crashed agent are dropped"));
+  all.push_back(in_the_stack(acknowledged_before_commit, "an outcome is settled before it is decided"));
+  all.push_back(in_the_stack(lease_not_renewed, "heartbeats renew no lease"));
+  all.push_back(in_the_stack(assign_without_waiting, "a task is handed out before its assign is applied"));
+  all.push_back(in_the_stack(requeue_twice, "a failed attempt is requeued once more"));
+  all.push_back(in_the_stack(lost_when_handed_on, "the dispatcher forgets a task that is handed on"));
+  all.push_back(in_the_laboratory(busy_before_idle, "ill_and_idle",
                                   "a busy agent is preferred to an idle one that can do the task"));
-  all.push_back(in_the_laboratory(dispatch::Bug::ages_above_critical, "critical_in_a_long_queue",
+  all.push_back(in_the_laboratory(ages_above_critical, "critical_in_a_long_queue",
                                   "tasks that wait become as urgent as critical ones"));
-  all.push_back(in_the_laboratory(dispatch::Bug::half_open_by_completion_only, "half_open_with_long_tasks",
+  all.push_back(in_the_laboratory(half_open_by_completion_only, "half_open_with_long_tasks",
                                   "a half-open type gives out the next task only when one has ended"));
-  all.push_back(in_the_laboratory(dispatch::Bug::shared_executor_by_age, "late_swarm",
-                                  "places of a shared executor go by age over all swarms"));
-  all.push_back(in_the_laboratory(dispatch::Bug::permanent_counts_for_nobody, "black_hole",
-                                  "permanent errors of an agent that is alone with them count for nothing"));
-  all.push_back(in_the_laboratory(dispatch::Bug::probe_times_out, "breaker_of_an_agent_with_long_tasks",
-                                  "a probe that takes longer than a call counts as failed"));
-  all.push_back(in_the_stack(dispatch::Bug::no_grace_when_late, "after a pause leases are over at once"));
-  all.push_back(in_the_stack(dispatch::Bug::short_grace_when_late,
-                             "after a pause leases are over before what agents said is read"));
-  all.push_back(in_the_stack(dispatch::Bug::timeout_counts_pauses, "a pause counts for the timeouts of attempts"));
-  all.push_back(in_the_stack(dispatch::Bug::deadline_sleeps_in_pauses, "a deadline passes a pause later"));
-  all.push_back(in_the_stack(dispatch::Bug::pinned_to_anybody, "the dispatcher gives a pinned task to any agent"));
-  all.push_back(in_the_stack(dispatch::Bug::pinned_for_good, "a task that may fall back waits for its agent for ever"));
   all.push_back(
-      in_the_stack(archive::Bug::archived_before_insert, "a task leaves the ledger although its insert failed"));
-  all.push_back(in_the_stack(archive::Bug::archived_before_seal, "a task leaves the ledger before it is sealed"));
-  all.push_back(in_the_stack(archive::Bug::discord_overlooked, "an archive that was harmed is not noticed"));
-  constexpr std::pair<archive::Bug, const char*> k_archive[] = {
-      {archive::Bug::discord_overlooked, "journal and archive are not compared"},
-      {archive::Bug::numbers_begin_again, "finish numbers go on below those of the archive"},
-      {archive::Bug::row_replaced, "a record takes the place of another task's"},
-      {archive::Bug::damaged_row_served, "a damaged record is handed out"},
-      {archive::Bug::loss_not_counted, "a loss that was accepted is not counted"},
-      {archive::Bug::retention_by_one_look, "retention believes the clock at the first look"},
+      in_the_laboratory(shared_executor_by_age, "late_swarm", "places of a shared executor go by age over all swarms"));
+  all.push_back(in_the_laboratory(permanent_counts_for_nobody, "black_hole",
+                                  "permanent errors of an agent that is alone with them count for nothing"));
+  all.push_back(in_the_laboratory(probe_times_out, "breaker_of_an_agent_with_long_tasks",
+                                  "a probe that takes longer than a call counts as failed"));
+  all.push_back(in_the_stack(no_grace_when_late, "after a pause leases are over at once"));
+  all.push_back(in_the_stack(short_grace_when_late, "after a pause leases are over before what agents said is read"));
+  all.push_back(in_the_stack(timeout_counts_pauses, "a pause counts for the timeouts of attempts"));
+  all.push_back(in_the_stack(deadline_sleeps_in_pauses, "a deadline passes a pause later"));
+  all.push_back(in_the_stack(pinned_to_anybody, "the dispatcher gives a pinned task to any agent"));
+  all.push_back(in_the_stack(pinned_for_good, "a task that may fall back waits for its agent for ever"));
+  all.push_back(in_the_stack(archived_before_insert, "a task leaves the ledger although its insert failed"));
+  all.push_back(in_the_stack(archived_before_seal, "a task leaves the ledger before it is sealed"));
+  all.push_back(in_the_stack(discord_overlooked, "an archive that was harmed is not noticed"));
+  constexpr std::pair<Bug, const char*> k_archive[] = {
+      {discord_overlooked, "journal and archive are not compared"},
+      {numbers_begin_again, "finish numbers go on below those of the archive"},
+      {row_replaced, "a record takes the place of another task's"},
+      {damaged_row_served, "a damaged record is handed out"},
+      {loss_not_counted, "a loss that was accepted is not counted"},
+      {retention_by_one_look, "retention believes the clock at the first look"},
   };
   for (const auto& [bug, what] : k_archive) all.push_back(in_the_archive(bug, what));
-  all.push_back(
-      in_the_stack(operations::Bug::acknowledged_before_commit, "a submit is acknowledged before it is applied"));
-  all.push_back(in_the_stack(operations::Bug::doubt_forgotten, "a submit in doubt is answered as refused"));
+  all.push_back(in_the_stack(submit_acknowledged_before_commit, "a submit is acknowledged before it is applied"));
+  all.push_back(in_the_stack(doubt_forgotten, "a submit in doubt is answered as refused"));
   return true;
 }();
 

@@ -7,6 +7,21 @@
 
 #include "sim/simulation.hpp"
 
+namespace skein {
+namespace {
+
+std::optional<Bug>& the_planted() {
+  static std::optional<Bug> bug;
+  return bug;
+}
+
+}  // namespace
+
+void plant(std::optional<Bug> bug) { the_planted() = bug; }
+bool planted(Bug bug) noexcept { return the_planted() == bug; }
+
+}  // namespace skein
+
 namespace skein::sim {
 
 std::vector<PlantedBug>& all_mutants() {
@@ -19,9 +34,9 @@ namespace {
 // True when some seed finds it.
 bool is_caught(const PlantedBug& mutant) {
   for (std::uint64_t seed = 1; seed <= mutant.seeds_max; ++seed) {
-    mutant.plant(true);
+    plant(mutant.bug);
     const auto violation = mutant.violation(seed);
-    mutant.plant(false);
+    plant(std::nullopt);
     if (!violation) continue;
     fmt::print("caught by seed {:>4}: {}\n                     {}\n", seed, mutant.what, *violation);
     // The same story without the bug: what was found is the bug, and not the simulator's own.

@@ -1,6 +1,5 @@
 // Planted bugs: each is put into the running program, the simulation that must find it tells its stories, seed by seed,
-// and it must be found. Only skein-sim has them: it is linked with its own build of the sources they are in, in which
-// planted() asks here. One thread.
+// and it must be found; see planted.hpp. One thread.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +8,14 @@
 #include <string>
 #include <vector>
 
+#include "sim/planted.hpp"
+
 namespace skein::sim {
 
 struct PlantedBug {
+  Bug bug;
   const char* what;
   std::uint64_t seeds_max;                                             // one that needs so many hides
-  std::function<void(bool is_planted)> plant;                          // or takes it out again
   std::function<std::optional<std::string>(std::uint64_t)> violation;  // what the story of a seed violates
 };
 

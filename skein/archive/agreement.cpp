@@ -5,8 +5,6 @@
 
 #include <algorithm>
 
-#include "skein/archive/planted.hpp"
-
 namespace skein::inline v0::archive {
 namespace {
 
@@ -28,7 +26,6 @@ std::string since(const Discord& discord) {
 }  // namespace
 
 std::optional<Discord> compare(const LedgerSide& ledger, const ArchiveSide& archive) {
-  if (planted(Bug::discord_overlooked)) return std::nullopt;
   const Marks& marks = archive.marks;
   Discord discord{.from = 1, .to = ledger.archived_up_to, .count = ledger.archived_up_to, .newest = marks.newest};
   if (!archive.is_there) {
@@ -66,7 +63,6 @@ std::optional<Discord> compare(const LedgerSide& ledger, const ArchiveSide& arch
 }
 
 std::vector<ledger::Op> numbers_above(ledger::FinishNumber last) {
-  if (planted(Bug::numbers_begin_again)) last = 0;
   return {ledger::LedgerVersion{ledger::k_sound_version}, ledger::Archived{last}};
 }
 

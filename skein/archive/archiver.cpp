@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "skein/archive/caretaker.hpp"
-#include "skein/archive/planted.hpp"
 
 namespace skein::inline v0::archive {
 
@@ -162,7 +161,7 @@ class Archiver::Loop final : public ledger::ChangeSink, public std::enable_share
   void insert(const Batch& batch, std::uint64_t bytes) {
     if (!batch.empty()) {
       const auto ok = store_.insert(batch);
-      if (!ok && !planted(Bug::archived_before_insert)) return failed(ok.error().describe());
+      if (!ok) return failed(ok.error().describe());
       if (const auto linked = link_retried(batch); !linked) return failed(linked.error().describe());
       if (unsealed_tasks_ == 0) seal_at_ = later(jobs_.now(), limits_.seal_after);
       inserted_up_to_ = batch.back()->finish_number;
@@ -205,10 +204,8 @@ class Archiver::Loop final : public ledger::ChangeSink, public std::enable_share
   }
 
   void seal() {
-    if (!planted(Bug::archived_before_seal)) {
-      [[maybe_unused]] const auto noted = store_.keep_note(k_note_position, std::to_string(journal_.status().applied));
-      if (const auto sealed = store_.seal(); !sealed) return seal_failed(sealed.error());
-    }
+    [[maybe_unused]] const auto noted = store_.keep_note(k_note_position, std::to_string(journal_.status().applied));
+    if (const auto sealed = store_.seal(); !sealed) return seal_failed(sealed.error());
     seal_waits_until_.reset();
     works_again();
     append_archived();

@@ -1,12 +1,10 @@
 #include "skein/dispatch/crash_breaker.hpp"
 
-#include "skein/dispatch/planted.hpp"
-
 namespace skein::inline v0::dispatch {
 
 CrashBreaker::Change CrashBreaker::passed(const CrashBreakerOptions& options, Duration survived, Instant now) {
   if (state_ == State::open && now >= until_) return enter(State::half_open, now, options);
-  if (state_ != State::half_open || planted(Bug::half_open_by_completion_only)) return Change::none;
+  if (state_ != State::half_open) return Change::none;
   const Duration enough = std::max(2 * slowest_, options.half_open_interval);
   return survived > enough ? enter(State::closed, now, options) : Change::none;
 }
@@ -14,7 +12,7 @@ CrashBreaker::Change CrashBreaker::passed(const CrashBreakerOptions& options, Du
 bool CrashBreaker::admits(const CrashBreakerOptions& options, Instant now) const {
   if (state_ != State::half_open) return state_ == State::closed;
   if (probes_ < options.half_open_tasks) return true;
-  return now >= next_probe_ && !planted(Bug::half_open_by_completion_only);
+  return now >= next_probe_;
 }
 
 CrashBreaker::Change CrashBreaker::enter(State state, Instant now, const CrashBreakerOptions& options) {

@@ -8,7 +8,6 @@
 #include "skein/base/utf8.hpp"
 #include "skein/dispatch/dispatcher_append.hpp"
 #include "skein/dispatch/dispatcher_core.hpp"
-#include "skein/dispatch/planted.hpp"
 
 namespace skein::inline v0::dispatch {
 
@@ -229,12 +228,10 @@ void DispatcherCore::on_heartbeat(Pid from, const AgentHeartbeat& heartbeat, con
   if (agents_[slot].heartbeats) agents_[slot].heartbeats->heartbeat(moment.now);
   if (agents_[slot].has_paused != heartbeat.is_paused) on_paused(from, {heartbeat.is_paused}, moment);
   if (!has_state_ || heartbeat.held.size() > k_held_max) return;
-  if (!planted(Bug::lease_not_renewed)) {
-    for (const TaskRef ref : heartbeat.held) {
-      if (Run* run = claim(slot, ref)) {
-        run->is_confirmed = true;
-        run->lease_until = later(moment.now, options_.lease);
-      }
+  for (const TaskRef ref : heartbeat.held) {
+    if (Run* run = claim(slot, ref)) {
+      run->is_confirmed = true;
+      run->lease_until = later(moment.now, options_.lease);
     }
   }
   const AgentRecord& agent = agents_[slot];
@@ -428,12 +425,6 @@ void DispatcherCore::crashed_runs(SlotNumber slot, bool in_order, const Moment& 
     TaskRecord& task = tasks_[run.task];
     // Without a fence yet, or with an outcome under way: the change that comes settles it.
     if (task.phase != Phase::running || run.ref.fence == 0) continue;
-    if (planted(Bug::drop_on_agent_crash)) {
-      const SlotNumber dropped = run.task;
-      end_run(index, moment);
-      forget(dropped);
-      continue;
-    }
     const bool is_free = in_order || (is_known_at_work && !run.is_started);
     if (!is_free && std::find(lanes.begin(), lanes.end(), task.lane) == lanes.end()) {
       lanes.push_back(task.lane);

@@ -6,7 +6,6 @@
 
 #include "skein/dispatch/dispatcher_append.hpp"
 #include "skein/dispatch/dispatcher_core.hpp"
-#include "skein/dispatch/planted.hpp"
 #include "skein/ledger/fallback.hpp"
 #include "skein/ledger/swarm_fields.hpp"
 
@@ -248,7 +247,6 @@ void DispatcherCore::on(const ledger::TaskQueued& change, const Moment& moment) 
       ++counters_.handed_on;
       event(DispatchEvent::Kind::handed_on, hop.swarm, change.task.number,
             fmt::format("to swarm '{}' after {} failed attempts", change.task.shape->swarm, hop.attempts));
-      if (planted(Bug::lost_when_handed_on)) return forget(slot);
     } else if (change.why == ledger::TaskQueued::Why::unpinned) {
       ++counters_.unpinned;
       event(DispatchEvent::Kind::unpinned, change.task.more().where().agent, change.task.number,
@@ -296,7 +294,6 @@ void DispatcherCore::on(const ledger::TaskAssigned& change, const Moment& moment
     return;
   }
   deliver(task.run, moment);
-  if (planted(Bug::requeue_twice) && task.attempts > 0) requeue(task.run, ledger::RequeueReason::agent_crash, moment);
 }
 
 void DispatcherCore::on(const ledger::TaskProgressed& change, const Moment&) {

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "skein/dispatch/dispatcher_append.hpp"
-#include "skein/dispatch/planted.hpp"
 
 namespace skein::inline v0::dispatch {
 namespace {
@@ -225,7 +224,7 @@ void DispatcherCore::make_ready(SlotNumber slot, const Moment& moment) {
   record.asks_again_at = Instant{};
   if (!record.pinned_to().empty()) wait_for_agent(record, moment);
   queue_.push(record.lane, {record.order, slot, record.effective_priority});
-  if (record.effective_priority < ledger::k_high || planted(Bug::ages_above_critical)) wait_to_age(slot, moment.now);
+  if (record.effective_priority < ledger::k_high) wait_to_age(slot, moment.now);
   if (ageing_.size() > 2 * queue_.ready() + k_ageing_slack) {
     std::erase_if(ageing_, [this](const WaitingToAge& each) { return !is_ageing(each); });
     std::make_heap(ageing_.begin(), ageing_.end(), WaitingToAge::later);

@@ -11,7 +11,6 @@
 #include <fmt/format.h>
 
 #include "skein/dispatch/dispatcher_core.hpp"
-#include "skein/dispatch/planted.hpp"
 
 namespace skein::inline v0::dispatch {
 namespace {
@@ -23,7 +22,7 @@ Instant earlier(Instant at, Duration by) { return at == Instant::max() ? at : at
 
 void DispatcherCore::late_step(const Moment& moment) {
   const Duration missed = between(promised_, moment.now);
-  if (missed <= std::min(options_.late_after, options_.lease / 4) || planted(Bug::no_grace_when_late)) return;
+  if (missed <= std::min(options_.late_after, options_.lease / 4)) return;
   std::size_t given = 0;
   for (SlotNumber i = 0; i < runs_.slots(); ++i) {
     Run& run = runs_[i];
@@ -32,12 +31,8 @@ void DispatcherCore::late_step(const Moment& moment) {
     const bool is_dead = run.ref.fence <= options_.dead_fence && !run.is_confirmed;
     if (is_dead || run.lease_until == Instant::max()) continue;
     ++given;
-    if (planted(Bug::short_grace_when_late)) {
-      run.lease_until = std::max(run.lease_until, moment.now);
-    } else {
-      run.lease_until = std::max(run.lease_until, later(moment.now, options_.lease));
-    }
-    if (run.since < promised_ && !planted(Bug::timeout_counts_pauses)) {
+    run.lease_until = std::max(run.lease_until, later(moment.now, options_.lease));
+    if (run.since < promised_) {
       run.since += missed;
       if (run.timeout_at != Instant::max()) run.timeout_at = later(run.timeout_at, missed);
     }
@@ -51,14 +46,12 @@ void DispatcherCore::late_step(const Moment& moment) {
 
 void DispatcherCore::on_time_lost(Duration lost, const Moment&) {
   if (!has_state_ || is_deposed_) return;
-  if (!planted(Bug::deadline_sleeps_in_pauses)) {
-    for (SlotNumber i = 0; i < tasks_.slots(); ++i) {
-      TaskRecord& task = tasks_[i];
-      if (task.number == 0) continue;
-      task.deadline_due = earlier(task.deadline_due, lost);
-      task.wait_until = earlier(task.wait_until, lost);
-      set_due(i);
-    }
+  for (SlotNumber i = 0; i < tasks_.slots(); ++i) {
+    TaskRecord& task = tasks_[i];
+    if (task.number == 0) continue;
+    task.deadline_due = earlier(task.deadline_due, lost);
+    task.wait_until = earlier(task.wait_until, lost);
+    set_due(i);
   }
   ++counters_.pauses;
   event(DispatchEvent::Kind::was_paused, options_.node, 0,

@@ -3,7 +3,6 @@
 
 #include "skein/dispatch/dispatcher_append.hpp"
 #include "skein/dispatch/dispatcher_core.hpp"
-#include "skein/dispatch/planted.hpp"
 
 namespace skein::inline v0::dispatch {
 
@@ -15,7 +14,7 @@ PlacementPolicy DispatcherCore::policy_of(const TaskRecord& task) const {
 void DispatcherCore::wait_for_agent(TaskRecord& task, const Moment& moment) {
   if (task.past && task.past->unpin_at != Instant::max()) return;
   const PlacementPolicy policy = policy_of(task);
-  if (!policy.may_fall_back || planted(Bug::pinned_for_good)) return;
+  if (!policy.may_fall_back) return;
   task.its_past().unpin_at = later(moment.now, policy.wait);
 }
 

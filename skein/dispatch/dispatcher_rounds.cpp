@@ -9,7 +9,6 @@
 
 #include "skein/dispatch/dispatcher_append.hpp"
 #include "skein/dispatch/dispatcher_core.hpp"
-#include "skein/dispatch/planted.hpp"
 
 namespace skein::inline v0::dispatch {
 namespace {
@@ -19,7 +18,7 @@ std::uint16_t next_class(std::uint16_t priority) {
   for (const std::uint16_t each : {ledger::k_low, ledger::k_normal, ledger::k_high}) {
     if (priority < each) return each;
   }
-  return planted(Bug::ages_above_critical) ? ledger::k_critical : priority;
+  return priority;
 }
 
 ledger::WallMs ms_of(Duration duration) {
@@ -221,7 +220,7 @@ Router::Request DispatcherCore::request_for(const TaskRecord& task, const ReadyQ
 
 std::optional<Router::Choice> DispatcherCore::agent_for(const TaskRecord& task, const ReadyQueue::Need& need,
                                                         const Moment& moment) {
-  if (!need.pinned_to.empty() && !planted(Bug::pinned_to_anybody)) return pinned_agent(need);
+  if (!need.pinned_to.empty()) return pinned_agent(need);
   if (auto same = same_agent(task, moment)) return same;
   Router::Request request = request_for(task, need);
   auto choice = router_.decide(request, random_, moment.now);
@@ -265,10 +264,6 @@ bool DispatcherCore::assign_to_somebody(SlotNumber slot, const ReadyQueue::Need&
   op.agent = agents_[at->second].id;
   op.at = moment.wall;
   task.batch = outgoing_.add({slot, OpKind::assign, task.number}, assign_, false);
-  if (planted(Bug::assign_without_waiting)) {
-    run.ref.fence = ++last_fence_;
-    deliver(index, moment);
-  }
   return true;
 }
 

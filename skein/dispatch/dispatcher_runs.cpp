@@ -7,7 +7,6 @@
 #include "skein/base/utf8.hpp"
 #include "skein/dispatch/dispatcher_append.hpp"
 #include "skein/dispatch/dispatcher_core.hpp"
-#include "skein/dispatch/planted.hpp"
 
 namespace skein::inline v0::dispatch {
 namespace {
@@ -208,7 +207,6 @@ void DispatcherCore::complete(SlotNumber index, TaskComplete done, const Moment&
   const SlotNumber slot = run.task;
   tasks_[slot].phase = Phase::ending;
   set_due(slot);
-  if (planted(Bug::acknowledged_before_commit)) mail_to(run.agent).settled.push_back(run.ref);
   append_for(slot, OpKind::complete,
              ledger::Complete{tasks_[slot].id, done.ref.fence, moment.wall, std::move(done.result)}, true);
 }

@@ -2,12 +2,7 @@
 
 #include <algorithm>
 
-#include "skein/dispatch/planted.hpp"
-
 namespace skein::inline v0 {
-
-using dispatch::Bug;
-using dispatch::planted;
 
 std::uint32_t Pool::group_of(std::uint32_t executor, const Bulkhead* bulkhead) {
   for (std::uint32_t group = 0; group < groups_.size(); ++group) {
@@ -41,7 +36,6 @@ void Pool::remove(std::uint32_t slot) {
 Pool::TierIndex Pool::tier_of(const Standing& standing) {
   if (standing.readiness == Readiness::not_now) return k_no_tier;
   const bool is_healthy = standing.readiness == Readiness::ready;
-  if (!is_healthy && planted(Bug::busy_before_idle)) return k_busy_poorly;
   if (standing.load == 0) return is_healthy ? k_idle : k_idle_poorly;
   return is_healthy ? k_busy : k_busy_poorly;
 }

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "skein/dispatch/planted.hpp"
-
 namespace skein::inline v0::dispatch {
 namespace {
 
@@ -208,7 +206,7 @@ bool ReadyQueue::goes_before(const Group& group, std::uint32_t one, std::uint32_
   const ReadyEntry& first = lanes_[one].heap.front();
   const ReadyEntry& second = lanes_[other].heap.front();
   const bool is_critical = std::max(first.priority, second.priority) >= ledger::k_critical;
-  if (is_critical || lanes_[one].swarm == lanes_[other].swarm || planted(Bug::shared_executor_by_age)) {
+  if (is_critical || lanes_[one].swarm == lanes_[other].swarm) {
     return first.before(second);
   }
   const double mine = group.share.begins(lanes_[one].swarm);

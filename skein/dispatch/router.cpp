@@ -4,17 +4,12 @@
 #include <stdexcept>
 #include <utility>
 
-#include "skein/dispatch/planted.hpp"
-
 namespace skein::inline v0 {
-
-using dispatch::Bug;
-using dispatch::planted;
 
 Router::Router(RouterOptions options) : options_(options), learned_(options_.learning), types_(options_.types_max) {
   if (const auto problem = options_.problem()) throw std::invalid_argument("router: " + *problem);
   // A task's attempt ends by itself: by its outcome, its timeout, its lease or its agent's end.
-  if (!planted(Bug::probe_times_out)) options_.breaker.operation_timeout = k_forever;
+  options_.breaker.operation_timeout = k_forever;
   bulkheads_.push_back(nullptr);
 }
 
@@ -253,7 +248,7 @@ void Router::tell_breaker(const Assignment& assignment, const Outcome& outcome, 
 // An agent that is alone with its permanent errors gets nothing more for a while: each costs a task its only attempt.
 void Router::judge_permanent(const Assignment& assignment, Instant now) {
   TypeFigures* type = types_.at(assignment.type);
-  if (type == nullptr || planted(Bug::permanent_counts_for_nobody)) return;
+  if (type == nullptr) return;
   type->failed_for_good(assignment.agent);
   const std::uint32_t index = assignment.agent.index;
   RoutedAgent& agent = agents_[index];

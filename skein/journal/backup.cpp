@@ -13,7 +13,7 @@
 namespace skein::inline v0::journal {
 namespace {
 
-constexpr int k_tries_while_running = 10;
+constexpr int k_backup_tries = 10;
 constexpr int k_reads_while_running = 10;
 constexpr int k_passes_while_running = 100;
 
@@ -111,7 +111,7 @@ StoreResult<JournalImage> copy_checked(Disk& disk, const std::string& dir, const
   const auto lock = disk.lock(dir);
   const bool running = !lock && lock.error().code == DiskError::Code::busy;
   StoreResult<JournalImage> image;
-  for (int i = 0; i < (running ? k_tries_while_running : 1); ++i) {
+  for (int i = 0; i < (running ? k_backup_tries : 1); ++i) {
     const auto copied = copy_once(disk, dir, to);
     image = copied ? verify_journal(disk, to) : std::unexpected(copied.error());
     if (image) return image;

@@ -7,8 +7,6 @@
 #include <set>
 #include <utility>
 
-#include "skein/journal/planted.hpp"
-
 namespace skein::inline v0::journal {
 namespace {
 
@@ -209,7 +207,6 @@ void EmbeddedCore::job_done(const AsideResult& result) {
 // A sync that failed beside the log may have been the one that was to make the log's own names safe. Want of room or of
 // descriptors and a machine that can't write its state harm nothing.
 void EmbeddedCore::stop_after(const StoreError& error) {
-  if (planted(Bug::side_failure_ignored)) return;
   if (error.is_harmless() || error.kind == StoreError::Kind::machine) return;
   stop(StoreError{StoreError::Kind::io, error.file, error.offset, error.what}.describe());
 }

@@ -6,7 +6,6 @@
 
 #include "skein/base/bytes.hpp"
 #include "skein/base/crc32c.hpp"
-#include "skein/journal/planted.hpp"
 #include "skein/journal/segment_file.hpp"
 
 namespace skein::inline v0::journal {
@@ -19,7 +18,6 @@ StoreResult<void> write_file(Disk& disk, const std::string& path, std::string_vi
   auto file = disk.open(path, Disk::Mode::create);
   if (!file) return disk_failed(file.error(), path);
   if (auto ok = (*file)->write_at(0, bytes); !ok) return disk_failed(ok.error(), path);
-  if (planted(Bug::hard_state_not_synced)) return {};
   if (auto ok = (*file)->sync(); !ok) return disk_failed(ok.error(), path);
   return {};
 }
@@ -53,7 +51,6 @@ StoreResult<std::optional<HardState>> load_hard_state(Disk& disk, const std::str
 }
 
 StoreResult<void> check_decided(const std::string& dir, const std::optional<HardState>& hard, const LogImage& log) {
-  if (planted(Bug::decided_not_checked)) return {};
   if (!hard && log.last > 0) {
     return std::unexpected(
         corrupt(path_in(dir, k_hard_state_name), 0, fmt::format("missing, although the log goes to {}", log.last)));

@@ -6,8 +6,6 @@
 #include <type_traits>
 #include <utility>
 
-#include "skein/journal/planted.hpp"
-
 namespace skein::inline v0::journal {
 
 std::string_view name_of(Outcome outcome) {
@@ -176,14 +174,12 @@ void JournalCore::sync() {
 
 void JournalCore::apply() {
   if (stopped_) return;
-  const bool early = planted(Bug::reply_before_sync) || planted(Bug::apply_before_commit);
-  const Position limit = early ? log_last() : log_durable();
-  const Position answerable = planted(Bug::reply_before_sync) ? limit : log_durable();
+  const Position limit = log_durable();
   for (auto& pending : written_) {
     if (pending.first > limit) break;
     if (pending.results.empty() && !apply_one(pending)) return;
   }
-  while (!written_.empty() && !written_.front().results.empty() && written_.front().first <= answerable) {
+  while (!written_.empty() && !written_.front().results.empty() && written_.front().first <= limit) {
     Pending pending = std::move(written_.front());
     written_.pop_front();
     answer(pending, Outcome::applied, {});
@@ -209,7 +205,6 @@ void JournalCore::run_queued() {
   // A batch that was turned away for want of room does not keep the next from being looked at.
   while (!stopped_ && !queued_.empty()) {
     if (!write()) continue;
-    if (planted(Bug::reply_before_sync) || planted(Bug::apply_before_commit)) apply();
     sync();
     apply();
   }
@@ -260,8 +255,7 @@ void JournalCore::stop(const std::string& why) {
   // What was handed to the log may be in it; what was not, is not.
   auto written = std::exchange(written_, {});
   auto queued = std::exchange(queued_, {});
-  const Outcome doubtful = planted(Bug::doubt_answered_as_refusal) ? Outcome::stopped : Outcome::unknown;
-  for (auto& pending : written) answer(pending, doubtful, why);
+  for (auto& pending : written) answer(pending, Outcome::unknown, why);
   for (auto& pending : queued) answer(pending, Outcome::stopped, why);
   serve_reads();
   answer_snapshots(std::unexpected(StoreError{StoreError::Kind::stopped, {}, 0, why}), replica_.position());

@@ -8,7 +8,6 @@
 #include <cstring>
 
 #include "skein/base/crc32c.hpp"
-#include "skein/journal/planted.hpp"
 
 namespace skein::inline v0::journal {
 namespace {
@@ -19,8 +18,6 @@ constexpr std::uint32_t k_mark_magic = 0x4B52414D;   // "MARK"
 constexpr std::size_t k_crc_at_end = k_sector_bytes - 4;
 
 std::uint32_t crc_of_place(std::uint64_t segment_id, std::uint64_t offset) {
-  if (planted(Bug::crc_without_place)) return 0;
-  if (planted(Bug::crc_without_segment)) segment_id = 0;
   char place[16];
   std::memcpy(place, &segment_id, 8);
   std::memcpy(place + 8, &offset, 8);
@@ -104,7 +101,6 @@ std::expected<SegmentHeader, HeaderFault> decode_header(std::string_view block) 
 }
 
 bool is_batch_align(std::uint64_t bytes) {
-  if (planted(Bug::batches_share_sectors) && bytes == k_align_v1) return true;
   return std::has_single_bit(bytes) && bytes >= k_sector_bytes && bytes <= k_header_bytes;
 }
 
@@ -194,7 +190,7 @@ std::optional<BatchView> decode_batch(const SegmentHeader& segment, std::uint64_
   if (!r.ok() || batch.size > bytes.size()) return std::nullopt;
   const auto covered = bytes.substr(8, batch.size - 8);
   const bool right = crc32c(covered, crc_of_place(segment.id, offset)) == crc;
-  if (!right && !planted(Bug::torn_batch_half_applied)) return std::nullopt;
+  if (!right) return std::nullopt;
   return batch;
 }
 

@@ -6,8 +6,6 @@
 #include <array>
 #include <utility>
 
-#include "skein/journal/planted.hpp"
-
 namespace skein::inline v0::journal {
 namespace {
 
@@ -92,7 +90,7 @@ class SegmentScan {
                                                  image_.mark->end_offset, image_.mark->position, next_ - 1)));
     }
     const auto later = find_batch(image_.header, bytes_, end + image_.header.batch_align);
-    if (later && !planted(Bug::tail_cut_at_mark)) {
+    if (later) {
       return std::unexpected(
           corrupt(path, end, fmt::format("a batch is damaged although a later one, at byte {}, is whole", *later)));
     }
@@ -153,7 +151,7 @@ StoreResult<SegmentImage> scan_segment(Found& found, const std::string& bytes, b
   SegmentImage image;
   image.header = *found.header;
   image.path = found.path;
-  if (bytes.size() < image.header.nominal_bytes && !planted(Bug::short_segment_accepted)) {
+  if (bytes.size() < image.header.nominal_bytes) {
     return std::unexpected(
         corrupt(found.path, bytes.size(),
                 fmt::format("the segment ends here, but was made {} bytes long", image.header.nominal_bytes)));
@@ -275,7 +273,7 @@ StoreResult<LogImage> scan_log(Disk& disk, const std::string& dir, Position snap
           fmt::format("whole only up to position {}, though it goes on at {} in another file", reached, first)));
     }
     for (auto& earlier : log.segments) earlier.forget_from(first);
-    const std::uint64_t next = image->mark && !planted(Bug::next_not_checked) ? image->mark->next : 0;
+    const std::uint64_t next = image->mark ? image->mark->next : 0;
     if (next > log.highest_id) {
       return std::unexpected(
           corrupt(path_in(dir, segment_name(next)), 0, fmt::format("missing, although {} goes on in it", image->path)));

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "skein/journal/hard_state.hpp"
-#include "skein/journal/planted.hpp"
 
 namespace skein::inline v0::journal {
 namespace {
@@ -40,7 +39,6 @@ StoreResult<std::unique_ptr<LogStore>> LogStore::open(Disk& disk, const std::str
 }
 
 StoreResult<void> LogStore::start(LogImage image) {
-  if (planted(Bug::batches_share_sectors)) options_.batch_align = k_align_v1;
   if (!is_batch_align(options_.batch_align)) {
     return std::unexpected(StoreError{StoreError::Kind::stopped, dir_, 0,
                                       fmt::format("sector_bytes is {}: give a power of two from {} to {}",
@@ -48,9 +46,7 @@ StoreResult<void> LogStore::start(LogImage image) {
   }
   // An earlier program may have died between giving a file its name and syncing the folder. What is built on now, and
   // what is removed because of it, must not outlive the name.
-  if (!planted(Bug::found_names_not_synced)) {
-    if (auto ok = sync_folder(disk_, dir_); !ok) return ok;
-  }
+  if (auto ok = sync_folder(disk_, dir_); !ok) return ok;
   last_ = image.last;
   durable_ = image.durable;
   last_term_ = image.last_term;
@@ -58,9 +54,8 @@ StoreResult<void> LogStore::start(LogImage image) {
   cut_bytes_ = image.cut_bytes;
   skips_ = std::move(image.skips);
   segments_ = std::move(image.segments);
-  if (!segments_.empty() && !planted(Bug::configured_ids_win)) ids_ = segments_.back().header.ids;
-  const bool in_place = image.clean || (planted(Bug::tail_not_copied) && !segments_.empty());
-  if (auto ok = in_place ? go_on_in_place() : copy_tail(highest_id_ + 1); !ok) return ok;
+  if (!segments_.empty()) ids_ = segments_.back().header.ids;
+  if (auto ok = image.clean ? go_on_in_place() : copy_tail(highest_id_ + 1); !ok) return ok;
   if (auto ok = make_marks_safe(); !ok) return ok;
   return collect_leftovers(image.obsolete);
 }
@@ -69,7 +64,7 @@ StoreResult<void> LogStore::start(LogImage image) {
 // synced, or made where a crash left it out.
 StoreResult<void> LogStore::make_marks_safe() {
   auto& active = segments_.back();
-  if (active.mark && !planted(Bug::found_marks_not_synced)) {
+  if (active.mark) {
     Mark mark = *active.mark;
     ++mark.sequence;
     if (auto ok = write_mark(*file_, active, mark); !ok) return disk_failed(ok.error(), active.path);
@@ -77,10 +72,7 @@ StoreResult<void> LogStore::make_marks_safe() {
   // One that the active segment replaces altogether is gone after the next start, so the one before it is told too.
   for (std::size_t i = segments_.size() - 1; i-- > 0;) {
     auto& before = segments_[i];
-    const bool found = before.mark && before.mark->next == highest_id_;
-    if (!found || !planted(Bug::found_marks_not_synced)) {
-      if (auto ok = link(before, highest_id_); !ok) return ok;
-    }
+    if (auto ok = link(before, highest_id_); !ok) return ok;
     if (before.header.first_position < active.header.first_position) break;
   }
   return {};
@@ -174,7 +166,6 @@ StoreResult<void> LogStore::collect_leftovers(const std::vector<ObsoleteSegment>
       try_remove(disk_, path);
     }
   }
-  if (planted(Bug::found_names_not_synced)) return {};
   return sync_folder(disk_, dir_);
 }
 
@@ -184,7 +175,7 @@ StoreResult<void> LogStore::append(std::span<const EntryView> entries) {
   if (auto ok = sync(); !ok) return ok;
   const Position first = entries.front().position;
   const auto& active = segments_.back();
-  if ((rolling_ && !planted(Bug::named_segment_forgotten)) || first < active.header.first_position ||
+  if (rolling_ || first < active.header.first_position ||
       active.end_offset + batch_bytes(entries, batch_align()) > active.header.nominal_bytes) {
     if (auto ok = roll_over(first, batch_bytes(entries, options_.batch_align)); !ok) return ok;
   }
@@ -195,8 +186,7 @@ StoreResult<void> LogStore::append(std::span<const EntryView> entries) {
   }
   auto& segment = segments_.back();
   buffer_.clear();
-  const Position mark = planted(Bug::mark_ahead_of_sync) ? entries.back().position : durable_;
-  encode_batch(buffer_, segment.header, segment.end_offset, mark, entries);
+  encode_batch(buffer_, segment.header, segment.end_offset, durable_, entries);
   dirty_ = true;
   if (auto ok = file_->write_at(segment.end_offset, buffer_); !ok) return poison(ok.error(), segment.path);
   segment.batches.push_back(
@@ -210,7 +200,7 @@ StoreResult<void> LogStore::append(std::span<const EntryView> entries) {
 StoreResult<void> LogStore::sync() {
   if (failure_) return stopped();
   if (!dirty_) return {};
-  if (auto ok = file_->sync(); !ok && !planted(Bug::sync_error_ignored)) {
+  if (auto ok = file_->sync(); !ok) {
     return poison(ok.error(), segments_.back().path);
   }
   dirty_ = false;
@@ -220,9 +210,7 @@ StoreResult<void> LogStore::sync() {
 
 StoreResult<void> LogStore::mark_idle() {
   if (failure_) return stopped();
-  if (!planted(Bug::idle_mark_before_sync)) {
-    if (auto ok = sync(); !ok) return ok;
-  }
+  if (auto ok = sync(); !ok) return ok;
   auto& active = segments_.back();
   if (active.mark && active.mark->end_offset == active.end_offset) return {};
   const Mark mark{active.mark ? active.mark->sequence + 1 : 1, active.end_offset, last_, 0};
@@ -273,12 +261,7 @@ StoreResult<void> LogStore::name_next_segment(Position first, std::uint64_t batc
   }
   if (!file) return poison(file.error(), *from);
   if (auto ok = (*file)->write_at(0, encode_header(next.header)); !ok) return poison(ok.error(), *from);
-  if (!planted(Bug::header_not_synced)) {
-    if (auto ok = (*file)->sync(); !ok) return poison(ok.error(), *from);
-  }
-  if (planted(Bug::next_written_early)) {
-    [[maybe_unused]] const auto early = link(segments_.back(), next.header.id);
-  }
+  if (auto ok = (*file)->sync(); !ok) return poison(ok.error(), *from);
   if (auto ok = disk_.rename(*from, next.path); !ok) return poison(ok.error(), *from);
   rolling_ = Rolling{std::move(next), std::move(*file)};
   return {};
@@ -290,7 +273,7 @@ StoreResult<void> LogStore::roll_over(Position first, std::uint64_t batch_size) 
   }
   SegmentImage& next = rolling_->segment;
   if (auto ok = sync_folder(disk_, dir_); !ok) {
-    if (ok.error().kind == StoreError::Kind::no_descriptors && !planted(Bug::descriptors_poison)) return ok;
+    if (ok.error().kind == StoreError::Kind::no_descriptors) return ok;
     return poison({DiskError::Code::io, ok.error().what}, dir_);
   }
   SegmentImage& before = segments_.back();
@@ -334,7 +317,6 @@ void LogStore::spare_done(const StoreResult<Spare>& spare) {
 std::optional<DiscardJob> LogStore::trim(Position covered) {
   DiscardJob job;
   job.dir = dir_;
-  if (planted(Bug::trim_past_snapshot)) covered = last_;
   for (const auto& segment : retained_) {
     if (segment.last <= covered) job.segments.push_back({segment.path, 0});
   }

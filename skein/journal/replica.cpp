@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "skein/base/bytes.hpp"
-#include "skein/journal/planted.hpp"
 
 namespace skein::inline v0::journal {
 namespace {
@@ -78,7 +77,7 @@ Applied Replica::apply_command(const EntryView& entry) {
     applied.skipped = true;
     return applied;
   }
-  const Remembered* before = entry.id.none() || planted(Bug::id_applied_twice) ? nullptr : ids_.find(entry.id);
+  const Remembered* before = entry.id.none() ? nullptr : ids_.find(entry.id);
   if (before != nullptr) {
     applied.position = before->position;
     applied.result = before->result;
@@ -106,7 +105,6 @@ void Replica::hash_in(const EntryView& entry, std::string_view result) {
 FrozenState Replica::freeze() {
   FrozenState state;
   state.meta = {position_, term_, membership_, ids_.limits()};
-  if (planted(Bug::snapshot_off_by_one)) ++state.meta.position;
   state.body = std::make_shared<FrozenReplica>(hash_.save(), ids_.freeze(), machine_.freeze());
   return state;
 }

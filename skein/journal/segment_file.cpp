@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "skein/journal/planted.hpp"
-
 namespace skein::inline v0::journal {
 namespace {
 
@@ -36,7 +34,6 @@ StoreResult<void> fill_segment(Disk& disk, const std::string& path, SegmentHeade
   std::string block = encode_header(header);
   block.replace(mark_slot_offset(built.mark.sequence), k_sector_bytes, encode_mark(header.id, built.mark));
   if (auto ok = (*file)->write_at(0, block); !ok) return disk_failed(ok.error(), path);
-  if (planted(Bug::copied_tail_not_synced)) return {};
   if (auto ok = (*file)->sync(); !ok) return disk_failed(ok.error(), path);
   return {};
 }
@@ -46,14 +43,11 @@ StoreResult<void> fill_segment(Disk& disk, const std::string& path, SegmentHeade
 std::string spare_name(std::uint64_t number) { return numbered_name("spare-", number, ".log"); }
 
 StoreResult<void> sync_folder(Disk& disk, const std::string& dir) {
-  if (planted(Bug::folder_not_synced)) return {};
   auto ok = disk.sync_dir(dir);
   if (ok) return {};
-  const bool is_unopened = ok.error().code == DiskError::Code::no_descriptors;
-  if (is_unopened && planted(Bug::unopened_folder_is_synced)) return {};
   auto error = from_disk(ok.error(), dir);
   // Without a descriptor the sync did not begin, so no name was dropped.
-  if (!is_unopened && !planted(Bug::folder_room_ignored)) error.kind = StoreError::Kind::io;
+  if (ok.error().code != DiskError::Code::no_descriptors) error.kind = StoreError::Kind::io;
   return std::unexpected(std::move(error));
 }
 

@@ -1,16 +1,12 @@
 #include "skein/journal/shared_disk.hpp"
 
-#include "skein/journal/planted.hpp"
-
 namespace skein::inline v0::journal {
 
 DiskResult<void> SharedDisk::sync_dir(const std::string& dir) {
-  if (planted(Bug::folder_failure_not_shared)) return below_.sync_dir(dir);
   const std::lock_guard lock(mutex_);
   if (failure_) return std::unexpected(*failure_);
   const auto ok = below_.sync_dir(dir);
   if (!ok && ok.error().code == DiskError::Code::no_descriptors) return ok;  // it did not begin
-  if (!ok && planted(Bug::folder_room_ignored) && ok.error().code == DiskError::Code::no_space) return ok;
   if (!ok && !failure_) {
     failure_ = ok.error();
     failed_.store(true, std::memory_order_release);

@@ -8,7 +8,6 @@
 #include "skein/base/sha256.hpp"
 #include "skein/journal/log_format.hpp"
 #include "skein/journal/log_scan.hpp"
-#include "skein/journal/planted.hpp"
 #include "skein/journal/segment_file.hpp"
 
 namespace skein::inline v0::journal {
@@ -88,7 +87,6 @@ DiskResult<std::uint64_t> write_file(File& file, const FrozenState& state) {
   sink.write({reinterpret_cast<const char*>(digest.data()), digest.size()});
   sink.flush();
   if (!sink.result()) return std::unexpected(sink.result().error());
-  if (planted(Bug::snapshot_not_synced)) return sink.bytes();
   if (auto ok = file.sync(); !ok) return std::unexpected(ok.error());
   return sink.bytes();
 }

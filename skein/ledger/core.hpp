@@ -197,7 +197,6 @@ class Core {
   // Ends a task, and those that wait for it in vain; sets free those that wait for nothing else.
   void finish(Slot slot, State state, Ending ending, WallMs at, Body result, std::string message);
   Finished finish_one(Slot slot, State state, Ending ending, WallMs at, Body result, std::string message);
-  void reopen_finished(TaskId id);  // only ever called by a planted bug
 
   void link(Slot slot);
   void unlink(const Task& task);

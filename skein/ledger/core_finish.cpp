@@ -63,21 +63,6 @@ void Core::finish(Slot slot, State state, Ending ending, WallMs at, Body result,
   }
 }
 
-void Core::reopen_finished(TaskId id) {
-  Task task = finished_[index_.find(id)->second & ~k_finished]->task;
-  const auto swarm = swarm_slot(task.shape->swarm);
-  task.state = State::queued;
-  task.swarm_slot = swarm.value_or(0);
-  const std::uint64_t bytes = charge_of(task);
-  ++swarms_[task.swarm_slot].open_tasks;
-  swarms_[task.swarm_slot].open_bytes += bytes;
-  ++open_tasks_;
-  open_bytes_ += bytes;
-  const Slot slot = tasks_.add(std::move(task));
-  index_.find(id)->second = slot;
-  queue(slot, 0, false, TaskQueued::Why::requeued);
-}
-
 void Core::link(Slot slot) {
   const Task& task = tasks_[slot];
   for (const auto& id : task.more().dependencies) {
@@ -152,9 +137,7 @@ OpResult Core::on(const Archived& op) {
       if (at != key_index_.end() && keys_[at->second].task == task.id) keys_.writable(at->second).ended = task.state;
     }
     finished_bytes_ -= charge_of(*each);
-    // Only a planted bug can have made the id point elsewhere.
-    const auto at = index_.find(task.id);
-    if (at != index_.end() && at->second == (k_finished | finished_.first())) index_.erase(at);
+    index_.erase(task.id);
     finished_.pop();
     ++dropped;
   }

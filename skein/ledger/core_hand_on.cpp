@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "skein/ledger/core.hpp"
-#include "skein/ledger/planted.hpp"
 
 namespace skein::inline v0::ledger {
 namespace {
@@ -63,7 +62,7 @@ std::string Core::why_not_handed_on(const Task& task, const std::string& to) con
   const SwarmSlot& swarm = swarms_[*slot];
   if (!swarm.info->takes_tasks()) return fmt::format("it is {}", name_of(swarm.info->state));
   const auto full = check_queue(swarm, charge_of(task));
-  if (full && !planted(Bug::handed_on_past_limit)) {
+  if (full) {
     const bool has_room = swarm.open_tasks < swarm.tasks_max.value_or(head_.limits.swarm_tasks);
     return fmt::format("its queue is full, the limit is {} {}", full->number, has_room ? "bytes" : "tasks");
   }
@@ -86,7 +85,7 @@ OpResult Core::hand_on(Slot slot, const HandOn& op, const std::string& failure) 
   swarms_[to].open_bytes += bytes;
   task.swarm_slot = to;
   Extras extras = task.more();
-  if (!planted(Bug::hop_forgotten)) extras.hops.push_back({task.shape->swarm, task.attempts, op.at});
+  extras.hops.push_back({task.shape->swarm, task.attempts, op.at});
   const std::uint64_t hops = extras.hops.size();
   // The agent it was for is of the swarm it leaves.
   task.extras =

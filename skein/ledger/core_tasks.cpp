@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "skein/ledger/core.hpp"
-#include "skein/ledger/planted.hpp"
 #include "skein/ledger/retry_key.hpp"
 
 namespace skein::inline v0::ledger {
@@ -12,17 +11,10 @@ OpResult done(State state, std::uint64_t number = 0) { return {Verdict::ok, stat
 
 // As it was submitted.
 std::shared_ptr<const Placement> pinned_anew(const std::shared_ptr<const Placement>& old) {
-  if (planted(Bug::retry_forgets_agent)) return nullptr;
   if (!old || old->unpinned_at == 0) return old;
   Placement where = *old;
   where.unpinned_at = 0;
   return std::make_shared<const Placement>(std::move(where));
-}
-
-// A number that is not part of the state: what a planted bug reads, as a careless apply would read the clock.
-std::uint64_t outside_state() {
-  static std::uint64_t calls = 0;
-  return ++calls;
 }
 
 }  // namespace
@@ -74,7 +66,6 @@ Core::Found Core::running(TaskId id, Fence fence, std::optional<State> ends_as) 
     return found;
   }
   const Task& task = tasks_[found.slot];
-  if (planted(Bug::stale_fence_accepted) && is_running(task.state)) return found;
   if (!is_running(task.state) || task.fence != fence) {
     found.refusal = OpResult{Verdict::stale_fence, task.state, 0, {}};
   }
@@ -131,8 +122,7 @@ std::optional<OpResult> Core::check_queue(const SwarmSlot& swarm, std::uint64_t 
   const Limits& limits = head_.limits;
   const std::uint64_t tasks_max = swarm.tasks_max.value_or(limits.swarm_tasks);
   const std::uint64_t bytes_max = swarm.bytes_max.value_or(limits.swarm_bytes);
-  const std::uint64_t slack = planted(Bug::queue_limit_off_by_one) ? 1 : 0;
-  if (swarm.open_tasks >= tasks_max + slack) return refuse(Verdict::queue_full, tasks_max);
+  if (swarm.open_tasks >= tasks_max) return refuse(Verdict::queue_full, tasks_max);
   if (bytes > bytes_max || swarm.open_bytes > bytes_max - bytes) return refuse(Verdict::queue_full, bytes_max);
   return std::nullopt;
 }
@@ -250,10 +240,9 @@ OpResult Core::on(const Assign& op) {
   if (known.state != State::queued) return {Verdict::wrong_state, known.state, 0, {}};
   if (!swarms_[known.swarm_slot].info->gives_out_tasks()) return {Verdict::swarm_closed, known.state, 0, {}};
   const std::string_view pin = known.pinned_to();
-  if (!pin.empty() && pin != op.agent && !planted(Bug::pin_not_checked)) return {Verdict::pinned, known.state, 0, {}};
+  if (!pin.empty() && pin != op.agent) return {Verdict::pinned, known.state, 0, {}};
   Task& task = tasks_.writable(found.slot);
   ++head_.last_fence;
-  if (planted(Bug::apply_counts_outside_state)) head_.last_fence += outside_state() % 2;
   task.fence = head_.last_fence;
   task.agent = interned(op.agent);
   task.state = State::assigned;
@@ -288,14 +277,7 @@ OpResult Core::on(const Progress& op) {
 
 OpResult Core::on(const Complete& op) {
   const Found found = running(op.task, op.fence, State::completed);
-  if (found.refusal) {
-    if (planted(Bug::completion_applied_twice) && found.refusal->verdict == Verdict::accepted_before) {
-      reopen_finished(op.task);
-      finish(open(op.task).slot, State::completed, Ending::completed, op.at, op.result, "");
-      return done(State::completed);
-    }
-    return *found.refusal;
-  }
+  if (found.refusal) return *found.refusal;
   const auto limit = head_.limits.result_bytes;
   if (view_of(op.result).size() > limit) return refuse(Verdict::too_large, limit);
   finish(found.slot, State::completed, Ending::completed, op.at, op.result, "");
@@ -327,8 +309,7 @@ OpResult Core::attempt_failed(Slot slot, Attempt attempt, const Again& again, co
   const auto keep = static_cast<std::size_t>(head_.limits.history);
   if (history.size() > keep) history.erase(history.begin(), history.end() - static_cast<std::ptrdiff_t>(keep));
   task.history = std::make_shared<const std::vector<Attempt>>(std::move(history));
-  const bool forgets = planted(Bug::requeue_loses_attempts) && again.why == TaskQueued::Why::requeued;
-  if (!forgets) ++task.attempts;
+  ++task.attempts;
   if (error == ErrorClass::permanent) {
     finish(slot, State::failed, Ending::permanent_error, at, nullptr, std::move(message));
     return done(State::failed);
@@ -361,13 +342,7 @@ OpResult Core::on(const Requeue& op) {
 
 OpResult Core::on(const Cancel& op) {
   const Found found = open(op.task);
-  if (found.refusal) {
-    if (planted(Bug::cancel_reopens_finished) && found.refusal->verdict == Verdict::already_finished) {
-      reopen_finished(op.task);
-      return done(State::queued);
-    }
-    return *found.refusal;
-  }
+  if (found.refusal) return *found.refusal;
   const auto limit = head_.limits.message_bytes;
   if (op.reason.size() > limit) return refuse(Verdict::too_large, limit);
   finish(found.slot, State::cancelled, Ending::cancelled, op.at, nullptr, op.reason);

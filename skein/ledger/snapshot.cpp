@@ -10,7 +10,6 @@
 #include "skein/ledger/codec.hpp"
 #include "skein/ledger/core.hpp"
 #include "skein/ledger/describe.hpp"
-#include "skein/ledger/planted.hpp"
 
 namespace skein::inline v0::ledger {
 namespace {
@@ -63,7 +62,7 @@ void describe_hop(C& c, auto& hop) {
 
 // Whether there is one comes first: few tasks have it.
 void write_placement(Writer& w, const Extras& extras) {
-  const bool is_placed = extras.placement != nullptr && !planted(Bug::placement_left_out_of_snapshot);
+  const bool is_placed = extras.placement != nullptr;
   w.flag(is_placed);
   if (!is_placed) return;
   describe_placement(w, *extras.placement);
@@ -161,10 +160,6 @@ class Pieces {
 
 void write_keys(const FrozenQueue<KeyRecord>& keys, Pieces& out) {
   auto w = out.writer();
-  if (planted(Bug::key_forgotten_at_snapshot)) {
-    w.number(0U);
-    return;
-  }
   w.number(keys.size());
   for (std::uint64_t n = keys.first; n < keys.end; ++n) {
     const auto& key = keys[n];

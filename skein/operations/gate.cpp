@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "skein/ledger/codec.hpp"
-#include "skein/operations/planted.hpp"
 
 namespace skein::inline v0::operations {
 namespace {
@@ -108,7 +107,7 @@ void Gate::send(const FlightPtr& flight) {
 
 void Gate::answered(const FlightPtr& flight, journal::Answer answer) {
   if (answer.outcome == Outcome::unknown) {
-    flight->is_in_doubt = !planted(Bug::doubt_forgotten);
+    flight->is_in_doubt = true;
     return send_again(flight, answer);
   }
   if (answer.outcome != Outcome::applied) {

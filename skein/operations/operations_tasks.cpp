@@ -9,7 +9,6 @@
 #include "skein/operations/json_check.hpp"
 #include "skein/operations/operations.hpp"
 #include "skein/operations/operations_calls.hpp"
-#include "skein/operations/planted.hpp"
 #include "skein/operations/submit_refusal.hpp"
 
 namespace skein::inline v0::operations {
@@ -189,10 +188,6 @@ void Operations::submit(SubmitRequest&& request, Reply<SubmitAnswer>&& reply) {
   auto& submit_op = std::get<ledger::Submit>(op);
   if (!submit_op.spec.extras.dependencies.empty()) {
     return submit(std::make_shared<ledger::Submit>(std::move(submit_op)), std::move(reply));
-  }
-  if (planted(Bug::acknowledged_before_commit)) {
-    submits_->append(op, [](const auto&, std::string_view) {});
-    return reply(SubmitAnswer{id, State::queued, false});
   }
   submits_->append(op, [self = shared_from_this(), id, reply = std::move(reply)](const Result<OpResult>& result,
                                                                                  std::string_view sent) mutable {
