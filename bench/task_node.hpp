@@ -73,7 +73,7 @@ class TaskNode {
         store_(std::move(store)),
         archiver_(*journal_, ledger_, *store_, archive_jobs_) {
     archiver_.start();
-    ops_ = operations::Operations::start({*journal_, ledger_, store_.get(), timers_, reads_, nullptr, 7}, {});
+    ops_ = operations::Operations::start({*journal_, ledger_, store_.get(), timers_, reads_, 7}, {});
     auto setup = std::make_unique<dispatch::DispatcherSetup>();
     setup->runtime = &runtime_;
     setup->journal = journal_.get();

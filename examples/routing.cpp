@@ -2,8 +2,8 @@
 #include <cstdio>
 #include <string>
 #include <string_view>
+#include <vector>
 
-#include "skein/dispatch/fallback_path.hpp"
 #include "skein/dispatch/router.hpp"
 
 using std::chrono::milliseconds;
@@ -25,27 +25,25 @@ int main() {
   int failed_attempts = 0;
   int failed_tasks = 0;
   for (int task = 0; task < 1000; ++task) {
-    skein::FallbackPath path(4, false);
-    for (auto step = skein::FallbackStep::next_attempt; step != skein::FallbackStep::failed;) {
+    std::vector<skein::AgentHandle> failed_by;
+    bool is_done = false;
+    while (!is_done && failed_by.size() < 4) {
       now += milliseconds(5);
       const auto choice = router.decide(
-          {.capabilities = needed, .strategy = skein::Balance::q_learning, .avoid = path.avoid()}, random, now);
-      if (!choice) {
-        step = path.no_agent_left();
-        failed_tasks += step == skein::FallbackStep::failed ? 1 : 0;
-        continue;
-      }
+          {.capabilities = needed, .strategy = skein::Balance::q_learning, .avoid = failed_by}, random, now);
+      if (!choice) break;
       auto assignment = router.assigned(choice->agent, now);
       if (!assignment) continue;
 
       skein::Outcome outcome{.latency = milliseconds(20)};
       if (router.view(choice->agent, now)->id == "dud") outcome.error = skein::ErrorClass::transient;
       router.finished(std::move(*assignment), outcome, now);
-      if (!outcome.error) break;
+      is_done = !outcome.error;
+      if (is_done) break;
       ++failed_attempts;
-      step = path.attempt_failed(choice->agent, *outcome.error);
-      failed_tasks += step == skein::FallbackStep::failed ? 1 : 0;
+      failed_by.push_back(choice->agent);
     }
+    failed_tasks += is_done ? 0 : 1;
   }
   std::printf("1000 tasks: %d attempts failed, %d tasks failed\n", failed_attempts, failed_tasks);
   std::printf("what was learned takes %zu bytes\n", router.learned().save().size());

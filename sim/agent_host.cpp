@@ -42,7 +42,7 @@ AgentHost::AgentHost()
   auto opened = journal::open_journal(folder_, ledger_);
   if (!opened) throw std::runtime_error(opened.error().describe());
   journal_ = std::move(*opened);
-  operations_ = operations::Operations::start({*journal_, ledger_, nullptr, jobs_, jobs_, nullptr, random_number()});
+  operations_ = operations::Operations::start({*journal_, ledger_, nullptr, jobs_, jobs_, random_number()});
   runtime_ = std::make_unique<Runtime>(two_workers());
   table_ = std::make_shared<RegistryTable>(*runtime_);
   runtime_->spawn<Registry>(table_);

@@ -77,7 +77,7 @@ ChaosHost::ChaosHost(std::uint32_t agents)
   if (!opened) throw std::runtime_error(opened.error().describe());
   journal_ = std::move(*opened);
   journal_->read(0, [this](const journal::ReadAnswer&) { ledger_.add_sink(endings_); });
-  operations_ = operations::Operations::start({*journal_, ledger_, nullptr, jobs_, jobs_, nullptr, random_number()});
+  operations_ = operations::Operations::start({*journal_, ledger_, nullptr, jobs_, jobs_, random_number()});
   runtime_ = std::make_unique<Runtime>(two_workers());
   registry_ = std::make_shared<RegistryTable>(*runtime_);
   runtime_->spawn<Registry>(registry_);

@@ -346,7 +346,7 @@ void StackWorld::start_parts() {
   if (limits.gate.gather_ops == 1) limits.gate.command_bytes = journal_limits_.in_flight_bytes / 2;
   limits.gate.unknown_after = std::chrono::milliseconds(pick({20, 10'000}));
   node.ops = operations::Operations::start(
-      {*node.journal, node.ledger->real, &store_, *node.timers, *node.reads, nullptr, random_.next()}, limits);
+      {*node.journal, node.ledger->real, &store_, *node.timers, *node.reads, random_.next()}, limits);
   start_archiver();
   start_dispatcher();
   if (!violated()) {

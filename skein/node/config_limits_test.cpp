@@ -18,7 +18,7 @@ class ConfigLimits : public testing::Test {
     limits.retention.age = std::chrono::hours(0);  // the tasks of tests finish in 1970
     archiver_ = std::make_unique<archive::Archiver>(world_.journal(), world_.ledger(), store_, jobs_, limits);
     archiver_->start();
-    ops_ = operations::Operations::start({world_.journal(), world_.ledger(), &store_, jobs_, jobs_, nullptr, 7});
+    ops_ = operations::Operations::start({world_.journal(), world_.ledger(), &store_, jobs_, jobs_, 7});
   }
   ~ConfigLimits() override { ops_->stop(); }
 

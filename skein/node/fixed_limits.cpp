@@ -60,8 +60,6 @@ std::span<const FixedLimit> fixed_limits() {
       {"what q_learning has learned, as text", "dispatch::k_text_bytes_max", "16 KiB", "it is refused, and says so"},
       {"the file `learned`", "dispatch::k_learned_bytes_max", "16,448 bytes",
        "it is refused, and learning begins afresh"},
-      {"correlations remembered", "dispatch::k_entries_max", "100,000", "the oldest is forgotten"},
-      {"age of a correlation", "dispatch::k_age_max", "1 h", "it is forgotten"},
       {"queues without a task", "dispatch::k_idle_lanes_max", "4,096", "they are forgotten"},
       {"tasks an agent holds ahead", "agent::k_prefetch_max", "100", "a larger number is refused"},
       {"capabilities in a hello", "agent::k_hello_capabilities_max", "64", "the OS process is ended"},

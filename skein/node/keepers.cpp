@@ -267,18 +267,16 @@ Task<void> ConfigKeeper::keep_unit(Self self, std::string name, Unit unit, Answe
   if (started) tell(answer, unit_text(name, unit) + " started again");
 }
 
-Health::Health(Self self, ContextPtr context) : context_(std::move(context)) {
+DescriptorWatch::DescriptorWatch(Self self, ContextPtr context) : context_(std::move(context)) {
   failures_ = spare_descriptors().failures();
   self.send_interval(k_health_every, self.pid(), Beat{});
 }
 
-void Health::handle_info(Self, Message message) {
-  if (!message.is<Beat>()) return;
-  ++beats_;
-  look_at_descriptors();
+void DescriptorWatch::handle_info(Self, Message message) {
+  if (message.is<Beat>()) look_at_descriptors();
 }
 
-void Health::look_at_descriptors() {
+void DescriptorWatch::look_at_descriptors() {
   SpareDescriptors& spares = spare_descriptors();
   const std::size_t held = spares.refill();
   const std::uint64_t failures = spares.failures();
@@ -294,6 +292,6 @@ void Health::look_at_descriptors() {
   }
 }
 
-std::string Health::describe() const { return fmt::format("{} beats", beats_); }
+std::string DescriptorWatch::describe() const { return is_wanting_ ? "no descriptor is free" : "descriptors are free"; }
 
 }  // namespace skein::inline v0::node

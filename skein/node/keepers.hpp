@@ -54,9 +54,9 @@ class ConfigKeeper {
 
 // Looks every second whether there are descriptors for the journal's files, takes spares back when there are, and says
 // in the log when there were none and when there are again.
-class Health {
+class DescriptorWatch {
  public:
-  Health(Self self, ContextPtr context);
+  DescriptorWatch(Self self, ContextPtr context);
   void handle_info(Self self, Message message);
   [[nodiscard]] std::string describe() const;
 
@@ -65,7 +65,6 @@ class Health {
   void look_at_descriptors();
 
   ContextPtr context_;
-  std::uint64_t beats_ = 0;
   std::uint64_t failures_ = 0;  // of opens, as far as they were told
   bool is_wanting_ = false;
 };

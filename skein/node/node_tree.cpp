@@ -206,9 +206,9 @@ SupervisorSpec node_tree(const ContextPtr& context, const std::shared_ptr<operat
   children.push_back(agents_sup(context));
   children.push_back(transports_sup(context, hooks));
   children.push_back(supervisor("cluster_sup", one_for_one, {5, 60s}, {}).as_isolated());
-  children.push_back(
-      supervisor("observer_sup", one_for_one, {10, 60s}, {child<Health>("health", context).labelled("service")})
-          .as_isolated());
+  children.push_back(supervisor("observer_sup", one_for_one, {10, 60s},
+                                {child<DescriptorWatch>("health", context).labelled("service")})
+                         .as_isolated());
   SupervisorSpec root = supervisor("node_sup", one_for_one, {5, 60s}, std::move(children));
   root.sink = std::make_shared<const EventSink>(log_events(context));
   return root;

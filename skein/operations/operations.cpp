@@ -352,13 +352,6 @@ void Operations::swarm_remove(std::string name, Reply<Nothing> reply) {
   control(ledger::SwarmRemove{std::move(name)}, what, std::move(reply));
 }
 
-void Operations::agent_list(Reply<AgentsAnswer> reply) {
-  on_ledger(counted(std::move(reply)), [self = shared_from_this()](Reply<AgentsAnswer> answer) {
-    const auto* live = self->parts_.agents;
-    answer(AgentsAnswer{self->parts_.ledger.agents(), live != nullptr ? live->agents() : std::vector<LiveAgent>{}});
-  });
-}
-
 void Operations::set_limits(const ledger::Limits& limits, Reply<Nothing> reply) {
   const std::uint64_t must_be_some[] = {limits.open_tasks,  limits.open_bytes,     limits.swarm_tasks,
                                         limits.swarm_bytes, limits.finished_tasks, limits.finished_bytes,

@@ -60,10 +60,9 @@ struct Parts {
   archive::Store* archive = nullptr;  // null: this node keeps none
   JobQueue& timers;
   JobQueue& reads;
-  const AgentDirectory* agents = nullptr;  // null: no agent runs here
-  std::uint64_t seed = 0;                  // of task ids; random for a node
-  Runtime* runtime = nullptr;              // whose processes may be notified; null: nobody can be
-  std::vector<std::string> executors{};    // of the config, which a new swarm may name; none: it may name any
+  std::uint64_t seed = 0;                // of task ids; random for a node
+  Runtime* runtime = nullptr;            // whose processes may be notified; null: nobody can be
+  std::vector<std::string> executors{};  // of the config, which a new swarm may name; none: it may name any
   std::function<archive::ArchiverStatus()> archiver{};  // how it does; none: there is none
   std::shared_ptr<Access> access{};                     // told of tokens as they change; null: nobody logs in here
   // Writes the secret of the first token into its file; what is wrong, complete, for people. May block.
@@ -132,7 +131,6 @@ class Operations final : public ledger::ChangeSink, public std::enable_shared_fr
   // and one that is none of its business are refused alike.
   void check_scope(const Scope& scope, std::vector<TaskId> tasks, Reply<std::string> reply);
 
-  void agent_list(Reply<AgentsAnswer> reply);
   // In the ledger by its name: it outlives the agent's process, the dispatcher and the node. Whether there is such an
   // agent is the caller's to know. What was said of names that `is_gone` is true of is forgotten on the way.
   void agent_set_paused(std::string name, bool is_paused, std::function<bool(const std::string&)> is_gone,

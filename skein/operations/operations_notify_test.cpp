@@ -47,7 +47,7 @@ class NotifyOperations : public OperationsTest {
   }
   void begin(const OperationsLimits& limits = {}) {
     ops_ =
-        Operations::start({world_.journal(), world_.ledger(), archive_, jobs_, jobs_, nullptr, 7, &runtime_}, limits);
+        Operations::start({world_.journal(), world_.ledger(), archive_, jobs_, jobs_, 7, &runtime_}, limits);
   }
   SubmitRequest request() const {
     SubmitRequest request;
@@ -121,7 +121,7 @@ TEST_F(NotifyOperations, tells_at_once_when_the_key_belongs_to_a_task_that_has_e
 
 TEST_F(NotifyOperations, tells_as_soon_as_an_archive_that_could_not_be_asked_answers) {
   CrowdedJobQueue reads(jobs_);
-  ops_ = Operations::start({world_.journal(), world_.ledger(), archive_, jobs_, reads, nullptr, 7, &runtime_});
+  ops_ = Operations::start({world_.journal(), world_.ledger(), archive_, jobs_, reads, 7, &runtime_});
   start_archiver();
   auto again = request();
   again.key = "once";

@@ -208,21 +208,6 @@ TEST_F(SwarmOperations, removes_a_swarm_only_when_nothing_is_open_in_it) {
   EXPECT_EQ(named(&Operations::swarm_remove, "default"), "swarm_busy");
 }
 
-TEST_F(SwarmOperations, lists_agents_of_the_config_and_those_that_run) {
-  struct Directory final : AgentDirectory {
-    std::vector<LiveAgent> agents() const override { return {{"worker-1", "idle", "default", {"echo"}, {}}}; }
-  } directory;
-  stop();
-  start({}, &directory);
-  ASSERT_FALSE(world_.apply_one(ledger::AgentPut{"named", {{"executor", "command"}}}).refused());
-  const auto all = call<AgentsAnswer>([&](auto reply) { ops_->agent_list(std::move(reply)); }).value();
-  ASSERT_EQ(all.named.size(), 1U);
-  EXPECT_EQ(all.named[0].name, "named");
-  ASSERT_EQ(all.live.size(), 1U);
-  EXPECT_EQ(all.live[0].name, "worker-1");
-  stop();
-}
-
 TEST_F(SwarmOperations, sets_limits_that_make_sense) {
   const auto set = [&](const ledger::Limits& limits) {
     return call<Nothing>([&](auto reply) { ops_->set_limits(limits, std::move(reply)); }).code();

@@ -24,7 +24,6 @@ struct OperationsTokensTest : OperationsTest {
                               archive_,
                               jobs_,
                               jobs_,
-                              nullptr,
                               7,
                               nullptr,
                               {},

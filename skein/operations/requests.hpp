@@ -194,23 +194,6 @@ struct ScaleAnswer {
   std::uint32_t agents_max = 0;
 };
 
-// An agent that runs, as the layer that runs it tells.
-struct LiveAgent {
-  std::string name;
-  std::string status;
-  std::string swarm;
-  std::vector<std::string> capabilities;
-  std::vector<TaskId> running;
-};
-class AgentDirectory {
- public:
-  AgentDirectory() = default;
-  AgentDirectory(const AgentDirectory&) = delete;
-  AgentDirectory& operator=(const AgentDirectory&) = delete;
-  virtual ~AgentDirectory() = default;
-  // Any thread; must not block.
-  [[nodiscard]] virtual std::vector<LiveAgent> agents() const = 0;
-};
 // What the layer that runs agents knows of the one that a task is for. Any thread; must not block.
 class AgentKnowledge {
  public:
@@ -236,10 +219,6 @@ class AgentKnowledge {
                                             std::span<const std::string> /*required*/) const {
     return true;
   }
-};
-struct AgentsAnswer {
-  std::vector<ledger::AgentRecord> named;  // in the config
-  std::vector<LiveAgent> live;
 };
 
 // Everything in it was measured; counts are since the start.

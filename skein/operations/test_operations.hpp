@@ -48,8 +48,8 @@ class OperationsTest : public testing::Test {
  protected:
   ~OperationsTest() override { stop(); }
 
-  void start(const OperationsLimits& limits = {}, const AgentDirectory* agents = nullptr) {
-    ops_ = Operations::start({world_.journal(), world_.ledger(), archive_, jobs_, jobs_, agents, 7}, limits);
+  void start(const OperationsLimits& limits = {}) {
+    ops_ = Operations::start({world_.journal(), world_.ledger(), archive_, jobs_, jobs_, 7}, limits);
   }
   void stop() {
     if (ops_) ops_->stop();

@@ -26,7 +26,6 @@ struct RegistryLimits {
   std::uint32_t subscriptions = 1'000'000;
   std::uint32_t waits = 100'000;         // processes and threads in await_agent
   std::size_t names_at_once = 10'000;    // of register_agents
-  std::size_t pool_workers = 1'000'000;  // of one WorkerPool
 };
 
 enum class RegistryFailure : std::uint8_t {

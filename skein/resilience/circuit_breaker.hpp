@@ -13,7 +13,7 @@
 // Around work that has an end of its own (a task's attempt has a timeout and a lease, and may take an hour) there is no
 // such limit: k_forever. Whoever asks must then tell an outcome or withdraw in every case.
 // Answers with a permit of an earlier state are ignored: a late failure does not reopen a breaker that has recovered.
-// One thread at a time; BreakerRegistry shares breakers between threads.
+// One thread at a time.
 #pragma once
 
 #include <algorithm>
