@@ -16,8 +16,8 @@
 #include "bench/stopwatch.hpp"
 #include "bench/workload.hpp"
 #include "skein/base/random.hpp"
-#include "skein/dispatch/pool_simulation.hpp"
-#include "skein/dispatch/router.hpp"
+#include "skein/routing/pool_simulation.hpp"
+#include "skein/routing/router.hpp"
 
 namespace skein::bench {
 namespace {

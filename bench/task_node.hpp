@@ -13,8 +13,8 @@
 #include "skein/archive/archiver.hpp"
 #include "skein/archive/memory_store.hpp"
 #include "skein/archive/sqlite_store.hpp"
-#include "skein/archive/thread_job_queue.hpp"
 #include "skein/base/random.hpp"
+#include "skein/base/thread_job_queue.hpp"
 #include "skein/dispatch/dispatcher.hpp"
 #include "skein/operations/operations.hpp"
 

@@ -102,8 +102,8 @@ if(SKEIN_FUZZ)
                 skein/mcp/json_rpc.cpp skein/mcp/schema.cpp skein/agent/stdio_protocol.cpp
                 skein/journal/log_*.cpp skein/journal/segment_file.cpp skein/journal/snapshot_file.cpp
                 skein/journal/hard_state.cpp skein/ledger/*.cpp skein/node/config*.cpp
-                skein/supervision/tree_toml.cpp skein/dispatch/adaptive_retry.cpp skein/dispatch/q_learning.cpp
-                skein/dispatch/trace_context.cpp)
+                skein/supervision/tree_toml.cpp skein/routing/adaptive_retry.cpp skein/routing/q_learning.cpp
+                skein/base/trace_context.cpp)
   add_library(fuzzed OBJECT EXCLUDE_FROM_ALL ${fuzzed_sources})
   target_link_libraries(fuzzed PUBLIC skein)
   target_compile_options(fuzzed PRIVATE -fsanitize=fuzzer-no-link)

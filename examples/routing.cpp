@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "skein/dispatch/router.hpp"
+#include "skein/routing/router.hpp"
 
 using std::chrono::milliseconds;
 

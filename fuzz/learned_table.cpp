@@ -6,9 +6,9 @@
 #include <string>
 #include <string_view>
 
-#include "skein/dispatch/adaptive_retry.hpp"
 #include "skein/dispatch/learned_text.hpp"
-#include "skein/dispatch/q_learning.hpp"
+#include "skein/routing/adaptive_retry.hpp"
+#include "skein/routing/q_learning.hpp"
 
 namespace {
 

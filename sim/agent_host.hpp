@@ -10,7 +10,7 @@
 
 #include "skein/agent/agent.hpp"
 #include "skein/agent/os_executor.hpp"
-#include "skein/archive/thread_job_queue.hpp"
+#include "skein/base/thread_job_queue.hpp"
 #include "skein/journal/journal.hpp"
 #include "skein/launcher/os_processes.hpp"
 #include "skein/ledger/ledger.hpp"

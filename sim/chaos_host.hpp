@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "skein/agent/os_executor.hpp"
-#include "skein/archive/thread_job_queue.hpp"
+#include "skein/base/thread_job_queue.hpp"
 #include "skein/journal/journal.hpp"
 #include "skein/launcher/os_processes.hpp"
 #include "skein/ledger/ledger.hpp"

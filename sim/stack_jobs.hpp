@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "sim/sim_disk.hpp"
-#include "skein/archive/job_queue.hpp"
 #include "skein/archive/memory_store.hpp"
+#include "skein/base/job_queue.hpp"
 #include "skein/base/random.hpp"
 #include "skein/runtime/runtime.hpp"
 

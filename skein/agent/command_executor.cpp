@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "skein/base/json_text.hpp"
-#include "skein/dispatch/trace_context.hpp"
+#include "skein/base/trace_context.hpp"
 
 namespace skein::inline v0::agent {
 

@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 
 #include "skein/base/json_text.hpp"
+#include "skein/base/trace_context.hpp"
 #include "skein/dispatch/capability.hpp"
-#include "skein/dispatch/trace_context.hpp"
 
 namespace skein::inline v0::agent {
 namespace {

@@ -14,7 +14,7 @@
 #include <string>
 #include <string_view>
 
-#include "skein/archive/job_queue.hpp"
+#include "skein/base/job_queue.hpp"
 
 namespace skein::inline v0::archive {
 

@@ -20,8 +20,8 @@
 #include <memory>
 #include <string>
 
-#include "skein/archive/job_queue.hpp"
 #include "skein/archive/store.hpp"
+#include "skein/base/job_queue.hpp"
 #include "skein/journal/journal.hpp"
 #include "skein/ledger/ledger.hpp"
 

@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <future>
 
-#include "skein/archive/crowded_job_queue.hpp"
-#include "skein/archive/manual_job_queue.hpp"
 #include "skein/archive/memory_store.hpp"
 #include "skein/archive/sqlite_store.hpp"
 #include "skein/archive/test_world.hpp"
+#include "skein/base/crowded_job_queue.hpp"
+#include "skein/base/manual_job_queue.hpp"
 
 namespace skein::inline v0::archive {
 namespace {

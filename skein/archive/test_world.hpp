@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "skein/archive/manual_job_queue.hpp"
+#include "skein/base/manual_job_queue.hpp"
 #include "skein/journal/journal.hpp"
 #include "skein/ledger/ledger.hpp"
 

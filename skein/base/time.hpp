@@ -23,6 +23,8 @@ using Instant = std::chrono::time_point<MonotonicAxis, Duration>;
 
 inline constexpr Duration k_forever = Duration::max();
 
+using WallMs = std::uint64_t;  // milliseconds since 1970 on a clock on the wall
+
 // `at + after`, or the end of time when that would overflow.
 [[nodiscard]] constexpr Instant later(Instant at, Duration after) {
   std::int64_t sum = 0;

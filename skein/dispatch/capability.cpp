@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "skein/dispatch/router.hpp"
 #include "skein/registry/registry_table.hpp"
+#include "skein/routing/router.hpp"
 
 namespace skein::inline v0::dispatch {
 namespace {

@@ -47,16 +47,16 @@
 #include "skein/dispatch/dispatcher_options.hpp"
 #include "skein/dispatch/dispatcher_records.hpp"
 #include "skein/dispatch/due_heap.hpp"
-#include "skein/dispatch/id_index.hpp"
 #include "skein/dispatch/number_index.hpp"
 #include "skein/dispatch/outgoing.hpp"
 #include "skein/dispatch/passed_over.hpp"
 #include "skein/dispatch/placement_policy.hpp"
 #include "skein/dispatch/ready_queue.hpp"
-#include "skein/dispatch/router.hpp"
 #include "skein/dispatch/swarm_load.hpp"
 #include "skein/dispatch/wall_agreement.hpp"
 #include "skein/ledger/ledger.hpp"
+#include "skein/routing/id_index.hpp"
+#include "skein/routing/router.hpp"
 
 namespace skein::inline v0::dispatch {
 

@@ -10,12 +10,12 @@
 
 #include "skein/base/time.hpp"
 #include "skein/dispatch/agent_protocol.hpp"
-#include "skein/dispatch/balance.hpp"
-#include "skein/dispatch/router.hpp"
 #include "skein/ledger/command.hpp"
 #include "skein/ledger/task.hpp"
 #include "skein/resilience/adaptive_timeout.hpp"
 #include "skein/resilience/retry_policy.hpp"
+#include "skein/routing/balance.hpp"
+#include "skein/routing/router.hpp"
 
 namespace skein::inline v0::dispatch {
 

@@ -12,12 +12,12 @@
 #include <utility>
 #include <vector>
 
-#include "skein/dispatch/adaptive_retry.hpp"
 #include "skein/dispatch/agent_protocol.hpp"
 #include "skein/dispatch/crash_breaker.hpp"
-#include "skein/dispatch/routed_agent.hpp"
 #include "skein/ledger/change.hpp"
 #include "skein/resilience/phi_detector.hpp"
+#include "skein/routing/adaptive_retry.hpp"
+#include "skein/routing/routed_agent.hpp"
 
 namespace skein::inline v0::dispatch {
 

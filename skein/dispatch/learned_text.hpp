@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "skein/dispatch/q_learning.hpp"
+#include "skein/routing/q_learning.hpp"
 
 namespace skein::inline v0::dispatch {
 

@@ -13,6 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include "skein/base/time.hpp"
+
 namespace skein::inline v0::ledger {
 
 // A UUID (version 7, made by whoever submits), never zero.
@@ -42,7 +44,7 @@ using TaskNumber = std::uint64_t;                 // the first accepted task is 
 using FinishNumber = std::uint64_t;               // the first finished task is 1
 using Fence = std::uint64_t;                      // of one assignment; 0 means none; never used twice
 using Epoch = std::uint64_t;                      // the position of the take_dispatch entry; 0 means nobody dispatches
-using WallMs = std::uint64_t;                     // milliseconds since 1970 on the clock of who appended; 0 means none
+using skein::WallMs;                              // on the clock of who appended; 0 means none
 using Body = std::shared_ptr<const std::string>;  // null means empty
 
 [[nodiscard]] inline std::string_view view_of(const Body& body) { return body ? std::string_view(*body) : ""; }

@@ -2,9 +2,9 @@
 #include <gtest/gtest.h>
 
 #include "skein/archive/archiver.hpp"
-#include "skein/archive/manual_job_queue.hpp"
 #include "skein/archive/memory_store.hpp"
 #include "skein/archive/test_world.hpp"
+#include "skein/base/manual_job_queue.hpp"
 #include "skein/node/config_keys.hpp"
 #include "skein/operations/operations.hpp"
 

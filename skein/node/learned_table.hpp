@@ -11,7 +11,7 @@
 #include <mutex>
 #include <string>
 
-#include "skein/archive/thread_job_queue.hpp"
+#include "skein/base/thread_job_queue.hpp"
 
 namespace skein::inline v0::node {
 

@@ -16,7 +16,7 @@
 #include "skein/archive/archiver.hpp"
 #include "skein/archive/no_store.hpp"
 #include "skein/archive/sqlite_store.hpp"
-#include "skein/archive/thread_job_queue.hpp"
+#include "skein/base/thread_job_queue.hpp"
 #include "skein/node/config.hpp"
 #include "skein/node/engine.hpp"
 #include "skein/node/failure_log.hpp"

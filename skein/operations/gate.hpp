@@ -29,7 +29,7 @@
 #include <string_view>
 #include <vector>
 
-#include "skein/archive/job_queue.hpp"
+#include "skein/base/job_queue.hpp"
 #include "skein/journal/journal.hpp"
 #include "skein/ledger/command.hpp"
 #include "skein/operations/error.hpp"

@@ -5,8 +5,8 @@
 
 #include <thread>
 
-#include "skein/archive/manual_job_queue.hpp"
 #include "skein/archive/test_world.hpp"
+#include "skein/base/manual_job_queue.hpp"
 
 namespace skein::inline v0::operations {
 namespace {

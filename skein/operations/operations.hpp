@@ -28,8 +28,8 @@
 #include <variant>
 #include <vector>
 
-#include "skein/archive/job_queue.hpp"
 #include "skein/archive/store.hpp"
+#include "skein/base/job_queue.hpp"
 #include "skein/operations/access.hpp"
 #include "skein/operations/event_stream.hpp"
 #include "skein/operations/gate.hpp"

@@ -1,7 +1,7 @@
 #include <mutex>
 #include <vector>
 
-#include "skein/archive/crowded_job_queue.hpp"
+#include "skein/base/crowded_job_queue.hpp"
 #include "skein/operations/test_operations.hpp"
 #include "skein/runtime/testing.hpp"
 
@@ -46,8 +46,7 @@ class NotifyOperations : public OperationsTest {
     runtime_.shutdown();
   }
   void begin(const OperationsLimits& limits = {}) {
-    ops_ =
-        Operations::start({world_.journal(), world_.ledger(), archive_, jobs_, jobs_, 7, &runtime_}, limits);
+    ops_ = Operations::start({world_.journal(), world_.ledger(), archive_, jobs_, jobs_, 7, &runtime_}, limits);
   }
   SubmitRequest request() const {
     SubmitRequest request;

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "skein/dispatch/trace_context.hpp"
+#include "skein/base/trace_context.hpp"
 #include "skein/ledger/retry_key.hpp"
 #include "skein/operations/json_check.hpp"
 #include "skein/operations/operations.hpp"

@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "skein/archive/archiver.hpp"
-#include "skein/archive/manual_job_queue.hpp"
 #include "skein/archive/memory_store.hpp"
 #include "skein/archive/test_world.hpp"
+#include "skein/base/manual_job_queue.hpp"
 #include "skein/operations/operations.hpp"
 
 namespace skein::inline v0::operations {

@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "skein/dispatch/hash_ring.hpp"
+#include "skein/routing/hash_ring.hpp"
 #include "skein/supervision/supervisor_api.hpp"
 
 namespace skein::inline v0::swarm {

@@ -4,9 +4,9 @@
 #include <fmt/ranges.h>
 
 #include "skein/dispatch/capability.hpp"
-#include "skein/dispatch/hash_ring.hpp"
 #include "skein/dispatch/swarm_load.hpp"
 #include "skein/ledger/swarm_fields.hpp"
+#include "skein/routing/hash_ring.hpp"
 
 namespace skein::inline v0::swarm {
 namespace {

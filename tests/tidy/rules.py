@@ -15,6 +15,7 @@ LAYERS = [
     {"runtime"},
     {"supervision"},
     {"registry", "resilience", "net"},
+    {"routing"},
     {"journal", "cluster"},
     {"ledger"},
     {"archive"},
@@ -39,8 +40,8 @@ LIMIT = re.compile(r"\bconstexpr\s+[\w:<> ]+?\s(k_(?:\w+_)?(?:max|limit))\b")
 NO_LIMITS = {
     "journal::k_no_trim_limit", "journal::k_ids_reserved_max", "runtime::k_slot_max", "runtime::k_generation_max",
     "runtime::k_step_limit", "ledger::k_counter_max", "ledger::k_order_max", "dispatch::k_wall_ms_max",
-    "dispatch::k_walk_max", "dispatch::k_capacity_max", "dispatch::k_value_max", "dispatch::k_attempt_max",
-    "dispatch::k_load_max", "dispatch::k_field_number_max", "dispatch::k_latency_s_max", "swarm::k_field_agents_max",
+    "routing::k_walk_max", "routing::k_capacity_max", "routing::k_value_max", "dispatch::k_attempt_max",
+    "routing::k_load_max", "dispatch::k_field_number_max", "routing::k_latency_s_max", "swarm::k_field_agents_max",
     "swarm::k_agents_max", "registry::k_load_max", "resilience::k_phi_max", "operations::k_max", "node::k_number_max",
     "base::k_word_max", "supervision::k_number_max", "launcher::k_events_max", "launcher::k_packet_bytes_max",
     "launcher::k_packet_fds_max",
