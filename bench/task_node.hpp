@@ -16,6 +16,7 @@
 #include "skein/base/random.hpp"
 #include "skein/base/thread_job_queue.hpp"
 #include "skein/dispatch/dispatcher.hpp"
+#include "skein/ledger/task.hpp"
 #include "skein/operations/operations.hpp"
 
 namespace skein::bench {

@@ -10,6 +10,7 @@
 #include "skein/archive/memory_store.hpp"
 #include "skein/base/job_queue.hpp"
 #include "skein/base/random.hpp"
+#include "skein/ledger/task.hpp"
 #include "skein/runtime/runtime.hpp"
 
 namespace skein::sim {

@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "skein/base/job_queue.hpp"
+#include "skein/ledger/task.hpp"
 
 namespace skein::inline v0::archive {
 

@@ -5,6 +5,7 @@
 #include "skein/archive/memory_store.hpp"
 #include "skein/archive/test_world.hpp"
 #include "skein/base/manual_job_queue.hpp"
+#include "skein/ledger/task.hpp"
 #include "skein/node/config_keys.hpp"
 #include "skein/operations/operations.hpp"
 

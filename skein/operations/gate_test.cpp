@@ -7,6 +7,7 @@
 
 #include "skein/archive/test_world.hpp"
 #include "skein/base/manual_job_queue.hpp"
+#include "skein/ledger/task.hpp"
 
 namespace skein::inline v0::operations {
 namespace {

@@ -30,6 +30,7 @@
 
 #include "skein/archive/store.hpp"
 #include "skein/base/job_queue.hpp"
+#include "skein/ledger/task.hpp"
 #include "skein/operations/access.hpp"
 #include "skein/operations/event_stream.hpp"
 #include "skein/operations/gate.hpp"

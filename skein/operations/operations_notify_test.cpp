@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "skein/base/crowded_job_queue.hpp"
+#include "skein/ledger/task.hpp"
 #include "skein/operations/test_operations.hpp"
 #include "skein/runtime/testing.hpp"
 
