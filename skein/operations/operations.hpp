@@ -197,8 +197,8 @@ class Operations final : public ledger::ChangeSink, public std::enable_shared_fr
   void count_submit(const SubmitAnswer& answer) {
     (answer.existing ? repeated_ : submitted_).fetch_add(1, std::memory_order_relaxed);
   }
-  // operations_keys.cpp: answers a submit whose key had a task already. `params`: of the submit; null: none.
-  void look_for_existing(const SubmitAnswer& found, const ledger::Body& params, Reply<SubmitAnswer> reply);
+  // operations_keys.cpp: answers a submit whose key had a task already. `spec`: of the submit.
+  void look_for_existing(const SubmitAnswer& found, const ledger::TaskSpec& spec, Reply<SubmitAnswer> reply);
   void settle_dependency(const std::shared_ptr<ledger::Submit>& op, TaskId dependency, Reply<SubmitAnswer> reply);
   void retry_archived(const ledger::FinishedTask& old_task, Reply<RetryAnswer> reply);
   // operations_notify.cpp

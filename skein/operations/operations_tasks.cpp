@@ -218,7 +218,7 @@ void Operations::answer_submit(TaskId id, const Result<OpResult>& result, const 
                                Reply<SubmitAnswer>&& reply) {
   auto answer = result ? answer_of_submit(id, *result, sent) : std::unexpected(result.error());
   if (answer) count_submit(*answer);
-  if (answer && answer->existing) return look_for_existing(*answer, sent.spec.params, counted(std::move(reply)));
+  if (answer && answer->existing) return look_for_existing(*answer, sent.spec, counted(std::move(reply)));
   counted(std::move(reply))(std::move(answer));
 }
 

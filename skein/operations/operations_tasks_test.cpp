@@ -156,7 +156,7 @@ TEST_F(TaskOperations, answers_the_same_key_with_the_first_task) {
   EXPECT_NE(submit(request).value().id, first.id);
 }
 
-TEST_F(TaskOperations, refuses_a_key_to_other_params_and_names_the_first_task) {
+TEST_F(TaskOperations, refuses_a_key_to_other_work_and_names_the_first_task) {
   start_archiver();
   SubmitRequest request;
   request.key = "order-17";
@@ -176,6 +176,15 @@ TEST_F(TaskOperations, refuses_a_key_to_other_params_and_names_the_first_task) {
     EXPECT_THAT(refused.error().message, HasSubstr(first.text())) << when;
     other.dependencies = {first};
     EXPECT_EQ(submit(other).code(), "key_reused") << when;
+    for (const std::string& params : {request.params, std::string()}) {
+      SubmitRequest typed = request;
+      typed.type = "another";
+      typed.params = params;
+      const auto told = submit(typed);
+      EXPECT_EQ(told.code(), "key_reused") << when << ", params " << params;
+      EXPECT_THAT(told.error().message, HasSubstr(first.text())) << when;
+      EXPECT_THAT(told.error().message, HasSubstr("'another'")) << when;
+    }
   };
   expect_told_apart("open");
   world_.complete(first, "1");

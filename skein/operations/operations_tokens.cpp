@@ -234,7 +234,7 @@ Reply<SubmitAnswer> Operations::only_own(const ledger::ChildOf& child, Reply<Sub
                               reply = std::move(reply)](Result<SubmitAnswer>&& made) mutable {
     // Whose task it is must not be told.
     if (!made && made.error().code == Code::key_reused) {
-      return reply.fail({Code::key_reused, "the key belongs to a task with other params", "choose another key", 0ms});
+      return reply.fail({Code::key_reused, "the key belongs to a task of another type or with other params", "choose another key", 0ms});
     }
     if (!made || !made->existing) return reply(std::move(made));
     Reply<std::string> then([made = *made, reply = std::move(reply)](Result<std::string> found) mutable {
