@@ -201,15 +201,20 @@ std::optional<Error> wrong_swarm(const Principal& who, std::string_view operatio
 
 std::vector<ledger::TaskId> tasks_named(std::string_view operation, const json::object& arguments) {
   std::vector<ledger::TaskId> all;
-  if (!operation.starts_with("task_")) return all;
-  if (const auto id = ledger::TaskId::parse(argument_text(arguments, "id"))) all.push_back(*id);
-  const json::value* more = arguments.if_contains("dependencies");
-  const json::array* list = more != nullptr ? more->if_array() : nullptr;
-  if (list == nullptr) return all;
-  for (const json::value& each : *list) {
-    const json::string* text = each.if_string();
+  const auto add = [&](const json::value& value) {
+    const json::string* text = value.if_string();
     const auto id = text != nullptr ? ledger::TaskId::parse(*text) : std::nullopt;
     if (id) all.push_back(*id);
+  };
+  const Operation* found = find_operation(operation);
+  if (found == nullptr) return all;
+  for (const Param& param : found->params) {
+    const json::value* given = arguments.if_contains(param.name);
+    if (given == nullptr) continue;
+    if (param.kind == Param::Kind::task_id) add(*given);
+    const json::array* list = param.kind == Param::Kind::task_ids ? given->if_array() : nullptr;
+    if (list == nullptr) continue;
+    for (const json::value& each : *list) add(each);
   }
   return all;
 }

@@ -69,7 +69,8 @@ using PrincipalPtr = std::shared_ptr<const Principal>;
 // What an operation needs; nothing when there is none of this name.
 [[nodiscard]] std::optional<Rank> rank_of(std::string_view operation);
 
-// Nothing when it may. Of an operation that is unknown nothing is said either.
+// Nothing when it may. Of an operation that is unknown nothing is said either. Of a bound principal the arguments must
+// have been read (Arguments::as_given()): a member of the wrong type would pass for one that is not there.
 [[nodiscard]] std::optional<Error> may(const Principal& who, std::string_view operation, const json::object& arguments);
 // Whether it may ask for it with some arguments; for lists of what can be asked.
 [[nodiscard]] bool may_ever(const Principal& who, std::string_view operation);
@@ -78,7 +79,8 @@ using PrincipalPtr = std::shared_ptr<const Principal>;
 
 // The arguments of a bound principal with the swarm it is bound to, where they name none.
 [[nodiscard]] json::object narrowed(const Principal& who, std::string_view operation, json::object arguments);
-// The tasks that a request is about. What is no id is left out: the operation itself refuses it.
+// The tasks that a request names, in whichever parameters its operation declares as ids of tasks. What is no id is left
+// out: the operation itself refuses it.
 [[nodiscard]] std::vector<ledger::TaskId> tasks_named(std::string_view operation, const json::object& arguments);
 
 // Whose child a task is that it submits; nothing: nobody's.
