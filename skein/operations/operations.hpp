@@ -178,6 +178,7 @@ class Operations final : public ledger::ChangeSink, public std::enable_shared_fr
   void set_swarm_state(std::string name, ledger::SwarmState state, Reply<Nothing> reply);
 
   [[nodiscard]] std::optional<Error> unknown_agent(const SubmitRequest& request) const;
+  [[nodiscard]] std::optional<Error> foreign_agent(const SubmitRequest& request) const;
   // On the journal's thread.
   [[nodiscard]] WaitReason why_waits(const ledger::Task& task) const;
   [[nodiscard]] TaskStatus live_status(ledger::TaskView view) const;
