@@ -122,7 +122,7 @@ class Operations final : public ledger::ChangeSink, public std::enable_shared_fr
   void swarm_stop(std::string name, Reply<Nothing> reply);
   void swarm_remove(std::string name, Reply<Nothing> reply);
 
-  // operations_tokens.cpp
+  // operations_tokens.cpp, operations_scope.cpp
   void token_create(TokenRequest request, Reply<MadeToken> reply);
   void token_list(Reply<TokensAnswer> reply);
   void token_revoke(std::string name, Reply<Nothing> reply);
@@ -209,9 +209,13 @@ class Operations final : public ledger::ChangeSink, public std::enable_shared_fr
 
   // operations_tokens.cpp
   void tell_access(const ledger::ChangeBatch& batch) const;
+  void make_token(ledger::TokenPut op, std::string secret, Reply<MadeToken> reply);
   void put_token(ledger::TokenPut op, std::string secret, Reply<MadeToken> reply);
   void rotate_first(std::chrono::milliseconds overlap, Reply<MadeToken> reply);
   void keep_first(MadeToken made, Reply<MadeToken> reply);
+  // operations_scope.cpp: whether what a token is to be bound to is there.
+  void check_bounds(const ledger::TokenBounds& bounds, Reply<Nothing> reply);
+  [[nodiscard]] std::optional<Error> bad_bounds(const ledger::TokenBounds& bounds) const;
   // A key of another's task is not found by a child's submit.
   Reply<SubmitAnswer> only_own(const ledger::ChildOf& child, Reply<SubmitAnswer> reply);
 
