@@ -43,10 +43,11 @@ struct Caching {
 };
 constexpr std::array k_cached{
     Caching{"server/discover", 300'000, "public"},
-    Caching{"tools/list", 300'000, "private"},  // a token is shown what its rank may call
-    Caching{"prompts/list", 300'000, "public"},
-    Caching{"resources/list", 300'000, "public"},
-    Caching{"resources/templates/list", 300'000, "public"},
+    // A token is shown what its rank and its bounds allow.
+    Caching{"tools/list", 300'000, "private"},
+    Caching{"prompts/list", 300'000, "private"},
+    Caching{"resources/list", 300'000, "private"},
+    Caching{"resources/templates/list", 300'000, "private"},
     Caching{"resources/read", 0, "private"},
 };
 

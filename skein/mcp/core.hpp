@@ -145,6 +145,9 @@ class Core {
   void complete(Exchange& exchange, const json::object& params);
   template <class Item, class Fits>
   void list(Exchange& exchange, const json::object& params, const char* name, const std::vector<Item>& all, Fits fits);
+  // What is not for who asks is neither listed nor given.
+  [[nodiscard]] bool may_read(const Resource& resource) const;
+  [[nodiscard]] std::optional<operations::Error> refused(const Prompt& prompt) const;
   [[nodiscard]] json::object capabilities() const;
   [[nodiscard]] json::object server_info() const;
 

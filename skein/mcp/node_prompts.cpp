@@ -46,14 +46,23 @@ void add_node_prompts(Catalog& catalog) {
                      "Delegate to the swarm",
                      "Split work into tasks and run them on the swarm",
                      {{"goal", "What is to be reached", true}},
-                     delegate});
+                     delegate,
+                     {},
+                     {"agent_list", "task_submit", "task_wait"}});
   catalog.add(Prompt{"diagnose_task",
                      "Diagnose a task",
                      "Find out why a task failed or waits",
                      {{"task", "The task's id", true}},
                      diagnose,
-                     completes_tasks({"failed", ""})});
-  catalog.add(Prompt{"node_health", "Node health", "Check how the node does", {}, health});
+                     completes_tasks({"failed", ""}),
+                     {"task_status", "agent_status", "tree"}});
+  catalog.add(Prompt{"node_health",
+                     "Node health",
+                     "Check how the node does",
+                     {},
+                     health,
+                     {},
+                     {"metrics", "tree", "swarm_list", "task_list"}});
 }
 
 }  // namespace skein::inline v0::mcp

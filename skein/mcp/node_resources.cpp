@@ -108,43 +108,42 @@ Handler completes_tasks(std::vector<std::string> states) {
 }
 
 void add_node_resources(Catalog& catalog) {
-  const std::string json_type = "application/json";
-  catalog.add(
-      Resource{"skein://tree", "tree", "Supervision tree", "The whole tree as it stands", json_type, reads("tree")});
-  catalog.add(Resource{"skein://status", "status", "Status", "Counters of the node, its ledger and its journal",
-                       json_type, reads("status")});
-  catalog.add(Resource{"skein://tasks", "tasks", "Tasks", "The newest hundred tasks, open ones first", json_type,
-                       reads("task_list", {}, {{"limit", k_listed_tasks}})});
-  catalog.add(
-      Resource{"skein://agents", "agents", "Agents", "All agents with what they do", json_type, reads("agent_list")});
-  catalog.add(Resource{"skein://swarms", "swarms", "Swarms", "All swarms with their open tasks", json_type,
-                       reads("swarm_list")});
-  catalog.add(Resource{"skein://events", "events", "Events", "The last hundred events, the newest last", json_type,
-                       reads("event_list", {}, {{"limit", k_listed_events}})});
-  catalog.add(Resource{"skein://tasks/{id}",
-                       "task",
-                       "Task",
-                       "One task whole: params, result, failed attempts",
-                       json_type,
-                       reads("task_status", "id"),
-                       completes_tasks(),
-                       {"task_status", "id"}});
-  catalog.add(Resource{"skein://agents/{id}",
-                       "agent",
-                       "Agent",
-                       "One agent with its last tasks",
-                       json_type,
-                       reads("agent_status", "id"),
-                       completes("agent_list", "agents", "id"),
-                       {"agent_status", "id"}});
-  catalog.add(Resource{"skein://swarms/{name}",
-                       "swarm",
-                       "Swarm",
-                       "One swarm with its definition",
-                       json_type,
-                       reads("swarm_status", "name"),
-                       completes("swarm_list", "swarms", "name"),
-                       {"swarm_status", "name"}});
+  struct Listed {
+    const char* name;  // and the end of its uri
+    const char* title;
+    const char* description;
+    const char* operation;
+    json::object params{};
+  };
+  const std::vector<Listed> lists{
+      {"tree", "Supervision tree", "The whole tree as it stands", "tree"},
+      {"status", "Status", "Counters of the node, its ledger and its journal", "status"},
+      {"tasks", "Tasks", "The newest hundred tasks, open ones first", "task_list", {{"limit", k_listed_tasks}}},
+      {"agents", "Agents", "All agents with what they do", "agent_list"},
+      {"swarms", "Swarms", "All swarms with their open tasks", "swarm_list"},
+      {"events", "Events", "The last hundred events, the newest last", "event_list", {{"limit", k_listed_events}}},
+  };
+  for (const Listed& each : lists) {
+    catalog.add(Resource{std::string("skein://") + each.name,
+                         each.name,
+                         each.title,
+                         each.description,
+                         "application/json",
+                         reads(each.operation, {}, each.params),
+                         {},
+                         {each.operation, {}}});
+  }
+  const auto add_one = [&](std::string uri, std::string name, std::string title, std::string description,
+                           const Resource::Source& source, Handler complete) {
+    catalog.add(Resource{std::move(uri), std::move(name), std::move(title), std::move(description), "application/json",
+                         reads(source.operation, source.member), std::move(complete), source});
+  };
+  add_one("skein://tasks/{id}", "task", "Task", "One task whole: params, result, failed attempts",
+          {"task_status", "id"}, completes_tasks());
+  add_one("skein://agents/{id}", "agent", "Agent", "One agent with its last tasks", {"agent_status", "id"},
+          completes("agent_list", "agents", "id"));
+  add_one("skein://swarms/{name}", "swarm", "Swarm", "One swarm with its definition", {"swarm_status", "name"},
+          completes("swarm_list", "swarms", "name"));
 }
 
 std::vector<Change> changes_of(const operations::Event& event) {
