@@ -231,10 +231,10 @@ Task<Pid> HttpEndpoint::find_session(Self self, net::HttpRequest request) {
                  {k_invalid_request, "the header Mcp-Session-Id is missing; begin with initialize", nullptr});
     co_return Pid{};
   }
-  const std::string who = driver_.core().who()->label();
-  Pid session = setup_->sessions->find(id, who);
+  const operations::PrincipalPtr who = driver_.core().who();
+  Pid session = setup_->sessions->find(id, *who);
   const auto sealed = session ? std::nullopt : session_of(*setup_->server->sealer, id);
-  if (!session && !setup_->sessions->has_ended(id) && sealed && sealed->who == who) {
+  if (!session && !setup_->sessions->has_ended(id) && sealed && who->has_label(sealed->who)) {
     auto starting = start_session(self, id);
     session = co_await starting;
   }
@@ -250,7 +250,7 @@ Task<Pid> HttpEndpoint::start_session(Self self, std::string id) {
   auto starting = start_pool_child(self, pool, pool_arguments(shared), k_call_timeout);
   const StartChildResult started = co_await starting;
   (void)started;  // another connection may have brought it back meanwhile
-  co_return setup_->sessions->find(*shared, driver_.core().who()->label());
+  co_return setup_->sessions->find(*shared, *driver_.core().who());
 }
 
 void HttpEndpoint::ask_session(Self self, Pid session) {

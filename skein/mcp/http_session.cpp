@@ -45,10 +45,10 @@ std::optional<LegacySession> session_of(const Sealer& sealer, const std::string&
   return session;
 }
 
-Pid SessionTable::find(const std::string& id, std::string_view who) const {
+Pid SessionTable::find(const std::string& id, const operations::Principal& who) const {
   const std::scoped_lock lock(mutex_);
   const auto found = sessions_.find(id);
-  return found != sessions_.end() && found->second.who == who ? found->second.pid : Pid{};
+  return found != sessions_.end() && who.has_label(found->second.who) ? found->second.pid : Pid{};
 }
 
 bool SessionTable::claim(const std::string& id, Pid pid, std::string who) {

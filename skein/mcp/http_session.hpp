@@ -35,8 +35,8 @@ inline constexpr std::size_t k_kept_events_max = 256;                // of one s
 class SessionTable {
  public:
   // Nobody when no process has it, or another's has.
-  [[nodiscard]] Pid find(const std::string& id, std::string_view who) const;
-  // False: another has it, or there are too many. `who` alone finds it.
+  [[nodiscard]] Pid find(const std::string& id, const operations::Principal& who) const;
+  // False: another has it, or there are too many. Who has the label `who` alone finds it.
   bool claim(const std::string& id, Pid pid, std::string who);
   void leave(const std::string& id, Pid pid);
   // The client has ended it: it never comes back.

@@ -39,6 +39,8 @@ constexpr auto k_in_swarm = std::to_array<InSwarm>({
     {"swarm_stop", "name", false},
 });
 
+std::string token_label(std::string_view name, std::string_view id) { return fmt::format("token:{}:{}", name, id); }
+
 template <class List>
 bool is_among(const List& list, std::string_view name) {
   return std::ranges::find(list, name) != list.end();
@@ -85,6 +87,11 @@ std::optional<Error> may_in_swarm(const Principal& who, std::string_view operati
 
 }  // namespace
 
+bool Principal::has_label(std::string_view text) const {
+  if (text == label()) return true;
+  return kind == Kind::token && !former_id.empty() && text == token_label(name, former_id);
+}
+
 std::string Principal::label() const {
   switch (kind) {
     case Kind::owner:
@@ -93,7 +100,7 @@ std::string Principal::label() const {
     case Kind::first:
       return "http";  // what was given to them before there were tokens with names
     case Kind::token:
-      return "token:" + name;
+      return token_label(name, id);
     case Kind::task:
       break;
   }

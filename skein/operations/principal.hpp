@@ -53,11 +53,16 @@ struct Principal {
   ledger::TokenBounds bounds{};
   ledger::Fence fence = 0;                     // of the attempt; 0: it is not bound to one
   std::shared_ptr<const Standing> standing{};  // null: for ever
+  std::string id{};                            // of a token of the ledger: tells it from others that had its name
+  std::string former_id{};                     // before its last rotation; empty: it has not been rotated
 
   [[nodiscard]] bool holds() const { return standing == nullptr || standing->holds(); }
   [[nodiscard]] bool is_bound() const { return !bounds.task.none() || !bounds.swarm.empty(); }
-  // What the node gave to this one, and takes back from nobody else: in sealed handles and sessions.
+  // Marks what the node gave to this one, and takes back from nobody else: sealed handles and sessions.
   [[nodiscard]] std::string label() const;
+  // Whether it was given to this one, also before the last rotation of its token. A token that was revoked, and made
+  // anew under the same name, is another.
+  [[nodiscard]] bool has_label(std::string_view label) const;
   // "the token 'ci'", for messages.
   [[nodiscard]] std::string words() const;
 };

@@ -37,7 +37,7 @@ class McpHttp:
         headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json",
                    "Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2026-07-28",
                    "Mcp-Method": method}
-        if name := params.get("name", params.get("uri")):
+        if name := params.get("name", params.get("uri", params.get("taskId"))):
             headers["Mcp-Name"] = name
         body = {"jsonrpc": "2.0", "id": self.last, "method": method, "params": {"_meta": META, **params}}
         self.connection.request("POST", "/mcp", json.dumps(body), headers)
