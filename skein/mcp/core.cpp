@@ -216,7 +216,7 @@ void Core::call_if_it_runs(Exchange& exchange, Method call, json::object params)
     }
     (this->*call)(asked, params);
   };
-  exchange.ask_node("task_status", {{"id", setup_.who->bounds.task.text()}}, then);
+  exchange.ask_standing(then);
 }
 
 void Core::on_notification(StreamId from, const RpcMessage& message) {
@@ -303,6 +303,15 @@ void Core::shut_down() {
     Exchange& exchange = *each.second;
     if (exchange.is_listening_ && !exchange.is_over_) finish(exchange, {});
   }
+  sweep();
+}
+
+void Core::expel(const operations::Error& why) {
+  for (const auto& each : exchanges_) {
+    Exchange& exchange = *each.second;
+    if (exchange.is_listening_) fail(exchange, {k_invalid_request, why.describe(), nullptr, k_http_forbidden});
+  }
+  subscriptions_.clear();
   sweep();
 }
 

@@ -85,6 +85,9 @@ class Core {
   // The server goes down: who listens is told that this is the end.
   void shut_down();
 
+  // The token works no longer: who listens with it is told so, and that this is the end.
+  void expel(const operations::Error& why);
+
   // Who is at the other end from now on: on HTTP each request says so anew.
   void act_for(operations::PrincipalPtr who) { setup_.who = std::move(who); }
   [[nodiscard]] const operations::PrincipalPtr& who() const { return setup_.who; }

@@ -75,6 +75,14 @@ Error engine_is_away() {
   return {Code::stopped, "the node's engine is not there at the moment", "try again", std::chrono::milliseconds(100)};
 }
 
+void check_standing(NodeHooks& hooks, const Principal& who, Reply<std::string> reply) {
+  if (!who.holds()) return reply.fail(no_longer_valid(who));
+  if (who.kind != Principal::Kind::task) return reply(who.bounds.swarm);
+  const OperationsPtr ops = hooks.operations();
+  if (ops == nullptr) return reply.fail(engine_is_away());
+  ops->check_scope({who.bounds.task, who.fence, {}}, {}, std::move(reply));
+}
+
 void carry_out(std::string_view name, const Request& request) {
   static const Principal k_nobody{.kind = Principal::Kind::anyone, .rank = Rank{}};
   const Principal& who = request.who ? *request.who : k_nobody;

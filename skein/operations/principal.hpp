@@ -6,11 +6,12 @@
 // 3. A token that is bound to a task may submit children of it, and look at, wait for and cancel them and the task
 //    itself; nothing else. Which tasks are meant by a request is checked where the ledger can be read: see Scope.
 // 4. A token that is revoked, replaced or has expired stops working at once, also on a connection that it opened: each
-//    request and each batch of events asks holds() anew.
+//    request and each batch of events asks holds() anew, and what stays open asks every k_standing_check.
 #pragma once
 
 #include <atomic>
 #include <boost/json/object.hpp>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -25,6 +26,10 @@ namespace skein::inline v0::operations {
 
 namespace json = boost::json;
 using ledger::Rank;
+
+// How often a stream or connection that stays open looks whether its token still works: two messages a second for each
+// that was opened with a token, none for the others.
+inline constexpr std::chrono::milliseconds k_standing_check{500};
 
 // Until when a secret works; shared by all who have shown it. Judged by the wall clock: docs/internals/wall-time.md.
 struct Standing {
