@@ -216,7 +216,7 @@ TEST_F(NodeCatalogTest, suggests_failed_and_open_tasks_to_be_diagnosed) {
       modern({{"ref", {{"type", "ref/prompt"}, {"name", "diagnose_task"}}},
               {"argument", {{"name", "task"}, {"value", "t"}}}}));
   json::array failed;
-  for (int i = 0; i < 80; ++i) failed.push_back({{"id", fmt::format("t{}", i)}});
+  for (int i = 0; i < 80; ++i) failed.push_back(json::object{{"id", fmt::format("t{}", i)}});
   EXPECT_EQ(outlet_.asked.back().params.at("state"), "failed");
   core().answered(outlet_.asked.back().call, {NodeAnswer::Kind::ok, {{"tasks", std::move(failed)}}});
   EXPECT_FALSE(outlet_.asked.back().params.contains("state"));
