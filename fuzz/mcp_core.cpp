@@ -44,6 +44,7 @@ class CheckingOutlet final : public Outlet {
   }
   void let_go(StreamId) override {}
   void ask_node(std::uint64_t call, std::string_view, json::object) override { calls.push_back(call); }
+  void ask_standing(std::uint64_t call) override { calls.push_back(call); }
   void wake_after(std::uint64_t timer, std::chrono::milliseconds) override { timers.push_back(timer); }
   void watch(Watch) override {}
   void announce(const Change& change) override { changes.push_back(change); }

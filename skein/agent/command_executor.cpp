@@ -19,8 +19,9 @@ namespace {
 constexpr int k_bad_usage = 64;  // EX_USAGE
 constexpr int k_bad_data = 65;   // EX_DATAERR
 
+// `token`: of the attempt; empty: it is given none.
 std::vector<std::string> environment_of(const dispatch::Order& order, const std::string& agent,
-                                        const OsExecutorOptions& options) {
+                                        const OsExecutorOptions& options, const std::string& token) {
   std::vector<std::string> environment{
       "SKEIN_AGENT_ID=" + agent,
       "SKEIN_TASK_ID=" + order.id.text(),
@@ -33,8 +34,8 @@ std::vector<std::string> environment_of(const dispatch::Order& order, const std:
   if (order.extras && TraceContext::parse(order.extras->trace)) {
     environment.push_back("TRACEPARENT=" + order.extras->trace);
   }
-  if (options.task_token) {
-    environment.push_back("SKEIN_TOKEN=" + options.task_token(order.id, order.ref.fence));
+  if (!token.empty()) {
+    environment.push_back("SKEIN_TOKEN=" + token);
     environment.insert(environment.end(), options.reach.begin(), options.reach.end());
   }
   // An environment cannot carry a zero byte.
@@ -66,7 +67,8 @@ void CommandExecutor::run(const dispatch::Order& order) {
   task_ = order.ref;
   output_.clear();
   is_too_much_ = false;
-  child_.spawn(host_->process(), environment_of(order, host_->agent_id(), *options_));
+  token_ = options_->task_token ? options_->task_token(order.id, order.ref.fence) : std::string();
+  child_.spawn(host_->process(), environment_of(order, host_->agent_id(), *options_, token_));
   std::string line = order.params ? on_one_line(*order.params) : "null";
   line += '\n';
   // It finds them when it starts. One that reads nothing may have ended before all was written; its exit tells.
@@ -77,7 +79,7 @@ void CommandExecutor::run(const dispatch::Order& order) {
 void CommandExecutor::stop(TaskRef ref, dispatch::StopReason why) {
   // A command knows no other way to yield than to be killed.
   if (task_ != ref || why == dispatch::StopReason::yield) return;
-  if (why == dispatch::StopReason::timed_out) host_->last_words(ref, child_.stderr_text());
+  if (why == dispatch::StopReason::timed_out) host_->last_words(ref, child_.stderr_text(token_));
   child_.stop(host_->process(), Duration::zero(), options_->kill_after);
 }
 
@@ -142,13 +144,13 @@ void CommandExecutor::ended(const launcher::OsExited& exited) {
                                     options_->limits.file_bytes),
                         std::nullopt});
   } else if (exited.signalled || exited.launcher_died) {
-    host_->broken(fmt::format("'{}': {}", options_->command[0], how_it_ended(exited)));
+    host_->broken(fmt::format("'{}': {}", options_->command[0], how_it_ended(exited, token_)));
   } else if (exited.code == 0) {
     succeeded(ref);
   } else {
     const bool is_for_good = exited.code == k_bad_usage || exited.code == k_bad_data;
-    host_->failed(ref,
-                  {is_for_good ? ErrorClass::permanent : ErrorClass::transient, how_it_ended(exited), std::nullopt});
+    host_->failed(
+        ref, {is_for_good ? ErrorClass::permanent : ErrorClass::transient, how_it_ended(exited, token_), std::nullopt});
   }
   output_.clear();
   output_.shrink_to_fit();

@@ -46,6 +46,7 @@ class CommandExecutor final : public Executor {
   ExecutorHost* host_ = nullptr;
   std::optional<dispatch::TaskRef> task_;
   std::string output_;
+  std::string token_;  // of the attempt; empty: it was given none
   bool is_too_much_ = false;
 };
 

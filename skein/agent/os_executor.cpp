@@ -14,6 +14,8 @@ namespace {
 
 constexpr Duration k_least_rung = std::chrono::milliseconds(1);
 constexpr Duration k_wind_down_look = std::chrono::milliseconds(10);
+constexpr std::string_view k_masked = "[SKEIN_TOKEN]";
+constexpr std::size_t k_secret_end_min = 8;  // a shorter end of a secret gives nothing away
 
 }  // namespace
 
@@ -32,7 +34,25 @@ std::vector<std::string> build_environment(
   return environment;
 }
 
-std::string shown_tail(std::string_view stderr_tail, std::size_t bytes_max) {
+std::string masked(std::string_view text, std::string_view secret) {
+  std::string out;
+  if (secret.empty()) return out.append(text);
+  for (std::size_t cut = 1; cut + k_secret_end_min <= secret.size(); ++cut) {
+    if (!text.starts_with(secret.substr(cut))) continue;
+    out = k_masked;
+    text.remove_prefix(secret.size() - cut);
+    break;
+  }
+  for (std::size_t at = text.find(secret); at != std::string_view::npos; at = text.find(secret)) {
+    out.append(text.substr(0, at)).append(k_masked);
+    text.remove_prefix(at + secret.size());
+  }
+  return out.append(text);
+}
+
+std::string shown_tail(std::string_view written, std::size_t bytes_max, std::string_view secret) {
+  const std::string without = masked(written, secret);  // before it is cut: a part of a secret is one, too
+  std::string_view stderr_tail = without;
   while (!stderr_tail.empty() && (stderr_tail.back() == '\n' || stderr_tail.back() == ' '))
     stderr_tail.remove_suffix(1);
   if (stderr_tail.size() > bytes_max) stderr_tail.remove_prefix(stderr_tail.size() - bytes_max);
@@ -42,7 +62,7 @@ std::string shown_tail(std::string_view stderr_tail, std::size_t bytes_max) {
   return shown_text(stderr_tail, bytes_max);
 }
 
-std::string how_it_ended(const launcher::OsExited& exited, std::uint64_t stderr_from) {
+std::string how_it_ended(const launcher::OsExited& exited, std::string_view secret, std::uint64_t stderr_from) {
   std::string text;
   if (exited.launcher_died) {
     text = "it was killed together with its launcher";
@@ -57,7 +77,7 @@ std::string how_it_ended(const launcher::OsExited& exited, std::uint64_t stderr_
   if (stderr_from > before) {
     written.remove_prefix(static_cast<std::size_t>(std::min<std::uint64_t>(stderr_from - before, written.size())));
   }
-  if (const std::string tail = shown_tail(written, k_stderr_kept_max); !tail.empty()) text += ": " + tail;
+  if (const std::string tail = shown_tail(written, k_stderr_kept_max, secret); !tail.empty()) text += ": " + tail;
   return text;
 }
 

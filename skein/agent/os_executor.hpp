@@ -55,11 +55,16 @@ struct OsExecutorOptions {
 inline constexpr std::size_t k_stderr_kept_max = 3'840;
 static_assert(k_stderr_kept_max + 256 <= dispatch::k_message_bytes_max);
 
-// The end of what it wrote to standard error, for a message: printable, on few lines, at most `bytes_max`.
-[[nodiscard]] std::string shown_tail(std::string_view stderr_tail, std::size_t bytes_max);
-// "exit code 3" or "killed by SIGSEGV (11)", and what it last wrote to standard error, of what it wrote
-// there from the position `stderr_from` on.
-[[nodiscard]] std::string how_it_ended(const launcher::OsExited& exited, std::uint64_t stderr_from = 0);
+// A text of an OS process without the secret that the process was given: whoever reads messages, events and the node's
+// log must not have it. The text may be the last part of a longer one: the end of the secret at its beginning is taken
+// out too. An empty secret: the text as it is.
+[[nodiscard]] std::string masked(std::string_view text, std::string_view secret);
+// The end of what it wrote to standard error, for a message: printable, on few lines, at most `bytes_max`, and masked.
+[[nodiscard]] std::string shown_tail(std::string_view stderr_tail, std::size_t bytes_max, std::string_view secret = {});
+// "exit code 3" or "killed by SIGSEGV (11)", and what it last wrote to standard error, masked, of what it wrote there
+// from the position `stderr_from` on.
+[[nodiscard]] std::string how_it_ended(const launcher::OsExited& exited, std::string_view secret = {},
+                                       std::uint64_t stderr_from = 0);
 
 // One OS process at a time, and the ladder on which it is made to stop: asked, SIGTERM, SIGKILL to all of it.
 class OsChild {
@@ -90,9 +95,9 @@ class OsChild {
   // It did as asked and need not be stopped.
   void spare() { is_stopping_ = false; }
 
-  // The end of what it has written to standard error so far, from the position `from` on, for a message.
-  [[nodiscard]] std::string stderr_text(std::uint64_t from = 0) const {
-    return shown_tail(os_->stderr_tail(id_, from), k_stderr_kept_max);
+  // The end of what it has written to standard error so far, from the position `from` on, for a message; masked.
+  [[nodiscard]] std::string stderr_text(std::string_view secret, std::uint64_t from = 0) const {
+    return shown_tail(os_->stderr_tail(id_, from), k_stderr_kept_max, secret);
   }
   // How much it has written there.
   [[nodiscard]] std::uint64_t stderr_total() const { return os_->stderr_total(id_); }

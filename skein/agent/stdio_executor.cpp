@@ -60,13 +60,13 @@ void StdioExecutor::run(const dispatch::Order& order) {
   stderr_from_ = child_.stderr_total();
   heard_at_ = host_->process().now();
   host_->started(order.ref);
-  const std::string token = options_->task_token ? options_->task_token(order.id, order.ref.fence) : std::string();
+  token_ = options_->task_token ? options_->task_token(order.id, order.ref.fence) : std::string();
   if (order.mark && check_json_text(*order.mark, SIZE_MAX)) {
     // Another executor's mark, which only that one can read.
     dispatch::Order without = order;
     without.mark.reset();
-    if (!child_.write(stdio_task(without, token))) give_up("it takes nothing from its standard input any more");
-  } else if (!child_.write(stdio_task(order, token))) {
+    if (!child_.write(stdio_task(without, token_))) give_up("it takes nothing from its standard input any more");
+  } else if (!child_.write(stdio_task(order, token_))) {
     give_up("it takes nothing from its standard input any more");
   }
 }
@@ -74,7 +74,7 @@ void StdioExecutor::run(const dispatch::Order& order) {
 void StdioExecutor::stop(TaskRef ref, dispatch::StopReason why) {
   if (!task_ || task_->ref != ref) return;
   task_->is_stop_asked = true;
-  if (why == dispatch::StopReason::timed_out) host_->last_words(ref, child_.stderr_text(stderr_from_));
+  if (why == dispatch::StopReason::timed_out) host_->last_words(ref, child_.stderr_text(token_, stderr_from_));
   // If it cannot be written, the ladder goes on without.
   static_cast<void>(child_.write(stdio_cancel(task_->id, ref.fence, why)));
   if (why != dispatch::StopReason::yield) child_.stop(host_->process(), options_->term_after, options_->kill_after);
@@ -123,10 +123,10 @@ void StdioExecutor::handle(Message message) {
 void StdioExecutor::give_up(std::string why) {
   if (std::exchange(is_given_up_, true)) return;
   // While there is somebody to ask.
-  const std::string said = child_.stderr_text(stderr_from_);
+  const std::string said = child_.stderr_text(token_, stderr_from_);
   child_.kill();
   if (!said.empty()) why += "; it last wrote to standard error: " + said;
-  host_->broken(fmt::format("'{}', pid {}: {}", options_->command[0], child_.pid(), why));
+  host_->broken(fmt::format("'{}', pid {}: {}", options_->command[0], child_.pid(), masked(why, token_)));
 }
 
 void StdioExecutor::take_output(const launcher::OsOutput& output) {
@@ -162,7 +162,7 @@ bool StdioExecutor::take_line(std::string_view line) {
   auto message = parse_stdio_line(line, options_->json_depth);
   if (!message) {
     give_up(fmt::format("it wrote a line that breaks the protocol, {}: {}", message.error(),
-                        shown_tail(line.substr(0, k_shown_line), k_shown_line)));
+                        shown_tail(masked(line, token_).substr(0, k_shown_line), k_shown_line)));
     return false;
   }
   if (auto* hello = std::get_if<StdioHello>(&*message)) {
@@ -174,7 +174,7 @@ bool StdioExecutor::take_line(std::string_view line) {
       host_->complete(take_task(), ledger::body_of(result->result));
     }
   } else if (auto* progress = std::get_if<StdioProgress>(&*message)) {
-    if (is_current(progress->task)) host_->progress(task_->ref, ledger::body_of(progress->mark));
+    if (is_current(progress->task)) host_->progress(task_->ref, ledger::body_of(masked(progress->mark, token_)));
   } else if (auto* error = std::get_if<StdioError>(&*message)) {
     if (is_current(error->task)) {
       const bool is_asked = task_->is_stop_asked;
@@ -183,6 +183,7 @@ bool StdioExecutor::take_line(std::string_view line) {
         host_->handed_back(ref);
       } else {
         // Unasked it is a failure like others: else the task would come back at once and at no cost, for ever.
+        error->failure.message = masked(error->failure.message, token_);
         host_->failed(ref, std::move(error->failure));
       }
     }
@@ -223,8 +224,8 @@ void StdioExecutor::ended(const launcher::OsExited& exited) {
   const bool was_stopped = child_.is_stopping();
   if (!was_stopped) {
     is_given_up_ = true;
-    host_->broken(
-        fmt::format("'{}', pid {}: {}", options_->command[0], child_.pid(), how_it_ended(exited, stderr_from_)));
+    host_->broken(fmt::format("'{}', pid {}: {}", options_->command[0], child_.pid(),
+                              how_it_ended(exited, token_, stderr_from_)));
     return;
   }
   child_.forget();

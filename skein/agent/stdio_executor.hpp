@@ -70,6 +70,7 @@ class StdioExecutor final : public Executor {
   bool is_given_up_ = false;
   bool is_winding_down_ = false;
   std::uint64_t stderr_from_ = 0;  // where its task began
+  std::string token_;              // of its last attempt, masked in what it says; empty: it was given none
   Instant heard_at_{};
   std::size_t bytes_this_beat_ = 0;
   std::size_t lines_this_beat_ = 0;

@@ -7,6 +7,7 @@
 
 #include "skein/base/version.hpp"
 #include "skein/control/protocol_version.hpp"
+#include "skein/mcp/line_connection.hpp"
 
 namespace skein::inline v0::control {
 namespace {
@@ -76,6 +77,7 @@ std::size_t Connection::line_bytes_max() const {
 
 void Connection::handle_info(Self self, Message message) {
   if (mcp_ != nullptr && mcp_->take(message)) {
+    if (!mcp_->is_welcome() && !std::exchange(is_ending_, true)) wire_.put(mcp::line_error(mcp_->why_unwelcome()));
     write_some();
     if (unsent() > setup_->limits.output_bytes) return self.stop();  // it does not read
   } else if (auto* answer = message.get_if<Answer>()) {
@@ -86,6 +88,10 @@ void Connection::handle_info(Self self, Message message) {
     pump_events(self, events->id);
   } else if (const auto* tick = message.get_if<TreeTick>()) {
     send_tree(self, tick->id);
+  } else if (message.is<StandingCheck>()) {
+    is_watching_standing_ = false;
+    if (!who_->holds()) end_streams(operations::no_longer_valid(*who_));
+    if (!streams_.empty()) watch_standing(self);
   } else if (message.is<operations::OperationsGone>()) {
     end_streams(engine_is_away());
   } else if (message.is<HelloCheck>()) {
@@ -208,6 +214,7 @@ void Connection::on_request(Self self, std::uint64_t id, std::string_view op, co
   if (streams_.contains(id) || streams_.size() >= k_streams_max) {
     return respond.fail(operations::overloaded("too many streams on one connection"));
   }
+  watch_standing(self);
   if (op == "events") return begin_events(self, respond, *in);
   begin_tree(self, respond, *in);
 }
@@ -281,6 +288,7 @@ void Connection::begin_mcp(Self self, std::uint64_t id, const operations::Result
   if (error) return put(id, "error", operations::to_json(*error));
   put(id, "ok", json::object());
   mcp_ = std::make_unique<mcp::LineSession>(self, setup_->mcp, who_, wire_);
+  mcp_->watch_standing();
   if (setup_->attendance) setup_->attendance->come();
 }
 
@@ -350,6 +358,11 @@ void Connection::cancel(const Responder& respond, const operations::Arguments& i
     Responder(respond.runtime(), respond.connection(), id).answer<std::monostate>(std::monostate{});
   }
   respond.answer<std::monostate>(std::monostate{});
+}
+
+void Connection::watch_standing(Self self) {
+  if (who_->standing == nullptr || std::exchange(is_watching_standing_, true)) return;
+  self.send_after(operations::k_standing_check, self.pid(), StandingCheck{});
 }
 
 void Connection::end_streams(const operations::Error& why) {

@@ -90,7 +90,8 @@ class Connection {
     std::uint64_t id = 0;
   };
   struct IdleCheck {};
-  struct HelloCheck {};  // for those who must log in
+  struct HelloCheck {};     // for those who must log in
+  struct StandingCheck {};  // of the token that streams were begun with
 
   void on_ready(Self self, const FdReady& ready);
   void read_some(Self self);
@@ -108,6 +109,7 @@ class Connection {
   void pump_events(Self self, std::uint64_t id);
   void send_tree(Self self, std::uint64_t id);
   void end_streams(const operations::Error& why);
+  void watch_standing(Self self);
   void on_answer(Self self, Answer& answer);
   void put(std::uint64_t id, std::string_view kind, const json::value& value);
   void write_some();
@@ -131,6 +133,7 @@ class Connection {
   std::map<std::uint64_t, std::string> first_forms_;  // requests under way whose answer goes out as in version 1
   operations::PrincipalPtr who_;                      // null: an agent that has not shown its token
   bool said_hello_ = false;
+  bool is_watching_standing_ = false;
   bool is_closed_by_client_ = false;
   bool is_ending_ = false;  // when everything is written
 };

@@ -113,6 +113,7 @@ class Core {
   [[nodiscard]] bool restore(std::string_view bytes);
 
   [[nodiscard]] std::optional<TaskView> find(TaskId id) const;
+  [[nodiscard]] const Task* peek(TaskId id) const;
   [[nodiscard]] std::optional<std::pair<TaskId, State>> find_key(std::string_view swarm, std::string_view key) const;
   [[nodiscard]] std::optional<Swarm> find_swarm(std::string_view name) const;
   [[nodiscard]] std::vector<Finished> finished_after(FinishNumber after, std::size_t at_most) const;

@@ -270,6 +270,13 @@ FrozenState Core::view() const {
   return state;
 }
 
+const Task* Core::peek(TaskId id) const {
+  const auto at = index_.find(id);
+  if (at == index_.end()) return nullptr;
+  if ((at->second & k_finished) == 0) return &tasks_[static_cast<Slot>(at->second)];
+  return &finished_[at->second & ~k_finished]->task;
+}
+
 std::optional<TaskView> Core::find(TaskId id) const {
   const auto at = index_.find(id);
   if (at == index_.end()) return std::nullopt;

@@ -93,6 +93,7 @@ void Ledger::add_sink(ChangeSink& sink) { sinks_.push_back(&sink); }
 void Ledger::remove_sink(ChangeSink& sink) { std::erase(sinks_, &sink); }
 
 std::optional<TaskView> Ledger::find(TaskId id) const { return core_->find(id); }
+const Task* Ledger::peek(TaskId id) const { return core_->peek(id); }
 std::optional<std::pair<TaskId, State>> Ledger::find_key(std::string_view swarm, std::string_view key) const {
   return core_->find_key(swarm, key);
 }

@@ -94,6 +94,8 @@ class Ledger {
   void remove_sink(ChangeSink& sink);
 
   [[nodiscard]] std::optional<TaskView> find(TaskId id) const;
+  // The same without a copy, for who needs a field or two; good until the next apply(). Null when there is none.
+  [[nodiscard]] const Task* peek(TaskId id) const;
   // The task of an idempotency key of a swarm, and its state, also when that one is archived.
   [[nodiscard]] std::optional<std::pair<TaskId, State>> find_key(std::string_view swarm, std::string_view key) const;
   [[nodiscard]] std::optional<Swarm> find_swarm(std::string_view name) const;

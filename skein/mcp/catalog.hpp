@@ -46,6 +46,7 @@ struct Prompt {
   std::vector<Argument> arguments{};
   Handler get;
   Handler complete{};  // name(): the argument, arguments()["value"]: what is typed; none: nothing is suggested
+  std::vector<std::string> uses{};  // operations that it tells the model to use; listed for who may ask for all of them
 };
 
 struct Resource {
@@ -56,12 +57,13 @@ struct Resource {
   std::string mime = "application/json";
   Handler read;
   Handler complete{};  // of the variable
-  // Of a template that is about one thing: the operation that reads it, and the member that names it.
-  struct One {
-    std::string operation;
-    std::string member;
+  // The operation that reads it, and of a template, which is about one thing, the member that names it. It is listed
+  // for who may ask for the operation; none: for everybody.
+  struct Source {
+    std::string operation{};
+    std::string member{};
   };
-  One one{};
+  Source source{};
 };
 
 class Catalog {

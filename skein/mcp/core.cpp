@@ -43,10 +43,11 @@ struct Caching {
 };
 constexpr std::array k_cached{
     Caching{"server/discover", 300'000, "public"},
-    Caching{"tools/list", 300'000, "private"},  // a token is shown what its rank may call
-    Caching{"prompts/list", 300'000, "public"},
-    Caching{"resources/list", 300'000, "public"},
-    Caching{"resources/templates/list", 300'000, "public"},
+    // A token is shown what its rank and its bounds allow.
+    Caching{"tools/list", 300'000, "private"},
+    Caching{"prompts/list", 300'000, "private"},
+    Caching{"resources/list", 300'000, "private"},
+    Caching{"resources/templates/list", 300'000, "private"},
     Caching{"resources/read", 0, "private"},
 };
 
@@ -215,7 +216,7 @@ void Core::call_if_it_runs(Exchange& exchange, Method call, json::object params)
     }
     (this->*call)(asked, params);
   };
-  exchange.ask_node("task_status", {{"id", setup_.who->bounds.task.text()}}, then);
+  exchange.ask_standing(then);
 }
 
 void Core::on_notification(StreamId from, const RpcMessage& message) {
@@ -302,6 +303,15 @@ void Core::shut_down() {
     Exchange& exchange = *each.second;
     if (exchange.is_listening_ && !exchange.is_over_) finish(exchange, {});
   }
+  sweep();
+}
+
+void Core::expel(const operations::Error& why) {
+  for (const auto& each : exchanges_) {
+    Exchange& exchange = *each.second;
+    if (exchange.is_listening_) fail(exchange, {k_invalid_request, why.describe(), nullptr, k_http_forbidden});
+  }
+  subscriptions_.clear();
   sweep();
 }
 

@@ -85,6 +85,9 @@ class Core {
   // The server goes down: who listens is told that this is the end.
   void shut_down();
 
+  // The token works no longer: who listens with it is told so, and that this is the end.
+  void expel(const operations::Error& why);
+
   // Who is at the other end from now on: on HTTP each request says so anew.
   void act_for(operations::PrincipalPtr who) { setup_.who = std::move(who); }
   [[nodiscard]] const operations::PrincipalPtr& who() const { return setup_.who; }
@@ -145,6 +148,9 @@ class Core {
   void complete(Exchange& exchange, const json::object& params);
   template <class Item, class Fits>
   void list(Exchange& exchange, const json::object& params, const char* name, const std::vector<Item>& all, Fits fits);
+  // What is not for who asks is neither listed nor given.
+  [[nodiscard]] bool may_read(const Resource& resource) const;
+  [[nodiscard]] std::optional<operations::Error> refused(const Prompt& prompt) const;
   [[nodiscard]] json::object capabilities() const;
   [[nodiscard]] json::object server_info() const;
 

@@ -61,7 +61,7 @@ bool Core::take_inputs(Exchange& exchange, const json::object& params) {
     if (!text) return refused("this requestState is none of ours; ask again without it");
     const json::value state = operations::own_json(*text);
     const json::object& sealed_state = state.as_object();
-    if (text_in(sealed_state, "who") != setup_.who->label() || text_in(sealed_state, "of") != exchange.digest_) {
+    if (!setup_.who->has_label(text_in(sealed_state, "who")) || text_in(sealed_state, "of") != exchange.digest_) {
       return refused("this requestState belongs to another request; ask again without it");
     }
     if (state.at("until").as_int64() < setup_.wall_s()) {

@@ -119,18 +119,30 @@ void Core::list_tools(Exchange& exchange, const json::object& params) {
        [this](const Catalog::ListedTool& each) { return operations::may_ever(*setup_.who, each.tool.name); });
 }
 
+bool Core::may_read(const Resource& resource) const {
+  return resource.source.operation.empty() || operations::may_ever(*setup_.who, resource.source.operation);
+}
+
+std::optional<operations::Error> Core::refused(const Prompt& prompt) const {
+  for (const std::string& each : prompt.uses) {
+    if (auto no = operations::never(*setup_.who, each)) return no;
+  }
+  return std::nullopt;
+}
+
 void Core::list_prompts(Exchange& exchange, const json::object& params) {
-  list(exchange, params, "prompts", setup_.catalog->prompts(), [](const auto&) { return true; });
+  list(exchange, params, "prompts", setup_.catalog->prompts(),
+       [this](const Catalog::ListedPrompt& each) { return !refused(each.prompt); });
 }
 
 void Core::list_resources(Exchange& exchange, const json::object& params) {
   list(exchange, params, "resources", setup_.catalog->resources(),
-       [](const Catalog::ListedResource& each) { return !each.is_template; });
+       [this](const Catalog::ListedResource& each) { return !each.is_template && may_read(each.resource); });
 }
 
 void Core::list_templates(Exchange& exchange, const json::object& params) {
   list(exchange, params, "resourceTemplates", setup_.catalog->resources(),
-       [](const Catalog::ListedResource& each) { return each.is_template; });
+       [this](const Catalog::ListedResource& each) { return each.is_template && may_read(each.resource); });
 }
 
 void Core::call_tool(Exchange& exchange, const json::object& params) {
@@ -180,6 +192,9 @@ void Core::get_prompt(Exchange& exchange, const json::object& params) {
   for (const Prompt::Argument& each : found->prompt.arguments) {
     if (!each.is_required || exchange.arguments_.contains(each.name)) continue;
     return exchange.fail(bad_params(fmt::format("the prompt needs the argument '{}'", each.name)));
+  }
+  if (const auto no = refused(found->prompt)) {
+    return exchange.fail(bad_params(fmt::format("{} [{}]", no->describe(), operations::name_of(no->code))));
   }
   exchange.handler_ = found->prompt.get;
   if (take_inputs(exchange, params)) run(exchange);

@@ -77,8 +77,8 @@ void Core::if_may_watch(Exchange& exchange, std::vector<std::string> uris, Excha
   const std::string uri = std::move(uris.back());
   uris.pop_back();
   const Catalog::Found found = setup_.catalog->resource(uri);
-  const Resource::One* one = found.resource != nullptr ? &found.resource->resource.one : nullptr;
-  if (one == nullptr || one->operation.empty()) {
+  const Resource::Source* one = found.resource != nullptr ? &found.resource->resource.source : nullptr;
+  if (one == nullptr || one->member.empty()) {
     return exchange.fail({k_invalid_params,
                           fmt::format("{} is bound, and may subscribe to single tasks and swarms within its bounds "
                                       "only",

@@ -40,7 +40,7 @@ std::optional<TaskHandle> Core::task_named(Exchange& exchange, const json::objec
     return std::nullopt;
   }
   const json::string* handle = string_in(params, "taskId");
-  auto task = handle != nullptr ? open_task(*setup_.sealer, *handle, setup_.who->label()) : std::nullopt;
+  auto task = handle != nullptr ? open_task(*setup_.sealer, *handle, *setup_.who) : std::nullopt;
   if (!task || support_of(*task) == nullptr) {
     exchange.fail(no_such_task());
     return std::nullopt;
@@ -59,7 +59,7 @@ void Core::become_task(Exchange& exchange, std::string id) {
   TaskHandle task{std::move(id), exchange.name_};
   const Exchange::OnAnswer then = [this, task](Exchange& asked, const NodeAnswer& answer) {
     if (answer.kind == NodeAnswer::Kind::error) return asked.fail(task_error(answer.value));
-    const std::string handle = seal_task(*setup_.sealer, task, setup_.who->label());
+    const std::string handle = seal_task(*setup_.sealer, task, *setup_.who);
     asked.finish(
         task_created(detailed_task(handle, answer.value.as_object(), *support_of(task), setup_.catalog->task_ttl)));
   };
@@ -114,7 +114,7 @@ json::array Core::watch_tasks(Exchange& exchange, const json::array& handles) {
   json::array taken;
   for (const json::value& each : handles) {
     const json::string* handle = each.if_string();
-    const auto task = handle != nullptr ? open_task(*setup_.sealer, *handle, setup_.who->label()) : std::nullopt;
+    const auto task = handle != nullptr ? open_task(*setup_.sealer, *handle, *setup_.who) : std::nullopt;
     if (!task || support_of(*task) == nullptr) continue;
     exchange.watched_[task->id] = {std::string(*handle), task->tool, {}, false, false};
     taken.push_back(each);

@@ -145,10 +145,13 @@ TEST_F(TasksTest, are_known_to_who_holds_the_handle_and_to_nobody_else) {
   std::string forged = handle;
   forged[4] = forged[4] == 'A' ? 'B' : 'A';
   const Sealer same("a key for tests");
+  operations::Principal she;
+  she.kind = operations::Principal::Kind::token;
+  she.name = "she";
   for (const std::string& bad :
        {std::string("t1"), std::string(), forged, handle + "A", same.seal("session", "t1 task_submit local"),
-        same.seal("task", "t1 task_list local"), same.seal("task", "t1"), seal_task(same, {"t1", "task_submit"}, "she"),
-        seal_task(Sealer("another key"), {"t1", "task_submit"}, "local")}) {
+        same.seal("task", "t1 task_list local"), same.seal("task", "t1"), seal_task(same, {"t1", "task_submit"}, she),
+        seal_task(Sealer("another key"), {"t1", "task_submit"}, *operations::the_owner())}) {
     for (const char* method : {"tasks/get", "tasks/cancel", "tasks/update"}) {
       EXPECT_EQ(error_code(method, declared({{"taskId", bad}, {"inputResponses", json::object()}})), k_invalid_params)
           << method << bad;

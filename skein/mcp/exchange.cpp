@@ -51,6 +51,12 @@ void Exchange::ask_node(std::string_view op, json::object params, OnAnswer then)
   core_.outlet_.ask_node(call, op, std::move(params));
 }
 
+void Exchange::ask_standing(OnAnswer then) {
+  const std::uint64_t call = ++core_.last_number_;
+  core_.calls_.emplace(call, Core::Call{number_, std::move(then)});
+  core_.outlet_.ask_standing(call);
+}
+
 void Exchange::after(std::chrono::milliseconds time, OnTime then) {
   const std::uint64_t timer = ++core_.last_number_;
   core_.timers_.emplace(timer, Core::Timer{number_, std::move(then)});

@@ -89,6 +89,7 @@ class Exchange {
   void log(std::string_view level, std::string_view logger, json::value data);
 
   void ask_node(std::string_view op, json::object params, OnAnswer then);
+  void ask_standing(OnAnswer then);
   void after(std::chrono::milliseconds time, OnTime then);
   void announce(const Change& change);
   // On HTTP a legacy client then comes back for the answer; elsewhere this does nothing.

@@ -67,13 +67,17 @@ std::string priming_text(const SessionEvent& event) {
 }  // namespace
 
 HttpEndpoint::HttpEndpoint(Self self, std::shared_ptr<const HttpEndpointSetup> setup, net::HttpAnswers& answers)
-    : setup_(std::move(setup)), answers_(answers), driver_(self, setup_->server, operations::anyone(), *this) {}
+    : setup_(std::move(setup)),
+      answers_(answers),
+      driver_(self, setup_->server, operations::anyone(), *this),
+      self_(self) {}
 
 Task<void> HttpEndpoint::on_request(Self self, net::HttpRequest request) {
   ++exchange_;
   is_streaming_ = false;
   leave_session(self);
   asked_ = nullptr;
+  upgrade_.reset();
   new_session_.clear();
   session_id_ = header_text(request, "mcp-session-id");
   if (auto no = refusal(self, request)) {
@@ -81,7 +85,7 @@ Task<void> HttpEndpoint::on_request(Self self, net::HttpRequest request) {
     co_return;
   }
   if (request.path == k_websocket_path) {
-    begin_websocket(self, request);
+    open_websocket(self, std::move(request));
   } else if (request.method == "POST") {
     auto posting = on_post(self, std::move(request));
     co_await posting;
@@ -231,10 +235,10 @@ Task<Pid> HttpEndpoint::find_session(Self self, net::HttpRequest request) {
                  {k_invalid_request, "the header Mcp-Session-Id is missing; begin with initialize", nullptr});
     co_return Pid{};
   }
-  const std::string who = driver_.core().who()->label();
-  Pid session = setup_->sessions->find(id, who);
+  const operations::PrincipalPtr who = driver_.core().who();
+  Pid session = setup_->sessions->find(id, *who);
   const auto sealed = session ? std::nullopt : session_of(*setup_->server->sealer, id);
-  if (!session && !setup_->sessions->has_ended(id) && sealed && sealed->who == who) {
+  if (!session && !setup_->sessions->has_ended(id) && sealed && who->has_label(sealed->who)) {
     auto starting = start_session(self, id);
     session = co_await starting;
   }
@@ -250,7 +254,7 @@ Task<Pid> HttpEndpoint::start_session(Self self, std::string id) {
   auto starting = start_pool_child(self, pool, pool_arguments(shared), k_call_timeout);
   const StartChildResult started = co_await starting;
   (void)started;  // another connection may have brought it back meanwhile
-  co_return setup_->sessions->find(*shared, driver_.core().who()->label());
+  co_return setup_->sessions->find(*shared, *driver_.core().who());
 }
 
 void HttpEndpoint::ask_session(Self self, Pid session) {
@@ -272,6 +276,7 @@ void HttpEndpoint::on_message(Self self, Message& message) {
   if (const auto* down = message.get_if<Down>(); down != nullptr && session_ && down->ref == session_watch_) {
     return on_session_down();
   }
+  if (const auto* checked = message.get_if<Checked>()) return on_checked(self, *checked);
   (void)driver_.take(message);
 }
 
@@ -291,6 +296,7 @@ void HttpEndpoint::on_session_down() {
 }
 
 void HttpEndpoint::on_client_gone(Self self) {
+  upgrade_.reset();
   if (session_) {
     self.send(session_, SessionGone{self.pid(), exchange_});
     leave_session(self);
@@ -313,7 +319,9 @@ void HttpEndpoint::on_event(Self self, const SessionEvent& event) {
     if (!new_session_.empty()) response.headers.emplace_back("Mcp-Session-Id", new_session_);
     return answers_.respond(std::move(response));
   }
-  if (event.kind == Kind::refused) return method_not_allowed("POST");
+  if (event.kind == Kind::refused) {
+    return event.text != nullptr ? answer_text(event.status, *event.text) : method_not_allowed("POST");
+  }
   if (event.kind == Kind::end && !is_streaming_) return answers_.respond({k_accepted, {}, ""});
   if (!is_streaming_) {
     begin_stream();

@@ -43,6 +43,11 @@ class HttpEndpoint final : public net::HttpService, private Driver::Sink {
   void on_tick(Self self) override;
 
  private:
+  struct Checked {  // whether the attempt runs whose token wants a WebSocket
+    std::uint64_t exchange = 0;
+    std::shared_ptr<const std::string> refusal{};  // null: it does
+  };
+
   // What is said to who may not ask, or not here.
   [[nodiscard]] std::optional<net::HttpResponse> refusal(Self self, const net::HttpRequest& request);
   Task<void> on_post(Self self, net::HttpRequest request);
@@ -57,6 +62,7 @@ class HttpEndpoint final : public net::HttpService, private Driver::Sink {
   void send(StreamId to, json::object message, Outlet::Then then, int status) override;
   void end(StreamId stream) override;
   void let_go(StreamId) override {}
+  void expelled(const operations::Error& why) override;
   // A session that ends before it has answered is told of: whoever asks gets an answer in any case.
   void ask_session(Self self, Pid session);
   void leave_session(Self self);
@@ -64,6 +70,8 @@ class HttpEndpoint final : public net::HttpService, private Driver::Sink {
   void on_event(Self self, const SessionEvent& event);
 
   // http_websocket.cpp
+  void open_websocket(Self self, net::HttpRequest request);
+  void on_checked(Self self, const Checked& checked);
   void begin_websocket(Self self, const net::HttpRequest& request);
   void send_in_websocket(const json::object& message);
   void end_websocket(Self self);
@@ -78,12 +86,14 @@ class HttpEndpoint final : public net::HttpService, private Driver::Sink {
   Driver driver_;
   std::uint64_t exchange_ = 0;  // the number of the request that is being answered
   bool is_streaming_ = false;
-  std::unique_ptr<net::WebSocket> socket_;  // once it is one
-  Pid session_{};                           // that answers it; nobody: answered here, or whole
-  MonitorRef session_watch_{};              // on it
-  std::string session_id_{};                // that the request names or has begun
-  json::value asked_{};                     // the request's id; null when it was a notification, say
-  std::string new_session_{};               // the session's id, when this request has begun it
+  Self self_;
+  std::unique_ptr<net::HttpRequest> upgrade_;  // for a WebSocket, until the ledger has said that the attempt runs
+  std::unique_ptr<net::WebSocket> socket_;     // once it is one
+  Pid session_{};                              // that answers it; nobody: answered here, or whole
+  MonitorRef session_watch_{};                 // on it
+  std::string session_id_{};                   // that the request names or has begun
+  json::value asked_{};                        // the request's id; null when it was a notification, say
+  std::string new_session_{};                  // the session's id, when this request has begun it
 };
 
 }  // namespace skein::inline v0::mcp

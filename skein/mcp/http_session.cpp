@@ -19,6 +19,8 @@ constexpr std::string_view k_session_purpose = "session";
 constexpr Duration k_session_idle = std::chrono::minutes(30);
 constexpr Duration k_session_shutdown = std::chrono::seconds(5);
 
+constexpr int k_listen_forbidden = 403;
+
 constexpr const char* k_lost_by_restart =
     "the node was restarted, and the answer was lost with it: look what was done, and call again";
 constexpr const char* k_lost_here = "the answer is not kept any more: look what was done, and call again";
@@ -45,10 +47,10 @@ std::optional<LegacySession> session_of(const Sealer& sealer, const std::string&
   return session;
 }
 
-Pid SessionTable::find(const std::string& id, std::string_view who) const {
+Pid SessionTable::find(const std::string& id, const operations::Principal& who) const {
   const std::scoped_lock lock(mutex_);
   const auto found = sessions_.find(id);
-  return found != sessions_.end() && found->second.who == who ? found->second.pid : Pid{};
+  return found != sessions_.end() && who.has_label(found->second.who) ? found->second.pid : Pid{};
 }
 
 bool SessionTable::claim(const std::string& id, Pid pid, std::string who) {
@@ -115,10 +117,13 @@ void HttpSession::handle_info(Self self, Message message) {
   if (auto* post = message.get_if<SessionPost>()) {
     active_at_ = self.now();
     on_post(*post);
-  } else if (const auto* listen = message.get_if<SessionListen>()) {
+  } else if (auto* listen = message.get_if<SessionListen>()) {
     active_at_ = self.now();
-    driver_.core().act_for(listen->who);
+    const bool is_attempt = listen->who->kind == operations::Principal::Kind::task;
+    if (is_attempt) return check_listener(std::move(*listen));
     on_listen(*listen);
+  } else if (const auto* checked = message.get_if<ListenChecked>()) {
+    on_checked(*checked);
   } else if (const auto* gone = message.get_if<SessionGone>()) {
     on_gone(*gone);
   } else if (message.is<SessionEnd>()) {
@@ -143,9 +148,31 @@ void HttpSession::on_post(SessionPost& post) {
   driver_.core().receive(id, std::move(*post.message));
 }
 
+// The token of an attempt may be void although nobody has said so here: the ledger knows.
+void HttpSession::check_listener(SessionListen listen) {
+  const auto asks = std::make_shared<const SessionListen>(std::move(listen));
+  operations::Reply<std::string> then(
+      [runtime = setup_->server->runtime, pid = self_.pid(), asks](operations::Result<std::string>&& found) {
+        ListenChecked checked{asks};
+        if (!found) checked.refusal = std::make_shared<const std::string>(found.error().describe() + "\n");
+        runtime->notify(pid, std::move(checked));
+      });
+  operations::check_standing(*setup_->server->hooks, *asks->who, std::move(then));
+}
+
+void HttpSession::on_checked(const ListenChecked& checked) {
+  if (checked.refusal == nullptr) return on_listen(*checked.listen);
+  Stream none;
+  none.connection = checked.listen->connection;
+  none.exchange = checked.listen->exchange;
+  tell(none, {.kind = SessionEvent::Kind::refused, .status = k_listen_forbidden, .text = checked.refusal});
+}
+
 // A stream of a request that is not here any more must not become the session's own: the client has that one, too, and
 // each would end the other, again and again.
 void HttpSession::on_listen(const SessionListen& listen) {
+  driver_.core().act_for(listen.who);
+  driver_.watch_standing();
   const auto event = listen.last_event ? parse_event_id(*listen.last_event) : std::nullopt;
   const bool is_of_this_process = event && event->stamp == stamp_;
   if (!event || event->stream == k_own_stream) {
@@ -246,6 +273,17 @@ void HttpSession::let_go(StreamId id) {
   tell(stream, {.kind = SessionEvent::Kind::let_go, .stream = id, .number = stream.sent});
   stream.connection = {};
   if (stream.sent == 0) stream.sent = 1;  // the client has an event to come back with
+}
+
+// Answers to what was asked while the token worked still come on their own streams.
+void HttpSession::expelled(const operations::Error& why) {
+  Stream& own = streams_.at(k_own_stream);
+  if (!own.connection) return;
+  auto text = std::make_shared<const std::string>(operations::json_text(
+      make_notification("notifications/message", {{"level", "error"}, {"logger", "skein"}, {"data", why.describe()}})));
+  tell(own, {.kind = SessionEvent::Kind::message, .number = ++own.sent, .text = std::move(text)});
+  tell(own, {.kind = SessionEvent::Kind::end});
+  own.connection = {};
 }
 
 void HttpSession::forget_old_streams() {

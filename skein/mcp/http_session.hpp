@@ -35,8 +35,8 @@ inline constexpr std::size_t k_kept_events_max = 256;                // of one s
 class SessionTable {
  public:
   // Nobody when no process has it, or another's has.
-  [[nodiscard]] Pid find(const std::string& id, std::string_view who) const;
-  // False: another has it, or there are too many. `who` alone finds it.
+  [[nodiscard]] Pid find(const std::string& id, const operations::Principal& who) const;
+  // False: another has it, or there are too many. Who has the label `who` alone finds it.
   bool claim(const std::string& id, Pid pid, std::string who);
   void leave(const std::string& id, Pid pid);
   // The client has ended it: it never comes back.
@@ -77,7 +77,7 @@ struct SessionEnd {};
 
 // From a session to a connection.
 struct SessionEvent {
-  // `refused`: there is no such stream, and nothing to say on it.
+  // `refused`: there is no such stream, or with a text, whoever asks for it may not have it.
   enum class Kind : std::uint8_t { message, last_message, end, let_go, refused };
   std::uint64_t exchange = 0;
   Kind kind = Kind::message;
@@ -121,13 +121,20 @@ class HttpSession final : private Driver::Sink {
     std::deque<Kept> kept{};
   };
   struct IdleCheck {};
+  struct ListenChecked {  // whether the attempt runs whose token listens
+    std::shared_ptr<const SessionListen> listen;
+    std::shared_ptr<const std::string> refusal{};  // null: it does
+  };
 
   void send(StreamId to, json::object message, Outlet::Then then, int status) override;
   void end(StreamId stream) override;
   void let_go(StreamId stream) override;
+  void expelled(const operations::Error& why) override;
 
   void on_post(SessionPost& post);
   void on_listen(const SessionListen& listen);
+  void check_listener(SessionListen listen);
+  void on_checked(const ListenChecked& checked);
   // The stream of a request that this process does not have.
   void answer_lost(const SessionListen& listen, const EventId& event);
   void on_gone(const SessionGone& gone);

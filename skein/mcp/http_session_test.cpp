@@ -90,8 +90,8 @@ class HttpSessionTest : public HttpTcpTest {
   }
   // The session goes on in another process, as after a restart of the node.
   void end_process(const std::string& session) {
-    runtime_->exit(table_->find(session, "http"), ExitReason::kill());
-    EXPECT_TRUE(tests::eventually([&] { return !table_->find(session, "http"); }));
+    runtime_->exit(table_->find(session, *operations::anyone()), ExitReason::kill());
+    EXPECT_TRUE(tests::eventually([&] { return !table_->find(session, *operations::anyone()); }));
   }
   bool is_waiting() const {
     return tests::eventually([&] { return waiting_ > 0; });
@@ -137,11 +137,11 @@ TEST_F(HttpSessionTest, answers_what_waits_when_the_session_crashes_and_goes_on_
   const std::string session = initialized(client);
   client.send(call("waits", session));
   ASSERT_TRUE(is_waiting());
-  runtime_->exit(table_->find(session, "http"), ExitReason::kill());
+  runtime_->exit(table_->find(session, *operations::anyone()), ExitReason::kill());
   const std::string answer = response(client);
   EXPECT_THAT(answer, HasSubstr("503 Service Unavailable"));
   EXPECT_THAT(answer, HasSubstr("\"id\":\"c\""));
-  EXPECT_TRUE(tests::eventually([&] { return !table_->find(session, "http"); }));
+  EXPECT_TRUE(tests::eventually([&] { return !table_->find(session, *operations::anyone()); }));
   client.send(legacy(make_request("again", "ping", {}), session));
   EXPECT_THAT(response(client), HasSubstr("\"again\""));
 }

@@ -11,9 +11,32 @@ namespace {
 
 constexpr StreamId k_socket_stream = 1;  // all messages are the connection's
 constexpr int k_switching_protocols = 101;
+constexpr int k_forbidden = 403;
+constexpr std::size_t k_close_reason_bytes = 123;  // RFC 6455, 5.5: a control frame has at most 125, two for the code
 constexpr std::string_view k_mcp_protocol = "mcp";
 
 }  // namespace
+
+// Where the token is that of an attempt, the ledger is asked first whether the attempt runs.
+void HttpEndpoint::open_websocket(Self self, net::HttpRequest request) {
+  const operations::PrincipalPtr who = driver_.core().who();
+  if (who->kind != operations::Principal::Kind::task) return begin_websocket(self, request);
+  upgrade_ = std::make_unique<net::HttpRequest>(std::move(request));
+  operations::Reply<std::string> then([runtime = setup_->server->runtime, pid = self.pid(),
+                                       exchange = exchange_](operations::Result<std::string>&& found) {
+    Checked checked{exchange};
+    if (!found) checked.refusal = std::make_shared<const std::string>(found.error().describe() + "\n");
+    runtime->notify(pid, std::move(checked));
+  });
+  operations::check_standing(*setup_->server->hooks, *who, std::move(then));
+}
+
+void HttpEndpoint::on_checked(Self self, const Checked& checked) {
+  if (checked.exchange != exchange_ || upgrade_ == nullptr) return;
+  const auto request = std::exchange(upgrade_, nullptr);
+  if (checked.refusal == nullptr) return begin_websocket(self, *request);
+  answers_.respond(plain_response(k_forbidden, *checked.refusal));
+}
 
 void HttpEndpoint::begin_websocket(Self self, const net::HttpRequest& request) {
   const auto offered = net::websocket_protocols(request);
@@ -24,6 +47,14 @@ void HttpEndpoint::begin_websocket(Self self, const net::HttpRequest& request) {
   net::WebSocketLimits limits = setup_->websocket;
   limits.message_bytes = k_message_bytes_max;
   socket_ = std::make_unique<net::WebSocket>(limits, self.now());
+  driver_.watch_standing();
+}
+
+void HttpEndpoint::expelled(const operations::Error& why) {
+  if (socket_ == nullptr || socket_->is_closing()) return;
+  std::string out;
+  socket_->close(net::WebSocketClose::policy, why.message.substr(0, k_close_reason_bytes), self_.now(), out);
+  answers_.send_bytes(out);
 }
 
 std::size_t HttpEndpoint::on_bytes(Self self, std::string_view in) {
@@ -35,9 +66,7 @@ std::size_t HttpEndpoint::on_bytes(Self self, std::string_view in) {
     if (!out.empty()) answers_.send_bytes(out);
     if (!message) break;
     if (!driver_.core().who()->holds()) {
-      std::string closing;
-      socket_->close(net::WebSocketClose::policy, "the token works no longer", self.now(), closing);
-      answers_.send_bytes(closing);
+      expelled(operations::no_longer_valid(*driver_.core().who()));
       break;
     }
     driver_.core().receive(k_socket_stream, *message);

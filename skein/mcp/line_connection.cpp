@@ -58,7 +58,7 @@ LineConnection::LineConnection(Self self, std::shared_ptr<const LineSetup> setup
 LineConnection::~LineConnection() { setup_->open->fetch_sub(1); }
 
 std::string LineConnection::describe() const {
-  static constexpr const char* k_names[] = {"login", "open", "ending", "lingering", "over"};
+  static constexpr const char* k_names[] = {"login", "checking", "open", "ending", "lingering", "over"};
   return fmt::format("{}, {} bytes unsent", k_names[static_cast<std::size_t>(phase_)], wire_.unsent());
 }
 
@@ -81,8 +81,12 @@ void LineConnection::handle_info(Self self, Message message) {
     wire_.put(line_error("too many connections without a token; try again later"));
     (void)wire_.write_some();
     return self.stop();
+  } else if (const auto* checked = message.get_if<Checked>()) {
+    if (phase_ == Phase::checking && checked->refusal) refuse(*checked->refusal);
+    if (phase_ == Phase::checking) open();
   } else {
     (void)session_.take(message);
+    if (phase_ == Phase::open && !session_.is_welcome()) refuse(session_.why_unwelcome());
   }
   bool has_more = true;
   while (has_more) {
@@ -170,8 +174,7 @@ bool LineConnection::take_lines(Self self) {
 
 void LineConnection::on_line(Self self, std::string_view line) {
   if (phase_ == Phase::open) {
-    if (!session_.is_welcome())
-      return refuse("the token that was shown was revoked or replaced, or has expired; or its attempt has ended");
+    if (!session_.is_welcome()) return refuse(session_.why_unwelcome());
     return session_.on_line(line);
   }
   if (line.ends_with('\r')) line.remove_suffix(1);
@@ -186,8 +189,10 @@ void LineConnection::log_in(Self self, std::string_view line) {
       is_wrong ? setup_->login->wrong(self.now()) : setup_->login->check_token(token.value_or(""), self.now());
   switch (admission.verdict) {
     case Login::Verdict::good:
-      session_.act_for(std::move(admission.who));
-      if (token) {
+      session_.act_for(admission.who);
+      if (token && admission.who->kind == operations::Principal::Kind::task) {
+        check_attempt(self, *admission.who);
+      } else if (token) {
         open();
       } else {
         on_first_line(line);  // no token is wanted here
@@ -215,6 +220,18 @@ void LineConnection::on_first_line(std::string_view line) {
 void LineConnection::open() {
   phase_ = Phase::open;
   wire_.trust();
+  session_.watch_standing();
+}
+
+void LineConnection::check_attempt(Self self, const operations::Principal& who) {
+  phase_ = Phase::checking;
+  operations::Reply<std::string> then(
+      [runtime = setup_->server->runtime, pid = self.pid()](operations::Result<std::string>&& found) {
+        Checked checked;
+        if (!found) checked.refusal = std::make_shared<const std::string>(found.error().describe());
+        runtime->notify(pid, std::move(checked));
+      });
+  operations::check_standing(*setup_->server->hooks, who, std::move(then));
 }
 
 void LineConnection::refuse(std::string_view why) {

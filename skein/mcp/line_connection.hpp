@@ -2,7 +2,8 @@
 // what it answers.
 //
 // Where a token is wanted the first line shows it: {"token":"..."}. The right one is not answered, so a client goes on
-// at once; a wrong one, or anything else, is told so in an error and closed. Where none is wanted such a line is passed
+// at once; a wrong one, that of an attempt that has ended, or anything else, is told so in an error and closed. So is
+// a client whose token stops working. Where none is wanted such a line is passed
 // over, so that a client need not know; a first line that is no JSON, as of HTTP, is refused like a wrong token.
 //
 // 1. Nothing blocks, and nothing grows past LineLimits: a client that does not show its token, does not end its line,
@@ -53,9 +54,12 @@ class LineConnection {
   [[nodiscard]] std::string describe() const;
 
  private:
-  enum class Phase : std::uint8_t { login, open, ending, lingering, over };
+  enum class Phase : std::uint8_t { login, checking, open, ending, lingering, over };
   struct Check {};
   struct LingerOver {};
+  struct Checked {                                 // whether the attempt runs whose token was shown
+    std::shared_ptr<const std::string> refusal{};  // null: it does
+  };
 
   void on_ready(Self self, const net::FdReady& ready);
   void read_some(Self self);
@@ -67,6 +71,8 @@ class LineConnection {
   void log_in(Self self, std::string_view line);
   void on_first_line(std::string_view line);
   void open();
+  // Of the token of an attempt, which may have ended: nothing is read until the ledger has said.
+  void check_attempt(Self self, const operations::Principal& who);
   void refuse(std::string_view why);
   void write_some(Self self);
   void linger(Self self);

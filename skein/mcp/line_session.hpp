@@ -16,8 +16,12 @@ class LineSession final : private Driver::Sink {
       : wire_(wire), driver_(self, std::move(server), std::move(who), *this) {}
 
   void act_for(operations::PrincipalPtr who) { driver_.core().act_for(std::move(who)); }
-  // False: the token that was shown works no longer.
+  // False: the token that was shown works no longer. From watch_standing() on it is also found out when nobody asks.
   [[nodiscard]] bool is_welcome() const { return driver_.core().who()->holds(); }
+  void watch_standing() { driver_.watch_standing(); }
+  [[nodiscard]] std::string why_unwelcome() const {
+    return operations::no_longer_valid(*driver_.core().who()).describe();
+  }
 
   void on_line(std::string_view line);
   // A line that is longer than a message may be, as far as it has come: said, and then the connection ends.

@@ -21,8 +21,8 @@ void add_operation_tools(Catalog& catalog);
 void add_node_resources(Catalog& catalog);
 void add_node_prompts(Catalog& catalog);
 
-// Suggests ids of tasks in this state, or in any.
-[[nodiscard]] Handler completes_tasks(std::string state = {});
+// Suggests ids of tasks in these states, an equal share of each; an empty text: in any.
+[[nodiscard]] Handler completes_tasks(std::vector<std::string> states = {""});
 // A tool as the table of operations declares it.
 [[nodiscard]] Tool tool_of(const operations::Operation& operation);
 // What the node is asked: the arguments of a tool with the defaults that hold over MCP, JSON values as texts.

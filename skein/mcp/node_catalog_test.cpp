@@ -210,6 +210,26 @@ TEST_F(NodeCatalogTest, reads_resources_through_the_node_and_completes_their_nam
   EXPECT_EQ(outlet_.sent.back().message.at("result").at("completion").at("values"), (json::array{"ba", "bb"}));
 }
 
+// Those that failed first, then whatever else is there: neither hides the other.
+TEST_F(NodeCatalogTest, suggests_failed_and_open_tasks_to_be_diagnosed) {
+  ask(1, "completion/complete",
+      modern({{"ref", {{"type", "ref/prompt"}, {"name", "diagnose_task"}}},
+              {"argument", {{"name", "task"}, {"value", "t"}}}}));
+  json::array failed;
+  for (int i = 0; i < 80; ++i) failed.push_back(json::object{{"id", fmt::format("t{}", i)}});
+  EXPECT_EQ(outlet_.asked.back().params.at("state"), "failed");
+  core().answered(outlet_.asked.back().call, {NodeAnswer::Kind::ok, {{"tasks", std::move(failed)}}});
+  EXPECT_FALSE(outlet_.asked.back().params.contains("state"));
+  core().answered(outlet_.asked.back().call,
+                  {NodeAnswer::Kind::ok, json::parse(R"({"tasks":[{"id":"t-queued"},{"id":"t0"},{"id":"other"}]})")});
+  const json::value completion = outlet_.sent.back().message.at("result").at("completion");
+  const json::array& values = completion.at("values").as_array();
+  ASSERT_EQ(values.size(), 51U);
+  EXPECT_EQ(values.front(), "t0");
+  EXPECT_EQ(values.back(), "t-queued");
+  EXPECT_EQ(completion.at("hasMore"), true);
+}
+
 TEST_F(NodeCatalogTest, tells_of_agents_and_of_the_tree_they_are_in) {
   operations::Event event;
   event.kind = operations::Event::Kind::agent_changed;

@@ -14,9 +14,10 @@ void say(Exchange& exchange, std::string_view description, std::string_view text
 }
 
 void diagnose(Exchange& exchange) {
-  say(exchange, "Find out why a task failed",
-      fmt::format("Find out why the skein task {} failed. Read it with task_status: failed_attempts has each attempt's "
-                  "agent, error and message. Look at the agents concerned with agent_status and at the tree for "
+  say(exchange, "Find out why a task failed or waits",
+      fmt::format("Find out why the skein task {} failed, or why it is not done. Read it with task_status: "
+                  "failed_attempts has each attempt's agent, error and message, waits says what an open task waits "
+                  "for. Look at the agents concerned with agent_status and at the tree for "
                   "restarts. Say what the cause is and whether task_retry would help; do not retry before saying so.",
                   text_in(exchange.arguments(), "task")));
 }
@@ -45,14 +46,23 @@ void add_node_prompts(Catalog& catalog) {
                      "Delegate to the swarm",
                      "Split work into tasks and run them on the swarm",
                      {{"goal", "What is to be reached", true}},
-                     delegate});
+                     delegate,
+                     {},
+                     {"agent_list", "task_submit", "task_wait"}});
   catalog.add(Prompt{"diagnose_task",
                      "Diagnose a task",
-                     "Find out why a task failed",
+                     "Find out why a task failed or waits",
                      {{"task", "The task's id", true}},
                      diagnose,
-                     completes_tasks("failed")});
-  catalog.add(Prompt{"node_health", "Node health", "Check how the node does", {}, health});
+                     completes_tasks({"failed", ""}),
+                     {"task_status", "agent_status", "tree"}});
+  catalog.add(Prompt{"node_health",
+                     "Node health",
+                     "Check how the node does",
+                     {},
+                     health,
+                     {},
+                     {"metrics", "tree", "swarm_list", "task_list"}});
 }
 
 }  // namespace skein::inline v0::mcp

@@ -32,39 +32,49 @@ Handler reads(std::string op, std::string variable = {}, json::object params = {
   };
 }
 
-// Ids of tasks that begin with what was typed, newest first: those that `state` names, or open ones before finished
-// ones. Looks at most at so many pages: who types a few more digits finds older ones.
+// Ids of tasks that begin with what was typed: of one state after the other, newest first; without a state, open ones
+// before finished ones. Each state has an equal share of what is suggested, so that none hides the next. Looks at most
+// at so many pages of a state: who types a few more digits finds older ones.
 constexpr int k_completion_pages = 5;
 constexpr int k_completion_page_tasks = 200;
 
 struct TaskCompletion {
-  std::string state;
-  std::vector<std::string> fits{};
+  std::vector<std::string> states;  // that are still to be asked for, the present one first
+  std::size_t share = 0;            // of a state
+  json::array fits{};
+  std::size_t fits_before = 0;  // of the states before
   int pages = 0;
+  bool has_more = false;
 };
 
 void complete_tasks(Exchange& exchange, const TaskCompletion& so_far, const std::string& cursor) {
   json::object request{{"limit", k_completion_page_tasks}};
-  if (!so_far.state.empty()) request["state"] = so_far.state;
+  if (!so_far.states.front().empty()) request["state"] = so_far.states.front();
   if (!cursor.empty()) request["cursor"] = cursor;
   exchange.ask_node("task_list", std::move(request), [so_far](Exchange& then, const NodeAnswer& answer) {
     TaskCompletion all = so_far;
     std::string next;
+    const auto is_full = [&] { return all.fits.size() - all.fits_before >= all.share; };
     if (answer.kind == NodeAnswer::Kind::ok) {
       for (const json::value& each : answer.value.at("tasks").as_array()) {
-        std::string id = text_in(each.as_object(), "id");
-        if (id.starts_with(text_in(then.arguments(), "value"))) all.fits.push_back(std::move(id));
+        const std::string id = text_in(each.as_object(), "id");
+        const bool fits = id.starts_with(text_in(then.arguments(), "value"));
+        if (!fits || std::ranges::find(all.fits, json::value(id)) != all.fits.end()) continue;
+        if (is_full()) {
+          all.has_more = true;
+        } else {
+          all.fits.emplace_back(id);
+        }
       }
       next = text_in(answer.value.as_object(), "cursor");
     }
-    const bool is_enough = all.fits.size() >= k_completions_max || ++all.pages >= k_completion_pages;
-    if (!next.empty() && !is_enough) return complete_tasks(then, all, next);
-    const bool has_more = all.fits.size() > k_completions_max || !next.empty();
-    json::array values;
-    for (const std::string& each : all.fits) {
-      if (values.size() < k_completions_max) values.emplace_back(each);
-    }
-    then.finish({{"completion", {{"values", std::move(values)}, {"hasMore", has_more}}}});
+    if (!next.empty() && !is_full() && ++all.pages < k_completion_pages) return complete_tasks(then, all, next);
+    all.has_more = all.has_more || !next.empty();
+    all.states.erase(all.states.begin());
+    all.fits_before = all.fits.size();
+    all.pages = 0;
+    if (!all.states.empty()) return complete_tasks(then, all, {});
+    then.finish({{"completion", {{"values", std::move(all.fits)}, {"hasMore", all.has_more}}}});
   });
 }
 
@@ -92,48 +102,48 @@ Handler completes(std::string op, std::string list, std::string key) {
 
 }  // namespace
 
-Handler completes_tasks(std::string state) {
-  return [state = std::move(state)](Exchange& exchange) { complete_tasks(exchange, {state}, {}); };
+Handler completes_tasks(std::vector<std::string> states) {
+  const std::size_t share = k_completions_max / states.size();
+  return [states = std::move(states), share](Exchange& exchange) { complete_tasks(exchange, {states, share}, {}); };
 }
 
 void add_node_resources(Catalog& catalog) {
-  const std::string json_type = "application/json";
-  catalog.add(
-      Resource{"skein://tree", "tree", "Supervision tree", "The whole tree as it stands", json_type, reads("tree")});
-  catalog.add(Resource{"skein://status", "status", "Status", "Counters of the node, its ledger and its journal",
-                       json_type, reads("status")});
-  catalog.add(Resource{"skein://tasks", "tasks", "Tasks", "The newest hundred tasks, open ones first", json_type,
-                       reads("task_list", {}, {{"limit", k_listed_tasks}})});
-  catalog.add(
-      Resource{"skein://agents", "agents", "Agents", "All agents with what they do", json_type, reads("agent_list")});
-  catalog.add(Resource{"skein://swarms", "swarms", "Swarms", "All swarms with their open tasks", json_type,
-                       reads("swarm_list")});
-  catalog.add(Resource{"skein://events", "events", "Events", "The last hundred events, the newest last", json_type,
-                       reads("event_list", {}, {{"limit", k_listed_events}})});
-  catalog.add(Resource{"skein://tasks/{id}",
-                       "task",
-                       "Task",
-                       "One task whole: params, result, failed attempts",
-                       json_type,
-                       reads("task_status", "id"),
-                       completes_tasks(),
-                       {"task_status", "id"}});
-  catalog.add(Resource{"skein://agents/{id}",
-                       "agent",
-                       "Agent",
-                       "One agent with its last tasks",
-                       json_type,
-                       reads("agent_status", "id"),
-                       completes("agent_list", "agents", "id"),
-                       {"agent_status", "id"}});
-  catalog.add(Resource{"skein://swarms/{name}",
-                       "swarm",
-                       "Swarm",
-                       "One swarm with its definition",
-                       json_type,
-                       reads("swarm_status", "name"),
-                       completes("swarm_list", "swarms", "name"),
-                       {"swarm_status", "name"}});
+  struct Listed {
+    const char* name;  // and the end of its uri
+    const char* title;
+    const char* description;
+    const char* operation;
+    json::object params{};
+  };
+  const std::vector<Listed> lists{
+      {"tree", "Supervision tree", "The whole tree as it stands", "tree"},
+      {"status", "Status", "Counters of the node, its ledger and its journal", "status"},
+      {"tasks", "Tasks", "The newest hundred tasks, open ones first", "task_list", {{"limit", k_listed_tasks}}},
+      {"agents", "Agents", "All agents with what they do", "agent_list"},
+      {"swarms", "Swarms", "All swarms with their open tasks", "swarm_list"},
+      {"events", "Events", "The last hundred events, the newest last", "event_list", {{"limit", k_listed_events}}},
+  };
+  for (const Listed& each : lists) {
+    catalog.add(Resource{std::string("skein://") + each.name,
+                         each.name,
+                         each.title,
+                         each.description,
+                         "application/json",
+                         reads(each.operation, {}, each.params),
+                         {},
+                         {each.operation, {}}});
+  }
+  const auto add_one = [&](std::string uri, std::string name, std::string title, std::string description,
+                           const Resource::Source& source, Handler complete) {
+    catalog.add(Resource{std::move(uri), std::move(name), std::move(title), std::move(description), "application/json",
+                         reads(source.operation, source.member), std::move(complete), source});
+  };
+  add_one("skein://tasks/{id}", "task", "Task", "One task whole: params, result, failed attempts",
+          {"task_status", "id"}, completes_tasks());
+  add_one("skein://agents/{id}", "agent", "Agent", "One agent with its last tasks", {"agent_status", "id"},
+          completes("agent_list", "agents", "id"));
+  add_one("skein://swarms/{name}", "swarm", "Swarm", "One swarm with its definition", {"swarm_status", "name"},
+          completes("swarm_list", "swarms", "name"));
 }
 
 std::vector<Change> changes_of(const operations::Event& event) {

@@ -48,6 +48,8 @@ class Outlet {
   virtual void let_go(StreamId stream) = 0;
   // Core::answered() is called with the same number, for parts and at the end.
   virtual void ask_node(std::uint64_t call, std::string_view op, boost::json::object params) = 0;
+  // Likewise: whether the token that was shown still works, see operations::check_standing().
+  virtual void ask_standing(std::uint64_t call) = 0;
   // Nobody wants this answer any more; it may come all the same.
   virtual void give_up(std::uint64_t /*call*/) {}
   // Core::woken() is called with the same number.

@@ -78,6 +78,13 @@ bool Driver::take(Message& message) {
     core_.changed(*change);
   } else if (message.is<EventsReady>()) {
     pump_events();
+  } else if (message.is<StandingCheck>()) {
+    is_watching_standing_ = false;
+    if (!core_.who()->holds()) {
+      expel();
+    } else {
+      watch_standing();
+    }
   } else if (message.is<operations::OperationsGone>()) {
     events_.reset();
     ops_.reset();
@@ -115,6 +122,27 @@ void Driver::ask_node(std::uint64_t call, std::string_view op, json::object para
            core_.who()});
 }
 
+void Driver::ask_standing(std::uint64_t call) {
+  const operations::Responder respond(*server_->runtime, self_.pid(), call);
+  operations::check_standing(*server_->hooks, *core_.who(),
+                             operations::Reply<std::string>([respond](operations::Result<std::string>&& found) {
+                               if (!found) return respond.fail(std::move(found.error()));
+                               respond.send(operations::Answer::Kind::ok, [] { return json::value(); });
+                             }));
+}
+
+void Driver::watch_standing() {
+  const bool can_end = core_.who()->standing != nullptr;
+  if (!can_end || std::exchange(is_watching_standing_, true)) return;
+  self_.send_after(operations::k_standing_check, self_.pid(), StandingCheck{});
+}
+
+void Driver::expel() {
+  const operations::Error why = operations::no_longer_valid(*core_.who());
+  core_.expel(why);
+  sink_.expelled(why);
+}
+
 void Driver::give_up(std::uint64_t call) {
   const auto found = waits_.find(call);
   if (found == waits_.end()) return;
@@ -132,6 +160,7 @@ void Driver::watch(Watch what) {
   } else {
     server_->bulletin->join(self_.pid());
   }
+  if (what != Watch::nothing && !core_.session()) watch_standing();
   wants_events_ = what == Watch::everything;
   follow_events();
 }
@@ -163,7 +192,7 @@ void Driver::follow_events() {
 
 void Driver::pump_events() {
   if (!events_) return;
-  if (!core_.who()->holds()) return core_.shut_down();  // nothing more is told to whose token works no longer
+  if (!core_.who()->holds()) return expel();  // nothing more is told
   const operations::EventBatch batch = events_->take(k_driver_events_at_once);
   for (const operations::Event& each : batch.events) {
     for (const Change& change : changes_of(each)) core_.changed(change);

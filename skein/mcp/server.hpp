@@ -60,6 +60,8 @@ class Driver final : private Outlet {
     }
     virtual void end(StreamId stream) = 0;
     virtual void let_go(StreamId stream) = 0;
+    // The token of who is at the other end works no longer; who listened was told.
+    virtual void expelled(const operations::Error& /*why*/) {}
   };
 
   Driver(Self self, ServerPtr server, operations::PrincipalPtr who, Sink& sink);
@@ -71,6 +73,9 @@ class Driver final : private Outlet {
   [[nodiscard]] const Core& core() const { return core_; }
   // A message to the process. False: it is not for MCP.
   bool take(Message& message);
+  // From now on it is looked at every k_standing_check whether the token still works; when it does not, who listens and
+  // the Sink are told. For transports that stay open; subscriptions/listen asks for it by itself.
+  void watch_standing();
 
  private:
   struct Wake {
@@ -79,12 +84,14 @@ class Driver final : private Outlet {
   struct EventsReady {};
   struct LookForEvents {};
   struct Following {};  // the events are followed from here on
+  struct StandingCheck {};
 
   void send(StreamId to, json::object message, Then then, int status) override;
   void send_batch(StreamId to, std::vector<json::object> answers) override;
   void end(StreamId stream) override;
   void let_go(StreamId stream) override;
   void ask_node(std::uint64_t call, std::string_view op, json::object params) override;
+  void ask_standing(std::uint64_t call) override;
   void give_up(std::uint64_t call) override;
   void wake_after(std::uint64_t timer, std::chrono::milliseconds time) override;
   void watch(Watch what) override;
@@ -92,6 +99,7 @@ class Driver final : private Outlet {
 
   void follow_events();
   void pump_events();
+  void expel();
 
   Self self_;
   ServerPtr server_;
@@ -100,6 +108,7 @@ class Driver final : private Outlet {
   std::map<std::uint64_t, std::shared_ptr<operations::WaitTicket>> waits_;  // task_wait that are not answered, by call
   bool wants_events_ = false;
   bool is_behind_ = false;                       // there were events that nobody told of
+  bool is_watching_standing_ = false;            // a StandingCheck is on its way
   std::shared_ptr<operations::Operations> ops_;  // keeps the event stream alive; let go when it must end
   std::unique_ptr<operations::EventStream::Subscription> events_;
 };

@@ -46,17 +46,17 @@ std::string message_of(const json::object& task) {
 
 }  // namespace
 
-std::string seal_task(const Sealer& sealer, const TaskHandle& task, std::string_view principal) {
+std::string seal_task(const Sealer& sealer, const TaskHandle& task, const operations::Principal& who) {
   // Ids and names of tools have no spaces.
-  return sealer.seal(k_handle_purpose, fmt::format("{} {} {}", task.id, task.tool, principal));
+  return sealer.seal(k_handle_purpose, fmt::format("{} {} {}", task.id, task.tool, who.label()));
 }
 
-std::optional<TaskHandle> open_task(const Sealer& sealer, std::string_view handle, std::string_view principal) {
+std::optional<TaskHandle> open_task(const Sealer& sealer, std::string_view handle, const operations::Principal& who) {
   const auto text = sealer.open(k_handle_purpose, handle);
   if (!text) return std::nullopt;
   const std::size_t first = text->find(' ');
   const std::size_t second = first != std::string::npos ? text->find(' ', first + 1) : first;
-  if (second == std::string::npos || std::string_view(*text).substr(second + 1) != principal) return std::nullopt;
+  if (second == std::string::npos || !who.has_label(std::string_view(*text).substr(second + 1))) return std::nullopt;
   return TaskHandle{text->substr(0, first), text->substr(first + 1, second - first - 1)};
 }
 

@@ -22,6 +22,7 @@
 
 #include "skein/mcp/exchange.hpp"
 #include "skein/mcp/seal.hpp"
+#include "skein/operations/principal.hpp"
 
 namespace skein::inline v0::mcp {
 
@@ -50,10 +51,10 @@ struct TaskHandle {
   std::string id;    // of the task
   std::string tool;  // whose call made it
 };
-[[nodiscard]] std::string seal_task(const Sealer& sealer, const TaskHandle& task, std::string_view principal);
+[[nodiscard]] std::string seal_task(const Sealer& sealer, const TaskHandle& task, const operations::Principal& who);
 // Nothing when it is not one that was given to this principal.
 [[nodiscard]] std::optional<TaskHandle> open_task(const Sealer& sealer, std::string_view handle,
-                                                  std::string_view principal);
+                                                  const operations::Principal& who);
 
 // A task with what it came to, as tasks/get and notifications/tasks have it.
 [[nodiscard]] json::object detailed_task(std::string_view handle, const json::object& task, const TaskSupport& support,

@@ -48,6 +48,7 @@ class RecordingOutlet final : public Outlet {
   void ask_node(std::uint64_t call, std::string_view op, json::object params) override {
     asked.push_back({call, std::string(op), std::move(params)});
   }
+  void ask_standing(std::uint64_t call) override { asked.push_back({call, "standing", {}}); }
   void give_up(std::uint64_t call) override { given_up.push_back(call); }
   void wake_after(std::uint64_t timer, std::chrono::milliseconds time) override { wakes.push_back({timer, time}); }
   void watch(Watch what) override { watched = what; }

@@ -45,6 +45,18 @@ class NodeAgents final : public operations::AgentKnowledge {
     return skein::suggestion(agent, {names.begin(), names.end()});
   }
 
+  [[nodiscard]] std::optional<std::string> swarm_of(const std::string& agent) const override {
+    const auto context = context_.lock();
+    if (!context) return std::nullopt;
+    for (const std::string& each : context->registry->capabilities_of(agent).value_or(std::vector<std::string>{})) {
+      if (each.starts_with(k_of_swarm)) return each.substr(k_of_swarm.size());
+    }
+    const auto config = context->config();
+    const auto named = std::ranges::find(config->agents, agent, &AgentConfig::id);
+    if (named == config->agents.end()) return std::nullopt;
+    return named->swarm;
+  }
+
   [[nodiscard]] bool may_fall_back(std::string_view type, const ledger::Placement& where) const override {
     const auto context = context_.lock();
     return !context || dispatch::policy_for(where, type, context->config()->dispatch).may_fall_back;

@@ -38,17 +38,26 @@ std::string signed_part(ledger::TaskId task, ledger::Fence fence) {
   return fmt::format("{}_{:x}", digits_of(task), fence);
 }
 
+// Enough to tell tokens apart, and too little to find a secret by.
+std::string id_of(const Digest& secret) {
+  constexpr std::size_t k_id_shown = 16;
+  return secret == Digest{} ? std::string() : to_hex(sha256(to_hex(secret))).substr(0, k_id_shown);
+}
+
 Principal principal_of(const ledger::Token& token) {
   Principal who;
   who.kind = Principal::Kind::token;
   who.name = token.name;
   who.rank = token.rank;
   who.bounds = token.bounds;
+  who.id = id_of(token.secret);
+  who.former_id = id_of(token.previous);
   return who;
 }
 
 ledger::WallMs end_of(ledger::WallMs at) { return at == 0 ? Standing::k_for_ever : at; }
 
+// Its id apart, which a rotation changes: what the old secret opened stays open for the overlap.
 bool is_same_principal(const Principal& one, const Principal& other) {
   return one.kind == other.kind && one.name == other.name && one.rank == other.rank && one.bounds == other.bounds;
 }
@@ -89,13 +98,13 @@ void Access::add(Entries& entries, const Digest& secret, Principal who, ledger::
   const auto known = by_secret_.find(secret);
   Entry entry;
   if (known != by_secret_.end() && is_same_principal(*known->second.who, who)) {
-    entry = known->second;
+    entry.standing = known->second.standing;
   } else {
     entry.standing = std::make_shared<Standing>();
     entry.standing->wall = wall_;
-    who.standing = entry.standing;
-    entry.who = std::make_shared<const Principal>(std::move(who));
   }
+  who.standing = entry.standing;
+  entry.who = std::make_shared<const Principal>(std::move(who));
   entry.standing->until = until;
   entries.emplace(secret, std::move(entry));
 }

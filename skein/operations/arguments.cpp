@@ -202,6 +202,14 @@ std::vector<std::string> Arguments::texts(std::string_view name) const {
   return all;
 }
 
+json::object Arguments::as_given() const {
+  json::object all;
+  for (std::size_t i = 0; i < given_.size(); ++i) {
+    if (given_[i] != nullptr) all[(*params_)[i].name] = *given_[i];
+  }
+  return all;
+}
+
 ledger::TaskId Arguments::task_id(std::string_view name) const {
   return ledger::TaskId::parse(text(name)).value_or(ledger::TaskId{});
 }

@@ -34,6 +34,8 @@ class Arguments {
   [[nodiscard]] ledger::TaskId task_id(std::string_view name) const;
   [[nodiscard]] std::vector<ledger::TaskId> task_ids(std::string_view name) const;
   [[nodiscard]] ledger::Fields fields(std::string_view name) const;
+  // What was given, under the names of the parameters, whatever older names it came by.
+  [[nodiscard]] json::object as_given() const;
 
  private:
   friend Result<Arguments> read_arguments(const std::vector<Param>& params, const json::object& given);

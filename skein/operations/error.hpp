@@ -29,7 +29,7 @@ enum class Code : std::uint8_t {
   swarm_exists,
   swarm_closed,
   swarm_busy,
-  key_reused,  // the idempotency key belongs to a task with other params
+  key_reused,  // the idempotency key belongs to a task of another type or with other params
   already_finished,
   wrong_state,
   queue_full,

@@ -46,12 +46,19 @@ void perform(std::string_view name, const Request& request) {
   operation->handler(Call{request.hooks, ops.get(), *read, request.respond, *request.who});
 }
 
-// Of a bound token: the ledger says first whether the tasks it is about are within its bounds.
-void perform_bound(const std::string& name, const Request& request) {
+// Of a bound token: the ledger says first whether the tasks it is about are within its bounds. Its arguments are read
+// before anything is made of them: a member of the wrong type, or by an older name, names a swarm or a task all the
+// same.
+void perform_bound(const Operation& operation, const Request& request) {
   const Principal& who = *request.who;
+  const std::string name(operation.name);
+  const auto read = read_arguments(operation.params, request.params);
+  if (!read) return refuse(request, read.error());
+  const json::object given = read->as_given();
+  if (auto no = may(who, name, given)) return refuse(request, std::move(*no));
   const OperationsPtr ops = request.hooks.operations();
   if (ops == nullptr) return request.respond.fail(engine_is_away());
-  auto params = std::make_shared<json::object>(narrowed(who, name, request.params));
+  auto params = std::make_shared<json::object>(narrowed(who, name, given));
   auto tasks = tasks_named(name, *params);
   Reply<std::string> then([&hooks = request.hooks, respond = request.respond, asker = request.who, name,
                            params](Result<std::string> swarm) {
@@ -68,11 +75,20 @@ Error engine_is_away() {
   return {Code::stopped, "the node's engine is not there at the moment", "try again", std::chrono::milliseconds(100)};
 }
 
+void check_standing(NodeHooks& hooks, const Principal& who, Reply<std::string> reply) {
+  if (!who.holds()) return reply.fail(no_longer_valid(who));
+  if (who.kind != Principal::Kind::task) return reply(who.bounds.swarm);
+  const OperationsPtr ops = hooks.operations();
+  if (ops == nullptr) return reply.fail(engine_is_away());
+  ops->check_scope({who.bounds.task, who.fence, {}}, {}, std::move(reply));
+}
+
 void carry_out(std::string_view name, const Request& request) {
   static const Principal k_nobody{.kind = Principal::Kind::anyone, .rank = Rank{}};
   const Principal& who = request.who ? *request.who : k_nobody;
-  if (auto no = may(who, name, request.params)) return refuse(request, std::move(*no));
-  if (who.is_bound() && rank_of(name)) return perform_bound(std::string(name), request);
+  if (auto no = never(who, name)) return refuse(request, std::move(*no));
+  const Operation* operation = who.is_bound() ? find_operation(name) : nullptr;
+  if (operation != nullptr) return perform_bound(*operation, request);
   perform(name, request);
 }
 

@@ -122,7 +122,7 @@ class Operations final : public ledger::ChangeSink, public std::enable_shared_fr
   void swarm_stop(std::string name, Reply<Nothing> reply);
   void swarm_remove(std::string name, Reply<Nothing> reply);
 
-  // operations_tokens.cpp
+  // operations_tokens.cpp, operations_scope.cpp
   void token_create(TokenRequest request, Reply<MadeToken> reply);
   void token_list(Reply<TokensAnswer> reply);
   void token_revoke(std::string name, Reply<Nothing> reply);
@@ -177,6 +177,7 @@ class Operations final : public ledger::ChangeSink, public std::enable_shared_fr
   void set_swarm_state(std::string name, ledger::SwarmState state, Reply<Nothing> reply);
 
   [[nodiscard]] std::optional<Error> unknown_agent(const SubmitRequest& request) const;
+  [[nodiscard]] std::optional<Error> foreign_agent(const SubmitRequest& request) const;
   // On the journal's thread.
   [[nodiscard]] WaitReason why_waits(const ledger::Task& task) const;
   [[nodiscard]] TaskStatus live_status(ledger::TaskView view) const;
@@ -196,8 +197,8 @@ class Operations final : public ledger::ChangeSink, public std::enable_shared_fr
   void count_submit(const SubmitAnswer& answer) {
     (answer.existing ? repeated_ : submitted_).fetch_add(1, std::memory_order_relaxed);
   }
-  // operations_keys.cpp: answers a submit whose key had a task already. `params`: of the submit; null: none.
-  void look_for_existing(const SubmitAnswer& found, const ledger::Body& params, Reply<SubmitAnswer> reply);
+  // operations_keys.cpp: answers a submit whose key had a task already. `spec`: of the submit.
+  void look_for_existing(const SubmitAnswer& found, const ledger::TaskSpec& spec, Reply<SubmitAnswer> reply);
   void settle_dependency(const std::shared_ptr<ledger::Submit>& op, TaskId dependency, Reply<SubmitAnswer> reply);
   void retry_archived(const ledger::FinishedTask& old_task, Reply<RetryAnswer> reply);
   // operations_notify.cpp
@@ -207,9 +208,13 @@ class Operations final : public ledger::ChangeSink, public std::enable_shared_fr
 
   // operations_tokens.cpp
   void tell_access(const ledger::ChangeBatch& batch) const;
+  void make_token(ledger::TokenPut op, std::string secret, Reply<MadeToken> reply);
   void put_token(ledger::TokenPut op, std::string secret, Reply<MadeToken> reply);
   void rotate_first(std::chrono::milliseconds overlap, Reply<MadeToken> reply);
   void keep_first(MadeToken made, Reply<MadeToken> reply);
+  // operations_scope.cpp: whether what a token is to be bound to is there.
+  void check_bounds(const ledger::TokenBounds& bounds, Reply<Nothing> reply);
+  [[nodiscard]] std::optional<Error> bad_bounds(const ledger::TokenBounds& bounds) const;
   // A key of another's task is not found by a child's submit.
   Reply<SubmitAnswer> only_own(const ledger::ChildOf& child, Reply<SubmitAnswer> reply);
 

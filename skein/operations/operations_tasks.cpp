@@ -138,6 +138,15 @@ std::optional<Error> Operations::unknown_agent(const SubmitRequest& request) con
                "start it first ('skein agents' lists them), or give agent_fallback any", 0ms};
 }
 
+// Also a name that nobody knows: another swarm may give it to an agent while the task waits.
+std::optional<Error> Operations::foreign_agent(const SubmitRequest& request) const {
+  if (!request.only_own_agents || request.agent.empty()) return std::nullopt;
+  const auto agents = agents_known_.load();
+  if (!agents || agents->swarm_of(request.agent) == request.swarm) return std::nullopt;
+  return Error{Code::agent_not_found, fmt::format("swarm '{}' has no agent '{}'", request.swarm, request.agent),
+               "leave out the agent, or name one of that swarm", 0ms};
+}
+
 // What the ledger said to a submit.
 Result<SubmitAnswer> Operations::answer_of_submit(TaskId id, const OpResult& result, const ledger::Submit& sent) const {
   const auto state = result.state.value_or(State::queued);
@@ -166,6 +175,7 @@ Result<SubmitAnswer> Operations::answer_of_submit(TaskId id, const OpResult& res
 
 void Operations::task_submit(SubmitRequest request, Reply<SubmitAnswer> reply) {
   if (auto error = check(request, limits_)) return counted(std::move(reply)).fail(std::move(*error));
+  if (auto error = foreign_agent(request)) return counted(std::move(reply)).fail(std::move(*error));
   if (auto error = unknown_agent(request)) return counted(std::move(reply)).fail(std::move(*error));
   if (may_be_stuck(request)) return begin_submit(std::move(request), warned(std::move(reply)));
   begin_submit(std::move(request), std::move(reply));
@@ -213,7 +223,7 @@ void Operations::answer_submit(TaskId id, const Result<OpResult>& result, const 
                                Reply<SubmitAnswer>&& reply) {
   auto answer = result ? answer_of_submit(id, *result, sent) : std::unexpected(result.error());
   if (answer) count_submit(*answer);
-  if (answer && answer->existing) return look_for_existing(*answer, sent.spec.params, counted(std::move(reply)));
+  if (answer && answer->existing) return look_for_existing(*answer, sent.spec, counted(std::move(reply)));
   counted(std::move(reply))(std::move(answer));
 }
 

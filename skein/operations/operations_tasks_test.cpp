@@ -63,6 +63,10 @@ TEST_F(TaskOperations, submits_a_task_with_all_that_was_asked_for) {
 struct FewAgents final : AgentKnowledge {
   [[nodiscard]] bool is_known(const std::string& agent) const override { return agent == "ada" || agent == "bob"; }
   [[nodiscard]] std::string suggestion(const std::string&) const override { return " (did you mean 'ada'?)"; }
+  [[nodiscard]] std::optional<std::string> swarm_of(const std::string& agent) const override {
+    if (!is_known(agent)) return std::nullopt;
+    return agent == "ada" ? "default" : "elsewhere";
+  }
   [[nodiscard]] bool may_fall_back(std::string_view type, const ledger::Placement& where) const override {
     return where.fallback == ledger::AgentFallback::any || type == "loose";
   }
@@ -76,6 +80,17 @@ SubmitRequest for_agent(std::string agent, std::string fallback = "") {
   request.agent = std::move(agent);
   request.agent_fallback = std::move(fallback);
   return request;
+}
+
+TEST_F(TaskOperations, lets_who_is_bound_to_a_swarm_name_agents_of_that_swarm_only) {
+  world_.apply_one(ledger::LedgerVersion{});
+  ops_->know_agents(std::make_shared<FewAgents>());
+  for (const char* agent : {"ada", "bob", "nobody"}) {
+    auto request = for_agent(agent, "any");
+    EXPECT_EQ(submit(request).code(), "ok") << agent;
+    request.only_own_agents = true;
+    EXPECT_EQ(submit(request).code(), std::string_view(agent) == "ada" ? "ok" : "agent_not_found") << agent;
+  }
 }
 
 TEST_F(TaskOperations, submits_a_task_for_an_agent_with_all_that_was_asked_for) {
@@ -156,7 +171,7 @@ TEST_F(TaskOperations, answers_the_same_key_with_the_first_task) {
   EXPECT_NE(submit(request).value().id, first.id);
 }
 
-TEST_F(TaskOperations, refuses_a_key_to_other_params_and_names_the_first_task) {
+TEST_F(TaskOperations, refuses_a_key_to_other_work_and_names_the_first_task) {
   start_archiver();
   SubmitRequest request;
   request.key = "order-17";
@@ -176,6 +191,15 @@ TEST_F(TaskOperations, refuses_a_key_to_other_params_and_names_the_first_task) {
     EXPECT_THAT(refused.error().message, HasSubstr(first.text())) << when;
     other.dependencies = {first};
     EXPECT_EQ(submit(other).code(), "key_reused") << when;
+    for (const std::string& params : {request.params, std::string()}) {
+      SubmitRequest typed = request;
+      typed.type = "another";
+      typed.params = params;
+      const auto told = submit(typed);
+      EXPECT_EQ(told.code(), "key_reused") << when << ", params " << params;
+      EXPECT_THAT(told.error().message, HasSubstr(first.text())) << when;
+      EXPECT_THAT(told.error().message, HasSubstr("'another'")) << when;
+    }
   };
   expect_told_apart("open");
   world_.complete(first, "1");

@@ -1,4 +1,4 @@
-// Tokens: made, listed, revoked, rotated; and what tokens with bounds may see.
+// Tokens: made, listed, revoked, rotated. What those with bounds may see: operations_scope.cpp.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -41,18 +41,9 @@ std::optional<Error> bad_token(const TokenRequest& request) {
   return std::nullopt;
 }
 
-bool is_within(const Scope& scope, const ledger::Task& task) {
-  if (!scope.task.none()) return task.id == scope.task || task.more().parent == scope.task;
-  return (task.shape && task.shape->swarm == scope.swarm) || task.first_swarm() == scope.swarm;
-}
-
 Error too_many_tokens() {
   return {Code::ledger_full, fmt::format("there are {} tokens, as many as there may be", ledger::k_tokens_max),
           "revoke one that nobody needs: 'skein token list' shows them, 'skein token revoke NAME' ends one", 0ms};
-}
-
-Error attempt_is_over(TaskId task) {
-  return error_of({ledger::Verdict::stale_fence, std::nullopt, 0, {}}, "task " + task.text());
 }
 
 }  // namespace
@@ -87,6 +78,16 @@ void Operations::token_create(TokenRequest request, Reply<MadeToken> reply) {
   op.token.made_at = now;
   op.token.expires_at = wall_after(now, request.ttl);
   op.token.bounds = std::move(request.bounds);
+  const ledger::TokenBounds bounds = op.token.bounds;
+  Reply<Nothing> then([self = shared_from_this(), op = std::move(op), secret = std::move(secret),
+                       reply = std::move(reply)](Result<Nothing> fits) mutable {
+    if (!fits) return reply.fail(std::move(fits.error()));
+    self->make_token(std::move(op), std::move(secret), std::move(reply));
+  });
+  check_bounds(bounds, std::move(then));
+}
+
+void Operations::make_token(ledger::TokenPut op, std::string secret, Reply<MadeToken> reply) {
   on_ledger(std::move(reply), [self = shared_from_this(), op = std::move(op),
                                secret = std::move(secret)](Reply<MadeToken> answer) mutable {
     const auto all = self->parts_.ledger.tokens();
@@ -194,55 +195,6 @@ void Operations::keep_first(MadeToken made, Reply<MadeToken> reply) {
     }
     self->parts_.access->set_first(made.secret);
     reply(std::move(made));
-  });
-}
-
-void Operations::check_scope(const Scope& scope, std::vector<TaskId> tasks, Reply<std::string> reply) {
-  on_ledger(counted(std::move(reply)), [self = shared_from_this(), scope,
-                                        tasks = std::move(tasks)](Reply<std::string> answer) {
-    std::string swarm = scope.swarm;
-    if (!scope.task.none()) {
-      const auto own = self->parts_.ledger.find(scope.task);
-      const bool runs = own && ledger::is_running(own->task.state) && own->task.fence == scope.fence;
-      if (scope.fence != 0 && !runs) {
-        if (self->parts_.access) self->parts_.access->end_attempt(scope.task, scope.fence);
-        return answer.fail(attempt_is_over(scope.task));
-      }
-      if (own && own->task.shape) swarm = own->task.shape->swarm;
-    }
-    std::vector<TaskId> elsewhere;
-    for (const TaskId each : tasks) {
-      const auto found = self->parts_.ledger.find(each);
-      if (!found) elsewhere.push_back(each);
-      if (found && !is_within(scope, found->task)) return answer.fail(task_not_found(each));
-    }
-    if (elsewhere.empty()) return answer(std::move(swarm));
-    if (self->parts_.archive == nullptr) return answer.fail(task_not_found(elsewhere.front()));
-    self->on_archive(std::move(answer), [scope, swarm, elsewhere](archive::Store& store, Reply<std::string> last) {
-      for (const TaskId each : elsewhere) {
-        const auto found = store.find(each);
-        if (!found) return last.fail(error_of(found.error()));
-        if (!*found || !is_within(scope, (*found)->task)) return last.fail(task_not_found(each));
-      }
-      last(swarm);
-    });
-  });
-}
-
-Reply<SubmitAnswer> Operations::only_own(const ledger::ChildOf& child, Reply<SubmitAnswer> reply) {
-  return Reply<SubmitAnswer>([self = shared_from_this(), task = child.task,
-                              reply = std::move(reply)](Result<SubmitAnswer>&& made) mutable {
-    // Whose task it is must not be told.
-    if (!made && made.error().code == Code::key_reused) {
-      return reply.fail({Code::key_reused, "the key belongs to a task with other params", "choose another key", 0ms});
-    }
-    if (!made || !made->existing) return reply(std::move(made));
-    Reply<std::string> then([made = *made, reply = std::move(reply)](Result<std::string> found) mutable {
-      if (found) return reply(made);
-      reply.fail(
-          {Code::forbidden, "the key belongs to a task that is no child of this one", "choose another key", 0ms});
-    });
-    self->check_scope({task, 0, {}}, {made->id}, std::move(then));
   });
 }
 

@@ -88,6 +88,32 @@ TEST_F(OperationsTokensTest, bad_names_and_bounds_are_refused) {
   EXPECT_EQ(rotate("nobody").code(), "token_not_found");
 }
 
+TEST_F(OperationsTokensTest, is_made_for_a_swarm_and_a_task_that_are_there) {
+  world_.apply({ledger::SwarmPut{"coders", ledger::Origin::api, {}}});
+  const TaskId open = submitted();
+  const TaskId done = submitted();
+  world_.apply({ledger::Cancel{done, 3, ""}});
+  const auto made = [&](TaskId task, const std::string& swarm) {
+    return create({"t", Rank::operate, 0ms, {task, swarm, 0, 0}});
+  };
+  const auto unknown = made({}, "coder");
+  EXPECT_EQ(unknown.code(), "swarm_not_found");
+  EXPECT_NE(unknown.error().message.find("did you mean 'coders'"), std::string::npos) << unknown.error().message;
+  EXPECT_EQ(made(TaskId{9, 9}, "").code(), "task_not_found");
+  const auto other = made(open, "coders");
+  EXPECT_EQ(other.code(), "invalid");
+  EXPECT_NE(other.error().message.find("'default'"), std::string::npos) << other.error().message;
+  for (const char* when : {"finished", "archived"}) {
+    const auto ended = made(done, "");
+    EXPECT_EQ(ended.code(), "already_finished") << when;
+    EXPECT_NE(ended.error().message.find("cancelled"), std::string::npos) << ended.error().message;
+    if (std::string_view(when) == "archived") break;
+    start_archiver();
+    archive_all();
+  }
+  EXPECT_EQ(made(open, "default").code(), "ok");
+}
+
 TEST_F(OperationsTokensTest, a_token_expires_and_a_rotation_gives_it_the_same_time_again) {
   const auto made = create({"ci", Rank::read, 1000ms, {}}).value();
   const auto who = access_->identify(made.secret);
@@ -137,7 +163,7 @@ TEST_F(OperationsTokensTest, a_file_that_cannot_be_written_leaves_the_first_toke
 }
 
 TEST_F(OperationsTokensTest, lists_the_first_one_too_and_no_secret) {
-  create({"ci", Rank::read, 0ms, {{}, "coders", 0, 0}});
+  create({"ci", Rank::read, 0ms, {{}, "default", 0, 0}});
   const auto all = listed();
   ASSERT_EQ(all.size(), 2U);
   EXPECT_EQ(all[0].name, "ci");

@@ -39,6 +39,8 @@ constexpr auto k_in_swarm = std::to_array<InSwarm>({
     {"swarm_stop", "name", false},
 });
 
+std::string token_label(std::string_view name, std::string_view id) { return fmt::format("token:{}:{}", name, id); }
+
 template <class List>
 bool is_among(const List& list, std::string_view name) {
   return std::ranges::find(list, name) != list.end();
@@ -85,6 +87,11 @@ std::optional<Error> may_in_swarm(const Principal& who, std::string_view operati
 
 }  // namespace
 
+bool Principal::has_label(std::string_view text) const {
+  if (text == label()) return true;
+  return kind == Kind::token && !former_id.empty() && text == token_label(name, former_id);
+}
+
 std::string Principal::label() const {
   switch (kind) {
     case Kind::owner:
@@ -93,7 +100,7 @@ std::string Principal::label() const {
     case Kind::first:
       return "http";  // what was given to them before there were tokens with names
     case Kind::token:
-      return "token:" + name;
+      return token_label(name, id);
     case Kind::task:
       break;
   }
@@ -201,15 +208,20 @@ std::optional<Error> wrong_swarm(const Principal& who, std::string_view operatio
 
 std::vector<ledger::TaskId> tasks_named(std::string_view operation, const json::object& arguments) {
   std::vector<ledger::TaskId> all;
-  if (!operation.starts_with("task_")) return all;
-  if (const auto id = ledger::TaskId::parse(argument_text(arguments, "id"))) all.push_back(*id);
-  const json::value* more = arguments.if_contains("dependencies");
-  const json::array* list = more != nullptr ? more->if_array() : nullptr;
-  if (list == nullptr) return all;
-  for (const json::value& each : *list) {
-    const json::string* text = each.if_string();
+  const auto add = [&](const json::value& value) {
+    const json::string* text = value.if_string();
     const auto id = text != nullptr ? ledger::TaskId::parse(*text) : std::nullopt;
     if (id) all.push_back(*id);
+  };
+  const Operation* found = find_operation(operation);
+  if (found == nullptr) return all;
+  for (const Param& param : found->params) {
+    const json::value* given = arguments.if_contains(param.name);
+    if (given == nullptr) continue;
+    if (param.kind == Param::Kind::task_id) add(*given);
+    const json::array* list = param.kind == Param::Kind::task_ids ? given->if_array() : nullptr;
+    if (list == nullptr) continue;
+    for (const json::value& each : *list) add(each);
   }
   return all;
 }

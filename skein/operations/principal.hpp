@@ -6,11 +6,12 @@
 // 3. A token that is bound to a task may submit children of it, and look at, wait for and cancel them and the task
 //    itself; nothing else. Which tasks are meant by a request is checked where the ledger can be read: see Scope.
 // 4. A token that is revoked, replaced or has expired stops working at once, also on a connection that it opened: each
-//    request and each batch of events asks holds() anew.
+//    request and each batch of events asks holds() anew, and what stays open asks every k_standing_check.
 #pragma once
 
 #include <atomic>
 #include <boost/json/object.hpp>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -25,6 +26,10 @@ namespace skein::inline v0::operations {
 
 namespace json = boost::json;
 using ledger::Rank;
+
+// How often a stream or connection that stays open looks whether its token still works: two messages a second for each
+// that was opened with a token, none for the others.
+inline constexpr std::chrono::milliseconds k_standing_check{500};
 
 // Until when a secret works; shared by all who have shown it. Judged by the wall clock: docs/internals/wall-time.md.
 struct Standing {
@@ -53,11 +58,16 @@ struct Principal {
   ledger::TokenBounds bounds{};
   ledger::Fence fence = 0;                     // of the attempt; 0: it is not bound to one
   std::shared_ptr<const Standing> standing{};  // null: for ever
+  std::string id{};                            // of a token of the ledger: tells it from others that had its name
+  std::string former_id{};                     // before its last rotation; empty: it has not been rotated
 
   [[nodiscard]] bool holds() const { return standing == nullptr || standing->holds(); }
   [[nodiscard]] bool is_bound() const { return !bounds.task.none() || !bounds.swarm.empty(); }
-  // What the node gave to this one, and takes back from nobody else: in sealed handles and sessions.
+  // Marks what the node gave to this one, and takes back from nobody else: sealed handles and sessions.
   [[nodiscard]] std::string label() const;
+  // Whether it was given to this one, also before the last rotation of its token. A token that was revoked, and made
+  // anew under the same name, is another.
+  [[nodiscard]] bool has_label(std::string_view label) const;
   // "the token 'ci'", for messages.
   [[nodiscard]] std::string words() const;
 };
@@ -69,7 +79,8 @@ using PrincipalPtr = std::shared_ptr<const Principal>;
 // What an operation needs; nothing when there is none of this name.
 [[nodiscard]] std::optional<Rank> rank_of(std::string_view operation);
 
-// Nothing when it may. Of an operation that is unknown nothing is said either.
+// Nothing when it may. Of an operation that is unknown nothing is said either. Of a bound principal the arguments must
+// have been read (Arguments::as_given()): a member of the wrong type would pass for one that is not there.
 [[nodiscard]] std::optional<Error> may(const Principal& who, std::string_view operation, const json::object& arguments);
 // Whether it may ask for it with some arguments; for lists of what can be asked.
 [[nodiscard]] bool may_ever(const Principal& who, std::string_view operation);
@@ -78,7 +89,8 @@ using PrincipalPtr = std::shared_ptr<const Principal>;
 
 // The arguments of a bound principal with the swarm it is bound to, where they name none.
 [[nodiscard]] json::object narrowed(const Principal& who, std::string_view operation, json::object arguments);
-// The tasks that a request is about. What is no id is left out: the operation itself refuses it.
+// The tasks that a request names, in whichever parameters its operation declares as ids of tasks. What is no id is left
+// out: the operation itself refuses it.
 [[nodiscard]] std::vector<ledger::TaskId> tasks_named(std::string_view operation, const json::object& arguments);
 
 // Whose child a task is that it submits; nothing: nobody's.

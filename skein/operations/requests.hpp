@@ -47,6 +47,7 @@ struct SubmitRequest {
   std::string route_key{};  // of consistent_hash: the same key, the same agent; empty: the key, else the id
   Pid notify{};             // a process that is told when it ends, see TaskComplete
   std::optional<ledger::ChildOf> child_of{};  // the task that submits it; nothing: none does
+  bool only_own_agents = false;               // the agent it names must be one of its swarm
 };
 struct SubmitAnswer {
   TaskId id;
@@ -205,6 +206,8 @@ class AgentKnowledge {
   [[nodiscard]] virtual bool is_known(const std::string& agent) const = 0;
   // A name like it that is known, in words to be put behind a message; or nothing.
   [[nodiscard]] virtual std::string suggestion(const std::string& agent) const = 0;
+  // The swarm of an agent that is known; nothing when it is not, or when nobody knows.
+  [[nodiscard]] virtual std::optional<std::string> swarm_of(const std::string& /*agent*/) const { return std::nullopt; }
   [[nodiscard]] virtual bool may_fall_back(std::string_view type, const ledger::Placement& where) const = 0;
   // Why a pinned task that is queued is not at its agent, and what will happen.
   [[nodiscard]] virtual std::string why_it_waits(const ledger::Task& task) const = 0;

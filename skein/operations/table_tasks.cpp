@@ -56,9 +56,6 @@ Reply<T> fit_for(const Principal& who, Reply<T> reply) {
   return Reply<T>([reply = std::move(reply)](Result<T>&& result) mutable {
     if (result) {
       hide_names(*result);
-    } else if (result.error().code == Code::agent_not_found) {
-      result.error().message = "there is no such agent, and no other may do the task";
-      result.error().advice = "leave out the agent, or give agent_fallback any";
     }
     reply(std::move(result));
   });
@@ -94,6 +91,7 @@ void submit_task(const Call& call) {
   request.agent_wait = in.milliseconds("agent_wait_ms");
   request.route_key = in.text("route_key");
   request.child_of = child_of(call.who);
+  request.only_own_agents = call.who.is_bound();
   call.ops->task_submit(std::move(request), fit_for(call.who, call.respond.reply<SubmitAnswer>()));
 }
 

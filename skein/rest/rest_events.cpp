@@ -63,11 +63,23 @@ void RestService::begin_events(Self self, const net::HttpRequest& request, const
   answers_.send_event(fmt::format("retry: {}\n\n", k_come_back_after_ms));
   if (is_of_before) answers_.send_event("event: restarted\ndata: {}\n\n");
   self.send(self.pid(), EventsReady{call_});
+  watch_standing(self);
+}
+
+void RestService::watch_standing(Self self) {
+  if (!who_->holds()) return expel();
+  if (who_->standing != nullptr) self.send_after(operations::k_standing_check, self.pid(), StandingCheck{call_});
+}
+
+void RestService::expel() {
+  const json::object error{{"error", operations::to_json(operations::no_longer_valid(*who_))}};
+  answers_.send_event(fmt::format("event: ended\ndata: {}\n\n", operations::json_text(error)));
+  end_events();
 }
 
 void RestService::pump_events(Self self) {
   if (events_ == nullptr) return;
-  if (!who_->holds()) return end_events();  // the token works no longer
+  if (!who_->holds()) return expel();
   is_held_back_ = answers_.is_full();
   if (is_held_back_) return;
   const operations::EventBatch batch = events_->take(k_rest_events_at_once);

@@ -139,6 +139,10 @@ bool RestService::take(Self self, Message& message) {
     if (ready->stream == call_) pump_events(self);
     return true;
   }
+  if (const auto* check = message.get_if<StandingCheck>()) {
+    if (check->stream == call_ && events_ != nullptr) watch_standing(self);
+    return true;
+  }
   if (!message.is<operations::OperationsGone>() || events_ == nullptr) return false;
   end_events();
   return true;

@@ -51,6 +51,9 @@ class RestService final : public net::HttpService {
   struct EventsReady {
     std::uint64_t stream = 0;
   };
+  struct StandingCheck {  // of the token that a stream was begun with
+    std::uint64_t stream = 0;
+  };
 
   void begin(Self self, const net::HttpRequest& request);
   void ask(Self self, std::string_view op, const json::object& params);
@@ -64,6 +67,9 @@ class RestService final : public net::HttpService {
   // rest_events.cpp
   void begin_events(Self self, const net::HttpRequest& request, const json::object& params);
   void pump_events(Self self);
+  void watch_standing(Self self);
+  // The token works no longer: the stream ends with an event that says so.
+  void expel();
   void end_events();
 
   std::shared_ptr<const RestSetup> setup_;

@@ -116,6 +116,16 @@ def hold(told):
     return child
 
 
+def leak(told):
+    """Prints its token where people read, and ends badly."""
+    print("on standard error:", os.environ["SKEIN_TOKEN"], "x" * told["after"], file=sys.stderr, flush=True)
+    if told["how"] == "crash":
+        os.kill(os.getpid(), 9)
+    if told["how"] == "hang":
+        time.sleep(3 * K_WAIT_S)
+    sys.exit(3)
+
+
 def tell(_):
     return {"token": os.environ["SKEIN_TOKEN"], "has_socket": "SKEIN_SOCKET" in os.environ}
 

@@ -37,7 +37,7 @@ class McpHttp:
         headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json",
                    "Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2026-07-28",
                    "Mcp-Method": method}
-        if name := params.get("name", params.get("uri")):
+        if name := params.get("name", params.get("uri", params.get("taskId"))):
             headers["Mcp-Name"] = name
         body = {"jsonrpc": "2.0", "id": self.last, "method": method, "params": {"_meta": META, **params}}
         self.connection.request("POST", "/mcp", json.dumps(body), headers)
@@ -53,6 +53,11 @@ class McpLines:
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=K_LIMIT_S)
         self.lines, self.last = self.socket.makefile("rw", encoding="utf-8"), 0
         self.lines.write(json.dumps({"token": token}) + "\n")
+
+    def closing(self):
+        """What is said without being asked for, until the connection ends."""
+        self.lines.flush()
+        return self.lines.read()
 
     def ask(self, method, **params):
         self.last += 1
@@ -76,6 +81,13 @@ class McpWebSocket:
             assert got, head
             head += got
         assert b" 101 " in head, head
+
+    def closing(self):
+        """The close frame that comes without being asked for: code and reason."""
+        while (got := self.frame()) is not None:
+            if got[0] == 8:
+                return struct.unpack(">H", got[1][:2])[0], got[1][2:].decode()
+        return None
 
     def exactly(self, count):
         got = b""
@@ -113,7 +125,7 @@ class McpWebSocket:
 class Stream:
     """What a node sends on one request, message by message, for as long as it is open."""
 
-    def __init__(self, port, token, method, body=None, **headers):
+    def __init__(self, port, token, method, body=None, path="/mcp", **headers):
         text = json.dumps(body) if body else ""
         named = {"Host": f"127.0.0.1:{port}", "Authorization": f"Bearer {token}", "Content-Length": len(text),
                  "Content-Type": "application/json",
@@ -121,9 +133,15 @@ class Stream:
                  **{each.replace("_", "-"): value for each, value in headers.items()}}
         self.socket, self.seen = socket.create_connection(("127.0.0.1", port), timeout=K_LIMIT_S), 0
         head = "".join(f"{name}: {value}\r\n" for name, value in named.items())
-        self.socket.sendall(f"{method} /mcp HTTP/1.1\r\n{head}\r\n{text}".encode())
+        self.socket.sendall(f"{method} {path} HTTP/1.1\r\n{head}\r\n{text}".encode())
         self.got = self.socket.recv(1 << 16)
         self.status = int(self.got.split()[1])
+
+    def rest(self):
+        """All that comes until the node ends the stream."""
+        while not self.got.endswith(b"0\r\n\r\n") and (more := self.socket.recv(1 << 16)):
+            self.got += more
+        return self.got.decode()
 
     def messages(self, seconds=1.0):
         """Those that have come since the last time, until nothing comes for so long."""

@@ -22,6 +22,13 @@ def main():
         told = json.loads(line)
         if told["type"] == "hello":
             print(json.dumps({"type": "hello", "protocol": 1}), flush=True)
+        elif told["type"] == "task" and told.get("params") == "leak":
+            of_task = {"task": told["task"], "fence": told["fence"]}
+            print(json.dumps({"type": "progress", **of_task, "mark": {"mine": told["token"]}}), flush=True)
+            print(json.dumps({"type": "error", **of_task, "class": "permanent", "message": "no " + told["token"]}),
+                  flush=True)
+        elif told["type"] == "task" and told.get("params") == "babble":
+            print(told["token"] + " is no JSON", flush=True)
         elif told["type"] == "task":
             result = {"now": status_of(told["task"], told["token"]),
                       "before": status_of(told["task"], before) if before else None, "env": "SKEIN_TOKEN" in os.environ}

@@ -1,0 +1,88 @@
+"""What the tests of tokens share: a node with agents that have tokens, and what is asked of it."""
+import contextlib
+import os
+import pathlib
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "outside_parts"))
+from live_node import Node  # noqa: E402, beside this file
+
+SKEIN = pathlib.Path(os.environ["SKEIN_BUILD"]).resolve() / "bin/skein"
+AGENTS = """
+[executors.agent]
+kind = "command"
+command = ["python3", "-S", "{here}/agent.py"]
+env = ["PATH"]
+isolate = "{isolate}"
+token = true
+
+[executors.talker]
+kind = "stdio"
+command = ["python3", "-S", "{here}/stdio_agent.py"]
+env = ["PATH"]
+isolate = "none"
+token = true
+
+[swarms.default]
+min = 2
+max = 4
+
+[swarms.agents]
+executor = "agent"
+capabilities = ["agent"]
+min = 2
+max = 6
+
+[swarms.talkers]
+executor = "talker"
+capabilities = ["talk"]
+min = 1
+max = 1
+
+[swarms.elsewhere]
+min = 0
+max = 1
+"""
+
+
+@contextlib.contextmanager
+def node(config="", *options):
+    with tempfile.TemporaryDirectory(prefix="skein-tokens-") as folder:
+        file = pathlib.Path(folder) / "skein.toml"
+        file.write_text(config)
+        made = Node(SKEIN, f"{folder}/data", file, ["--http", "127.0.0.1:0", *options])
+        try:
+            assert made.started(), made.log()
+            yield made
+        finally:
+            made.kill()
+
+
+def create(at, name, *words):
+    done = at.run("token", "create", name, *words)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def code_of(answer):
+    return answer["error"]["code"] if "error" in answer else "ok"
+
+
+def submitted(at, **task):
+    status, made = at.rest().ask("POST", "/tasks", task)
+    assert status == 201, made
+    return made["id"]
+
+
+def agent_task(at, **params):
+    task = at.rest().ask("POST", "/tasks", {"type": "agent", "swarm": "agents", "attempts": 1, "params": params})
+    assert task[0] == 201, task
+    return task[1]["id"]
+
+
+def ended(at, task):
+    answer = at.rest().ask("POST", f"/tasks/{task}/wait", {})[1]
+    assert answer["finished"], answer
+    return answer["task"]
