@@ -25,10 +25,7 @@ SlotNumber DispatcherCore::agent_of(Pid pid, const Moment& moment) {
   if (at == agent_pids_.end()) return k_no_slot;
   AgentRecord& agent = agents_[at->second];
   agent.heard_at = moment.now;
-  if (agent.is_silent) {
-    agent.is_silent = false;
-    update_readiness(agent, moment);
-  }
+  if (agent.holds.has(Hold::silent)) set_hold(agent, Hold::silent, false, moment);
   return at->second;
 }
 
@@ -49,12 +46,16 @@ void DispatcherCore::forget_if_idle(SlotNumber slot) {
 
 void DispatcherCore::update_readiness(AgentRecord& agent, const Moment& moment) {
   if (!agent.handle) return;
-  const bool is_paused = agent.is_paused || agent.is_refused || agent.has_paused || agent.is_silent || agent.is_full;
   // Refused only for one that left, and such a one has no handle.
-  const auto done = router_.set_paused(*agent.handle, is_paused, moment.now);
+  const auto done = router_.set_paused(*agent.handle, agent.holds.any(), moment.now);
   assert(done);
   static_cast<void>(done);
   may_be_met_ = true;
+}
+
+void DispatcherCore::set_hold(AgentRecord& agent, Hold hold, bool is_held, const Moment& moment) {
+  agent.holds.set(hold, is_held);
+  update_readiness(agent, moment);
 }
 
 void DispatcherCore::set_paused(const std::string& id, bool is_paused, const Moment& moment) {
@@ -65,8 +66,7 @@ void DispatcherCore::set_paused(const std::string& id, bool is_paused, const Mom
   }
   const auto slot = find_agent(id);
   if (!slot || !agents_[*slot].pid) return;
-  agents_[*slot].is_paused = is_paused;
-  update_readiness(agents_[*slot], moment);
+  set_hold(agents_[*slot], Hold::paused, is_paused, moment);
 }
 
 void DispatcherCore::on_ready(Pid from, AgentReady ready, const Moment& moment) {
@@ -121,9 +121,9 @@ void DispatcherCore::join(SlotNumber slot, AgentReady& ready, const Moment& mome
   agent.tells_last_words = ready.tells_last_words;
   agent.is_kept = ready.is_kept;
   agent.outcome_room = ready.outcome_room == 0 ? k_outcome_room : std::min(ready.outcome_room, k_outcome_room);
-  agent.is_silent = false;
-  agent.is_paused = paused_.contains(agent.id);
-  agent.has_paused = ready.is_paused;
+  agent.holds.set(Hold::silent, false);
+  agent.holds.set(Hold::paused, paused_.contains(agent.id));
+  agent.holds.set(Hold::paused_itself, ready.is_paused);
   if (agent.handle) {
     const bool is_kept = router_.set_capabilities(*agent.handle, ready.capabilities, moment.now).has_value() &&
                          router_.set_capacity(*agent.handle, slots, moment.now).has_value() &&
@@ -140,7 +140,7 @@ void DispatcherCore::join(SlotNumber slot, AgentReady& ready, const Moment& mome
     agent.handle = *joined;
     for (const SlotNumber index : agent.runs) {
       // An outcome under way takes no place.
-      if (runs_[index].is_reported) continue;
+      if (runs_[index].is_reported()) continue;
       const SlotNumber task = runs_[index].task;
       const TypeRef type = task == k_no_slot ? TypeRef{} : type_of(tasks_[task]);
       auto ticket = router_.adopted(*agent.handle, moment.now, type);
@@ -176,11 +176,11 @@ void DispatcherCore::match_announced(SlotNumber slot, std::span<const TaskRef> h
     }
     run->is_listed = true;
     run->is_confirmed = true;
-    run->is_sent = true;
+    if (!run->is_at_agent()) run->become(RunState::held);
     run->lease_until = later(moment.now, options_.lease);
-    if (!run->is_reported) mail_to(slot).ask_again.push_back(ref);
-    // Whose timeout it has was not known when the run was found in the state.
-    if (tasks_[run->task].phase != Phase::running || run->has_timed_out) continue;
+    if (!run->is_reported()) mail_to(slot).ask_again.push_back(ref);
+    // Which timeout applies was not known when the run was found in the state: the agent says.
+    if (tasks_[run->task].phase != Phase::running || run->timed_out_after) continue;
     set_timeout(*run);
     set_due(run->task);
   }
@@ -192,7 +192,7 @@ void DispatcherCore::match_announced(SlotNumber slot, std::span<const TaskRef> h
       end_run(index, moment);
     } else if (tasks_[run.task].phase == Phase::running && !is_in_mail(agents_[slot], run.ref)) {
       release(run, std::nullopt, moment);
-      run.is_sent = false;
+      if (!run.is_reported()) run.become(RunState::returned);
       requeue(index, ledger::RequeueReason::node_crash, moment);
     }
   }
@@ -226,7 +226,8 @@ void DispatcherCore::on_heartbeat(Pid from, const AgentHeartbeat& heartbeat, con
   const SlotNumber slot = agent_of(from, moment);
   if (slot == k_no_slot) return invite(from);
   if (agents_[slot].heartbeats) agents_[slot].heartbeats->heartbeat(moment.now);
-  if (agents_[slot].has_paused != heartbeat.is_paused) on_paused(from, {heartbeat.is_paused}, moment);
+  if (agents_[slot].holds.has(Hold::paused_itself) != heartbeat.is_paused)
+    on_paused(from, {heartbeat.is_paused}, moment);
   if (!has_state_ || heartbeat.held.size() > k_held_max) return;
   for (const TaskRef ref : heartbeat.held) {
     if (Run* run = claim(slot, ref)) {
@@ -259,7 +260,7 @@ void DispatcherCore::match_heartbeat(SlotNumber slot, const AgentHeartbeat& hear
     if (run.task == k_no_slot) {
       end_run(index, moment);
     } else {
-      is_lacking |= run.is_sent && !run.is_reported && tasks_[run.task].phase == Phase::running;
+      is_lacking |= run.is_open() && tasks_[run.task].phase == Phase::running;
     }
   }
   if (is_lacking) send_all(slot);
@@ -271,7 +272,7 @@ void DispatcherCore::send_all(SlotNumber slot) {
   out.run.clear();
   for (const SlotNumber index : agents_[slot].runs) {
     const Run& run = runs_[index];
-    if (run.task != k_no_slot && run.is_sent) out.run.push_back(order_for(run));
+    if (run.task != k_no_slot && run.is_at_agent()) out.run.push_back(order_for(run));
   }
 }
 
@@ -299,9 +300,9 @@ void DispatcherCore::on_report(Pid from, AgentReport report, const Moment& momen
   };
   for (const auto& each : report.started) {
     const SlotNumber index = own(each.ref);
-    if (index == k_no_slot || runs_[index].is_started || runs_[index].is_reported) continue;
+    if (index == k_no_slot || runs_[index].state != RunState::held) continue;
     Run& run = runs_[index];
-    run.is_started = true;
+    run.become(RunState::started);
     run.since = moment.now;
     run.lease_until = later(moment.now, options_.lease);
     run.timeout_at = later(moment.now, timeout_of(tasks_[run.task], agents_[slot]));
@@ -310,7 +311,7 @@ void DispatcherCore::on_report(Pid from, AgentReport report, const Moment& momen
   }
   for (auto& each : report.progress) {
     const SlotNumber index = own(each.ref);
-    if (index == k_no_slot || runs_[index].is_reported || ledger::view_of(each.mark).size() > k_message_bytes_max) {
+    if (index == k_no_slot || runs_[index].is_reported() || ledger::view_of(each.mark).size() > k_message_bytes_max) {
       continue;
     }
     mark_progress(index, std::move(each.mark), moment);
@@ -337,10 +338,10 @@ void DispatcherCore::on_report(Pid from, AgentReport report, const Moment& momen
   }
   for (const auto& each : report.last_words) {
     const SlotNumber index = own(each.ref);
-    if (index == k_no_slot || runs_[index].is_reported) continue;
+    if (index == k_no_slot || runs_[index].is_reported()) continue;
     Run& run = runs_[index];
     run.last_words = std::make_unique<std::string>(shown_text(each.text, k_message_bytes_max));
-    if (run.has_timed_out && tasks_[run.task].phase == Phase::running) fail_timed_out(index, moment);
+    if (run.timed_out_after && tasks_[run.task].phase == Phase::running) fail_timed_out(index, moment);
   }
   on_hand_back(from, report.handed_back, moment);
 }
@@ -353,18 +354,18 @@ void DispatcherCore::on_hand_back(Pid from, std::span<const TaskRef> tasks, cons
       const SlotNumber index = tasks_[run->task].run;
       release(runs_[index], std::nullopt, moment);
       // The agent has it no longer, so it needs no word when the task goes on.
-      runs_[index].is_sent = false;
+      if (!run->is_reported()) runs_[index].become(RunState::returned);
       if (tasks_[run->task].phase != Phase::running) continue;
-      if (run->has_timed_out) {
+      if (run->timed_out_after) {
         fail_timed_out(index, moment);
         continue;
       }
-      const bool has_yielded = run->is_asked_to_yield;
+      const bool has_yielded = run->told != Told::nothing;
       if (has_yielded) {
         ++tasks_[run->task].times_preempted;
         event(DispatchEvent::Kind::preempted, agents_[slot].id, ref.number);
       }
-      if (run->is_asked_back) {
+      if (run->asked_back_at) {
         ++counters_.taken_back;
         TaskRecord& task = tasks_[run->task];
         const SwarmRecord& swarm = swarms_[task.swarm];
@@ -383,8 +384,7 @@ void DispatcherCore::on_hand_back(Pid from, std::span<const TaskRef> tasks, cons
 void DispatcherCore::on_paused(Pid from, const AgentPaused& paused, const Moment& moment) {
   const SlotNumber slot = agent_of(from, moment);
   if (slot == k_no_slot) return;
-  agents_[slot].has_paused = paused.is_paused;
-  update_readiness(agents_[slot], moment);
+  set_hold(agents_[slot], Hold::paused_itself, paused.is_paused, moment);
 }
 
 void DispatcherCore::on_metrics(Pid from, const AgentMetrics& metrics) {
@@ -401,7 +401,8 @@ void DispatcherCore::on_down(Pid pid, bool in_order, const Moment& moment) {
   agent.pid = Pid{};
   agent.mail.reset();
   agent.unsettled = 0;
-  agent.is_full = agent.is_paused = agent.is_refused = agent.has_paused = agent.is_silent = agent.was_announced = false;
+  agent.holds.clear();
+  agent.was_announced = false;
   agent.heartbeats.reset();
   if (agent.handle) router_.leave(*std::exchange(agent.handle, std::nullopt));
   crashed_runs(slot, in_order, moment);
@@ -412,7 +413,7 @@ void DispatcherCore::crashed_runs(SlotNumber slot, bool in_order, const Moment& 
   const std::vector<SlotNumber> runs = agents_[slot].runs;
   // What was ahead of the work cost nobody anything, if it is known what was at work.
   const bool is_known_at_work = agents_[slot].reports_starts && std::any_of(runs.begin(), runs.end(), [&](auto each) {
-                                  return runs_[each].is_started && !runs_[each].is_reported;
+                                  return runs_[each].is_started();
                                 });
   std::vector<SlotNumber> lanes;  // of which a crash is counted: one agent is one crash
   for (const SlotNumber index : runs) {
@@ -425,7 +426,7 @@ void DispatcherCore::crashed_runs(SlotNumber slot, bool in_order, const Moment& 
     TaskRecord& task = tasks_[run.task];
     // Without a fence yet, or with an outcome under way: the change that comes settles it.
     if (task.phase != Phase::running || run.ref.fence == 0) continue;
-    const bool is_free = in_order || (is_known_at_work && !run.is_started);
+    const bool is_free = in_order || (is_known_at_work && !run.is_started());
     if (!is_free && std::find(lanes.begin(), lanes.end(), task.lane) == lanes.end()) {
       lanes.push_back(task.lane);
       count_crash(run, moment);

@@ -14,9 +14,6 @@ namespace {
 
 constexpr double k_first_cost_s = 1;  // of a type nobody knows yet; put right when the first run ends
 
-// No name of a swarm contains a line feed.
-std::string key_of(std::string_view swarm, std::string_view type) { return fmt::format("{}\n{}", swarm, type); }
-
 // The monotonic time as one on the wall, as far as both clocks agree.
 ledger::WallMs wall_at(Instant at, const Moment& moment) {
   if (at == Instant::max()) return 0;
@@ -25,16 +22,14 @@ ledger::WallMs wall_at(Instant at, const Moment& moment) {
 }
 
 bool is_at_work(const Run& run, const AgentRecord& agent) {
-  return run.task != k_no_slot && !run.is_reported && run.is_sent && agent.pid &&
-         (run.is_started || !agent.reports_starts);
+  return run.task != k_no_slot && run.is_open() && agent.pid && (run.is_started() || !agent.reports_starts);
 }
 
 }  // namespace
 
 CrashBreaker* DispatcherCore::breaker_of(const TaskRecord& task) {
-  if (breakers_.empty()) return nullptr;
-  const auto at = breakers_.find(key_of(task.shape().swarm, task.shape().type));
-  return at == breakers_.end() ? nullptr : &at->second.breaker;
+  TypeBreaker* its = breakers_.find(task.shape().swarm, task.shape().type);
+  return its == nullptr ? nullptr : &its->breaker;
 }
 
 bool DispatcherCore::is_held_back(const TaskRecord& task) {
@@ -68,17 +63,10 @@ void DispatcherCore::count_crash(const Run& run, const Moment& moment) {
   const TaskRecord& task = tasks_[run.task];
   const SwarmRecord& swarm = swarms_[task.swarm];
   if (!swarm.is_known) return;
-  if (breakers_.size() >= options_.crash_breakers_max) {
-    std::erase_if(breakers_, [](const auto& each) { return each.second.breaker.is_new(); });
-  }
-  std::string key = key_of(swarm.name, task.shape().type);
-  auto at = breakers_.find(key);
-  if (at == breakers_.end()) {
-    if (breakers_.size() >= options_.crash_breakers_max) return;
-    at = breakers_.emplace(std::move(key), TypeBreaker{swarm.name, task.shape().type, {}}).first;
-  }
-  TypeBreaker& its = at->second;
-  const bool has_worked = run.is_started || (run.is_sent && !agents_[run.agent].reports_starts);
+  TypeBreaker* found = breakers_.crashed_over(swarm.name, task.shape().type, options_.crash_breakers_max);
+  if (found == nullptr) return;
+  TypeBreaker& its = *found;
+  const bool has_worked = run.is_started() || (run.is_open() && !agents_[run.agent].reports_starts);
   const Duration ran = has_worked ? moment.now - run.since : Duration::zero();
   const auto change = its.breaker.crashed(swarm.breaker_options, task.number, ran, moment.now,
                                           [&](Duration time) { return runs_outliving(its, time, moment); });
@@ -86,11 +74,11 @@ void DispatcherCore::count_crash(const Run& run, const Moment& moment) {
 }
 
 void DispatcherCore::count_completion(const TaskRecord& task, const Moment& moment) {
-  const auto at = breakers_.find(key_of(task.shape().swarm, task.shape().type));
-  if (at == breakers_.end()) return;
-  const auto change = at->second.breaker.completed(swarms_[task.swarm].breaker_options, moment.now);
-  follow_breaker(at->second, change, task.number, moment);
-  if (at->second.breaker.is_new()) breakers_.erase(at);
+  TypeBreaker* its = breakers_.find(task.shape().swarm, task.shape().type);
+  if (its == nullptr) return;
+  const auto change = its->breaker.completed(swarms_[task.swarm].breaker_options, moment.now);
+  follow_breaker(*its, change, task.number, moment);
+  if (its->breaker.is_new()) breakers_.forget(*its);
 }
 
 void DispatcherCore::probe_ended(const TaskRecord& task) {
@@ -134,10 +122,6 @@ void DispatcherCore::follow_breaker(TypeBreaker& its, CrashBreaker::Change chang
   if (const auto at = swarm_names_.find(its.swarm); at != swarm_names_.end()) {
     take_back_from_swarm(at->second, its.type, moment);
   }
-}
-
-void DispatcherCore::forget_breakers_of(std::string_view swarm) {
-  std::erase_if(breakers_, [&](const auto& each) { return each.second.swarm == swarm; });
 }
 
 // A breaker of a whole swarm, which an earlier version left in the ledger, stops it for its time and no longer.
@@ -212,10 +196,11 @@ std::vector<PassedOver> DispatcherCore::passed_over_agents(std::string_view id, 
     const auto add = [&](PassedOver::Why why, Instant until, std::string detail) {
       all.push_back({agent.id, "", why, until == Instant::min() ? 0 : wall_at(until, moment), std::move(detail)});
     };
-    if (agent.is_paused) add(paused, Instant::min(), "it was paused; 'skein agent resume' lets it go on");
-    if (agent.has_paused) add(paused_itself, Instant::min(), "it has paused itself");
-    if (agent.is_silent) add(silent, Instant::min(), "nothing was heard of it");
-    if (agent.is_full) add(results_waiting, Instant::min(), "the ledger has not decided its last outcomes yet");
+    if (agent.holds.has(Hold::paused)) add(paused, Instant::min(), "it was paused; 'skein agent resume' lets it go on");
+    if (agent.holds.has(Hold::paused_itself)) add(paused_itself, Instant::min(), "it has paused itself");
+    if (agent.holds.has(Hold::silent)) add(silent, Instant::min(), "nothing was heard of it");
+    if (agent.holds.has(Hold::outcomes_wait))
+      add(results_waiting, Instant::min(), "the ledger has not decided its last outcomes yet");
     if (view->held_until > moment.now) add(rate_limited, view->held_until, "it answered that it is rate limited");
     if (view->breaker == BreakerState::open) {
       add(view->is_suspected ? suspected : breaker_open, view->broken_until,
@@ -265,7 +250,7 @@ double DispatcherCore::charge(const TaskRecord& task, std::uint32_t group) {
 void DispatcherCore::correct_place_cost(Run& run, const Moment& moment) {
   const std::uint32_t group = std::exchange(run.share_group, 0);
   if (group == 0) return;
-  const bool has_worked = run.is_started || (run.is_sent && !agents_[run.agent].reports_starts);
+  const bool has_worked = run.is_started() || (run.is_open() && !agents_[run.agent].reports_starts);
   const double took = has_worked ? std::chrono::duration<double>(between(run.since, moment.now)).count() : 0;
   queue_.corrected(group, run.share_swarm, (took - run.charged) / swarms_[run.share_swarm].weight);
 }

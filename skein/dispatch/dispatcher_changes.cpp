@@ -48,13 +48,13 @@ void DispatcherCore::on_state(ledger::Epoch epoch, const StateView& state, const
   swarms_.clear();
   swarm_names_.clear();
   // What crashes have shown is of agents and types and holds on; what was given out to try them is found anew.
-  for (auto& [key, its] : breakers_) its.breaker.forget_probes();
+  breakers_.forget_probes();
   requeued_.clear();
   outgoing_.drop_queued();
   for (SlotNumber i = 0; i < agents_.slots(); ++i) {
     agents_[i].runs.clear();
     agents_[i].unsettled = 0;
-    agents_[i].is_full = false;
+    agents_[i].holds.set(Hold::outcomes_wait, false);
   }
   epoch_ = epoch;
   ledger_version_ = state.version;
@@ -83,8 +83,7 @@ void DispatcherCore::on_state(ledger::Epoch epoch, const StateView& state, const
     AgentRecord& agent = agents_[i];
     if (agent.id.empty()) continue;
     if (agent.pid) {
-      agent.is_paused = paused_.contains(agent.id);
-      update_readiness(agent, moment);
+      set_hold(agent, Hold::paused, paused_.contains(agent.id), moment);
       // Announced to a dispatcher that knew nothing yet; or to this one before it started afresh, then heartbeats tell.
       if (agent.was_announced) {
         const auto held = agent.mail ? std::exchange(agent.mail->held, {}) : std::vector<TaskRef>{};
@@ -104,8 +103,7 @@ void DispatcherCore::adopt(SlotNumber slot, std::string_view agent_id, ledger::F
   const SlotNumber index = add_run(slot, agent);
   Run& run = runs_[index];
   run.ref.fence = fence;
-  run.is_sent = true;
-  run.is_started = is_started;
+  run.become(is_started ? RunState::started : RunState::held);
   run.since = moment.now;
   run.lease_until = fence <= options_.dead_fence ? moment.now : later(moment.now, options_.lease);
   set_timeout(run);
@@ -164,9 +162,9 @@ std::uint32_t DispatcherCore::ahead_at(const AgentRecord& agent, SlotNumber swar
   std::uint32_t waiting = 0;
   for (const SlotNumber index : agent.runs) {
     const Run& run = runs_[index];
-    if (run.is_reported) continue;
+    if (run.is_reported()) continue;
     ++held;
-    if (run.task != k_no_slot && !run.is_started && tasks_[run.task].swarm == swarm) ++waiting;
+    if (run.task != k_no_slot && !run.is_started() && tasks_[run.task].swarm == swarm) ++waiting;
   }
   return held == 0 ? 0 : std::min(held - 1, waiting);
 }
@@ -187,8 +185,9 @@ std::optional<SwarmLoad> DispatcherCore::swarm_load(std::string_view name) const
   for (SlotNumber i = 0; i < agents_.slots(); ++i) {
     const AgentRecord& agent = agents_[i];
     if (!agent.pid || !agent.has(own)) continue;
-    load.agents.push_back({agent.id, agent.pid, static_cast<std::uint32_t>(agent.runs.size()), agent.is_paused,
-                           ahead_at(agent, at->second), agent.capabilities, agent.is_kept});
+    load.agents.push_back({agent.id, agent.pid, static_cast<std::uint32_t>(agent.runs.size()),
+                           agent.holds.has(Hold::paused), ahead_at(agent, at->second), agent.capabilities,
+                           agent.is_kept});
     load.running += agent.runs.size();
   }
   if (record.own_agents.empty()) return load;
@@ -236,7 +235,7 @@ void DispatcherCore::on(const ledger::TaskQueued& change, const Moment& moment) 
   if (tasks_[slot].number != 0) {
     leave_queue(slot);
     if (const SlotNumber run = tasks_[slot].run; run != k_no_slot) {
-      if (runs_[run].is_reported) {
+      if (runs_[run].is_reported()) {
         settled(run, moment);
       } else {
         detach(run, StopReason::stale, moment);
@@ -317,7 +316,7 @@ void DispatcherCore::on(const ledger::TaskFinished& change, const Moment& moment
   }
   if (task.past && task.past->retry) router_.retried(*task.past->retry, is_completed);
   if (const SlotNumber run = task.run; run != k_no_slot) {
-    if (runs_[run].is_reported) {
+    if (runs_[run].is_reported()) {
       settled(run, moment);
     } else {
       detach(run, StopReason::cancelled, moment);
@@ -360,7 +359,7 @@ void DispatcherCore::on(const ledger::SwarmRemoved& change, const Moment&) {
   if (at == swarm_names_.end()) return;
   // It has no open tasks, so no lane of it is held.
   queue_.forget_idle();
-  forget_breakers_of(change.name);
+  breakers_.forget_swarm(change.name);
   swarms_.remove(at->second);
   swarm_names_.erase(at);
 }
@@ -423,8 +422,7 @@ void DispatcherCore::refused(const OpRef& ref, const ledger::OpResult& result, c
           result.verdict == ledger::Verdict::too_large
               ? fmt::format("its name is longer than the ledger's name_bytes, {}", result.number)
               : "the ledger refuses its name");
-    agents_[agent].is_refused = true;
-    update_readiness(agents_[agent], moment);
+    set_hold(agents_[agent], Hold::refused, true, moment);
     end_run(task.run, moment);
     make_ready(ref.slot, moment);
     return;

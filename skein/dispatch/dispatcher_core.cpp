@@ -11,7 +11,6 @@
 namespace skein::inline v0::dispatch {
 namespace {
 
-constexpr std::size_t k_ageing_slack = 1'024;  // entries of tasks that wait no longer, kept before they are swept
 constexpr Duration k_state_again = std::chrono::seconds(1);
 
 // A task's own number of attempts is the ledger's business: the policy only says how long to wait.
@@ -225,10 +224,7 @@ void DispatcherCore::make_ready(SlotNumber slot, const Moment& moment) {
   if (!record.pinned_to().empty()) wait_for_agent(record, moment);
   queue_.push(record.lane, {record.order, slot, record.effective_priority});
   if (record.effective_priority < ledger::k_high) wait_to_age(slot, moment.now);
-  if (ageing_.size() > 2 * queue_.ready() + k_ageing_slack) {
-    std::erase_if(ageing_, [this](const WaitingToAge& each) { return !is_ageing(each); });
-    std::make_heap(ageing_.begin(), ageing_.end(), WaitingToAge::later);
-  }
+  ageing_.sweep(queue_.ready(), [this](const Ageing::Entry& each) { return is_ageing(each); });
   set_due(slot);
 }
 
@@ -242,8 +238,7 @@ Duration DispatcherCore::age_step_of(const TaskRecord& task) {
 
 void DispatcherCore::wait_to_age(SlotNumber slot, Instant since) {
   const TaskRecord& record = tasks_[slot];
-  ageing_.push_back({later(since, age_step_of(record)), since, record.order, slot});
-  std::push_heap(ageing_.begin(), ageing_.end(), WaitingToAge::later);
+  ageing_.add({later(since, age_step_of(record)), since, record.order, slot});
 }
 
 // Kept with the task's lane, whose tasks are of one type.
@@ -256,7 +251,7 @@ TypeRef DispatcherCore::type_of(const TaskRecord& task) {
   return type;
 }
 
-bool DispatcherCore::is_ageing(const WaitingToAge& entry) const {
+bool DispatcherCore::is_ageing(const Ageing::Entry& entry) const {
   const TaskRecord& task = tasks_[entry.slot];
   return task.phase == Phase::ready && task.order == entry.order;
 }

@@ -13,11 +13,10 @@
 //    rises by a class at a time, and never to critical.
 // 5. Every run has a lease, renewed by each message of the agent that names it. A run ends by its outcome, its agent's
 //    end, its lease, its timeout, its task's end, or by being handed back, whichever is first.
-// 6. A run the task went on without occupies its agent until the agent says that it has stopped.
-// 7. What an agent has not begun is asked back when its swarm, or its type in that swarm, is given out no more, and
-// when
-//    it waits behind a run while anybody else is idle who can do it; it costs no attempt. What has begun is never asked
-//    back.
+// 6. An abandoned run keeps its agent busy until the agent reports that the run has stopped.
+// 7. The return of what an agent has not begun is asked for when its swarm, or its type in that swarm, is given out no
+//    more, and when it waits behind a run while an agent that can do it is idle; it costs no attempt. What has begun is
+//    never asked back.
 // 8. Crashes of agents stop the type of task they were at, in its swarm, and nothing else (crash_breaker.hpp). That is
 //    known to this dispatcher alone: a new one begins with all of them closed.
 // 9. Once another dispatcher has taken over, nothing more is appended.
@@ -43,6 +42,7 @@
 
 #include "skein/base/interner.hpp"
 #include "skein/base/random.hpp"
+#include "skein/dispatch/ageing.hpp"
 #include "skein/dispatch/agent_protocol.hpp"
 #include "skein/dispatch/dispatcher_options.hpp"
 #include "skein/dispatch/dispatcher_records.hpp"
@@ -51,8 +51,10 @@
 #include "skein/dispatch/outgoing.hpp"
 #include "skein/dispatch/passed_over.hpp"
 #include "skein/dispatch/placement_policy.hpp"
+#include "skein/dispatch/preemption.hpp"
 #include "skein/dispatch/ready_queue.hpp"
 #include "skein/dispatch/swarm_load.hpp"
+#include "skein/dispatch/type_breakers.hpp"
 #include "skein/dispatch/wall_agreement.hpp"
 #include "skein/ledger/ledger.hpp"
 #include "skein/routing/id_index.hpp"
@@ -69,7 +71,7 @@ struct Moment {
 struct DispatchEvent {
   enum class Kind : std::uint8_t {
     agent_joined,
-    agent_left,  // in order
+    agent_left,  // gracefully
     agent_crashed,
     agent_refused,
     agent_silent,
@@ -189,17 +191,8 @@ class DispatcherCore {
   [[nodiscard]] std::string inconsistency() const;
 
  private:
-  // One per task that waits, in a heap by `due`.
-  struct WaitingToAge {
-    Instant due;
-    Instant since;
-    std::int64_t order = 0;  // of its place in the queue; no other task has had it
-    SlotNumber slot = 0;
-    [[nodiscard]] static bool later(const WaitingToAge& one, const WaitingToAge& other) { return one.due > other.due; }
-  };
-
   // dispatcher_core.cpp
-  [[nodiscard]] bool is_ageing(const WaitingToAge& entry) const;
+  [[nodiscard]] bool is_ageing(const Ageing::Entry& entry) const;
   SlotNumber record_for(const ledger::Task& task);
   void fill(SlotNumber slot, const ledger::Task& task, const Moment& moment);
   void hold_lane(TaskRecord& record, const std::shared_ptr<const ledger::Shape>& shape);
@@ -289,6 +282,7 @@ class DispatcherCore {
   void turn_away(Pid pid);
   Orders& mail_to(SlotNumber agent);
   void update_readiness(AgentRecord& agent, const Moment& moment);
+  void set_hold(AgentRecord& agent, Hold hold, bool is_held, const Moment& moment);
   // By somebody, for the agent of that name that is there or comes.
   void set_paused(const std::string& agent, bool is_paused, const Moment& moment);
   void forget_if_idle(SlotNumber agent);
@@ -331,18 +325,11 @@ class DispatcherCore {
   [[nodiscard]] std::optional<Router::Choice> agent_for(const TaskRecord& task, const ReadyQueue::Need& need,
                                                         const Moment& moment);
   void give_out_requeued(const Moment& moment);
-  [[nodiscard]] bool makes_way(const AgentRecord& agent, const TaskRecord& task) const;
   void preempt_for(SlotNumber slot, const ReadyQueue::Need& need, const Moment& moment);
   void make_way(SlotNumber run);
-  [[nodiscard]] bool may_be_asked_to_yield(const Run& run) const;
   void ask_to_yield(SlotNumber run);
 
   // dispatcher_breakers.cpp
-  struct TypeBreaker {
-    std::string swarm;
-    std::string type;
-    CrashBreaker breaker;
-  };
   // Nothing when no agent has crashed over tasks like this one lately.
   [[nodiscard]] CrashBreaker* breaker_of(const TaskRecord& task);
   [[nodiscard]] bool is_held_back(const TaskRecord& task);
@@ -352,7 +339,6 @@ class DispatcherCore {
   void follow_breaker(TypeBreaker& its, CrashBreaker::Change change, ledger::TaskNumber task, const Moment& moment);
   [[nodiscard]] std::size_t runs_outliving(const TypeBreaker& its, Duration time, const Moment& moment) const;
   [[nodiscard]] Duration longest_probe(const TypeBreaker& its, const Moment& moment) const;
-  void forget_breakers_of(std::string_view swarm);
   void close_swarm_breaker(SwarmRecord& swarm);
   void tell_router_changes(const Moment& moment);
   // Notes what the task's run is charged for its place at what its swarm shares, by what is usual for its type. Returns
@@ -398,12 +384,13 @@ class DispatcherCore {
   std::vector<SlotNumber> in_mail_;
   Slab<SwarmRecord> swarms_;
   Named swarm_names_;
+  Preemption preemption_{{tasks_, runs_, agents_, swarms_}, options_};
 
   std::vector<std::pair<SlotNumber, ledger::TaskNumber>> requeued_;  // at the front, in the append that gathers
   ReadyQueue queue_;
   DueHeap due_;  // of tasks
-  std::vector<WaitingToAge> ageing_;
-  std::unordered_map<std::string, TypeBreaker, TextHash, std::equal_to<>> breakers_;  // by swarm and type
+  Ageing ageing_;
+  TypeBreakers breakers_;
   Outgoing outgoing_;
   std::uint64_t keys_ = 0;
   WallAgreement wall_agreement_;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -118,34 +119,96 @@ struct TaskRecord {
   std::unique_ptr<TaskPast> past;
 };
 
+// How far a run is.
+enum class RunState : std::uint8_t {
+  deciding,  // its assign is not applied yet
+  held,      // sent to the agent, or found in the ledger as being there; not begun as far as anybody said
+  started,   // the agent said that it has begun
+  reported,  // the agent told its outcome, which the ledger has not decided yet
+  returned,  // the agent gave it back or never had it: there is nobody to tell when the task goes on
+};
+// An outcome is never taken back, and what has begun is not held unbegun again by the same run.
+[[nodiscard]] constexpr bool may_become(RunState from, RunState to) {
+  using enum RunState;
+  switch (to) {
+    case deciding:
+      return false;
+    case held:
+      return from == deciding || from == held || from == returned;
+    case started:
+      return from == deciding || from == held;
+    case reported:
+    case returned:
+      return from == held || from == started || from == returned;
+  }
+  return false;
+}
+
+// What the agent was told to do with a run; more can follow, less cannot.
+enum class Told : std::uint8_t { nothing, to_yield, to_stop };
+
 // A task at an agent: from the decision to give it to the agent until the agent no longer has it.
 struct Run {
-  SlotNumber task = k_no_slot;  // none: the task went on without it; it still occupies the agent
+  void become(RunState next) {
+    assert(may_become(state, next));
+    state = next;
+  }
+  // The agent has it, as far as is known.
+  [[nodiscard]] bool is_at_agent() const {
+    return state == RunState::held || state == RunState::started || state == RunState::reported;
+  }
+  // And owes an outcome.
+  [[nodiscard]] bool is_open() const { return state == RunState::held || state == RunState::started; }
+  [[nodiscard]] bool is_reported() const { return state == RunState::reported; }
+  [[nodiscard]] bool is_started() const { return state == RunState::started; }
+  // The task goes on without it; it still occupies the agent.
+  [[nodiscard]] bool is_abandoned() const { return task == k_no_slot; }
+
+  SlotNumber task = k_no_slot;  // none: abandoned
   SlotNumber agent = k_no_slot;
   TaskRef ref;  // fence 0: not issued yet
   std::optional<Assignment> ticket;
   Instant lease_until = Instant::max();
   Instant timeout_at = Instant::max();
   Instant since{};                        // sent, or started
-  Instant asked_back_at{};                // if it was
+  std::optional<Instant> asked_back_at;   // asked for its return, if it is not begun
   std::optional<ledger::Body> next_mark;  // the last one told while another was under way
   std::unique_ptr<std::string> last_words;
-  Duration timed_out_after{};
+  std::optional<Duration> timed_out_after;
   std::uint32_t place = 0;        // in its agent's runs
   std::uint32_t share_group = 0;  // of the executor it holds a place of; 0: none that is shared
   SlotNumber share_swarm = k_no_slot;
   double charged = 0;  // for that place, in seconds
-  bool is_sent = false;
-  bool is_started = false;
-  bool is_reported = false;   // the agent told its outcome
+  RunState state = RunState::deciding;
+  Told told = Told::nothing;
   bool is_confirmed = false;  // the agent has said that it holds it, to this dispatcher
-  bool is_told_to_stop = false;
-  bool has_timed_out = false;
-  bool is_asked_to_yield = false;
-  bool is_asked_back = false;  // if it is not begun
   bool has_mark_under_way = false;
   bool is_probe = false;   // given out while the breaker of its swarm and type was half open
   bool is_listed = false;  // by the message at hand
+};
+
+// Why an agent gets nothing although it is there.
+enum class Hold : std::uint8_t {
+  paused,         // by somebody
+  paused_itself,  // by itself
+  refused,        // the ledger does not take its name
+  silent,         // nothing was heard of it
+  outcomes_wait,  // as many as it may tell before the ledger has decided some
+};
+class Holds {
+ public:
+  [[nodiscard]] bool has(Hold hold) const { return (bits_ & bit(hold)) != 0; }
+  [[nodiscard]] bool any() const { return bits_ != 0; }
+  void set(Hold hold, bool is_held) {
+    bits_ = static_cast<std::uint8_t>(is_held ? bits_ | bit(hold) : bits_ & ~bit(hold));
+  }
+  void clear() { bits_ = 0; }
+
+ private:
+  [[nodiscard]] static std::uint8_t bit(Hold hold) {
+    return static_cast<std::uint8_t>(1U << static_cast<unsigned>(hold));
+  }
+  std::uint8_t bits_ = 0;
 };
 
 // What an agent has once there was something to be sent to it: there may be a million idle ones.
@@ -184,12 +247,8 @@ struct AgentRecord {
   Duration attempt_timeout{};  // zero: by kind
   bool reports_starts = false;
   bool tells_last_words = false;
-  bool is_kept = false;     // by its swarm's coordinator
-  bool is_paused = false;   // by somebody
-  bool is_refused = false;  // the ledger does not take its name
-  bool has_paused = false;  // by itself
-  bool is_silent = false;
-  bool is_full = false;     // of unsettled outcomes
+  bool is_kept = false;  // by its swarm's coordinator
+  Holds holds;
   bool is_in_mail = false;  // has something to be sent
   bool was_announced = false;
   AgentMetrics metrics;

@@ -85,21 +85,20 @@ void DispatcherCore::tick(const Moment& moment) {
 
 void DispatcherCore::age_tasks(const Moment& moment) {
   ledger::Age age{epoch_, {}};
-  while (!ageing_.empty() && ageing_.front().due <= moment.now && age.priorities.size() < options_.ages_at_once) {
-    std::pop_heap(ageing_.begin(), ageing_.end(), WaitingToAge::later);
-    const WaitingToAge first = ageing_.back();
-    ageing_.pop_back();
-    if (!is_ageing(first)) continue;
-    const TaskRecord& task = tasks_[first.slot];
+  while (age.priorities.size() < options_.ages_at_once) {
+    const auto first = ageing_.take_due(moment.now);
+    if (!first) break;
+    if (!is_ageing(*first)) continue;
+    const TaskRecord& task = tasks_[first->slot];
     // What is usual for its type may have become known, or longer, since it began to wait.
-    if (moment.now - first.since < age_step_of(task)) {
-      wait_to_age(first.slot, first.since);
+    if (moment.now - first->since < age_step_of(task)) {
+      wait_to_age(first->slot, first->since);
       continue;
     }
     const std::uint16_t raised = next_class(task.effective_priority);
     if (raised <= task.effective_priority) continue;
     age.priorities.emplace_back(task.id, raised);
-    if (next_class(raised) > raised) wait_to_age(first.slot, moment.now);
+    if (next_class(raised) > raised) wait_to_age(first->slot, moment.now);
   }
   if (age.priorities.empty()) return;
   outgoing_.add({}, ledger::Op(std::move(age)), false, options_.ages_at_once * 20);
@@ -122,10 +121,9 @@ void DispatcherCore::watch_agents(const Moment& moment) {
     if (!agent.pid || !agent.heartbeats) continue;
     agent.heartbeats->asked(moment.now);
     // Heartbeats are judged, but whoever says anything at all is there.
-    if (agent.is_silent || moment.now - agent.heard_at <= judge_->first_interval) continue;
+    if (agent.holds.has(Hold::silent) || moment.now - agent.heard_at <= judge_->first_interval) continue;
     if (agent.heartbeats->is_available(moment.now)) continue;
-    agent.is_silent = true;
-    update_readiness(agent, moment);
+    set_hold(agent, Hold::silent, true, moment);
     event(DispatchEvent::Kind::agent_silent, agent.id);
   }
 }
@@ -235,7 +233,7 @@ std::optional<Router::Choice> DispatcherCore::agent_for(const TaskRecord& task, 
   std::size_t count = 0;
   while (choice && count < around.size()) {
     const auto at = agent_pids_.find(choice->pid);
-    if (at == agent_pids_.end() || makes_way(agents_[at->second], task)) break;
+    if (at == agent_pids_.end() || preemption_.makes_way(agents_[at->second], task)) break;
     around[count++] = choice->agent;
     request.avoid = std::span<const AgentHandle>(around).first(count);
     choice = router_.decide(request, random_, moment.now);
@@ -248,7 +246,7 @@ bool DispatcherCore::assign_to_somebody(SlotNumber slot, const ReadyQueue::Need&
   const auto choice = agent_for(task, need, moment);
   if (!choice) return false;
   const auto at = agent_pids_.find(choice->pid);
-  if (at == agent_pids_.end() || !makes_way(agents_[at->second], task)) return false;
+  if (at == agent_pids_.end() || !preemption_.makes_way(agents_[at->second], task)) return false;
   auto ticket = router_.assigned(choice->agent, moment.now, type_of(task));
   if (!ticket) return false;
   const SlotNumber index = add_run(slot, at->second);
@@ -267,60 +265,21 @@ bool DispatcherCore::assign_to_somebody(SlotNumber slot, const ReadyQueue::Need&
   return true;
 }
 
-// Whether the task could begin there soon. A critical one is not put behind another, or behind what has made way often
-// enough: it stays in the queue, and a run elsewhere is asked to yield. A key stays with its agent all the same.
-bool DispatcherCore::makes_way(const AgentRecord& agent, const TaskRecord& task) const {
-  if (task.priority < ledger::k_critical || !agent.reports_starts) return true;
-  if (swarms_[task.swarm].strategy == Balance::consistent_hash) return true;
-  return std::ranges::none_of(agent.runs, [this](SlotNumber index) {
-    const Run& run = runs_[index];
-    if (run.task == k_no_slot || run.is_reported || run.is_asked_to_yield) return false;
-    const TaskRecord& its_task = tasks_[run.task];
-    return its_task.effective_priority >= ledger::k_critical || its_task.times_preempted >= options_.preemptions_max;
-  });
-}
-
 // Asks whoever runs the least important task, and could do this one, to give it back.
 void DispatcherCore::preempt_for(SlotNumber slot, const ReadyQueue::Need& need, const Moment& moment) {
   TaskRecord& task = tasks_[slot];
   if (moment.now < std::max(task.asks_again_at, next_preemption_)) return;
   next_preemption_ = later(moment.now, options_.ask_again);
-  SlotNumber least = k_no_slot;
-  for (SlotNumber i = 0; i < agents_.slots(); ++i) {
-    const AgentRecord& agent = agents_[i];
-    if (!agent.pid || agent.is_paused || agent.has_paused || agent.is_silent || agent.runs.empty()) continue;
-    if (!agent.has_all(need.capabilities) || (!need.pinned_to.empty() && agent.id != need.pinned_to)) continue;
-    for (const SlotNumber index : agent.runs) {
-      const Run& run = runs_[index];
-      if (!may_be_asked_to_yield(run)) continue;
-      const TaskRecord& its_task = tasks_[run.task];
-      if (least != k_no_slot) {
-        const Run& other = runs_[least];
-        const std::uint16_t least_priority = tasks_[other.task].effective_priority;
-        if (its_task.effective_priority > least_priority) continue;
-        // Of equals the one that began last: it has the least to lose.
-        if (its_task.effective_priority == least_priority && run.ref.fence < other.ref.fence) continue;
-      }
-      least = index;
-    }
-  }
+  const SlotNumber least = preemption_.least_important(need.capabilities, need.pinned_to);
   if (least == k_no_slot) return;
   // Whoever was asked may not be able to; then another is.
   task.asks_again_at = later(moment.now, options_.yield_wait);
   ask_to_yield(least);
 }
 
-bool DispatcherCore::may_be_asked_to_yield(const Run& run) const {
-  if (run.task == k_no_slot || run.is_reported || run.is_told_to_stop || run.is_asked_to_yield) return false;
-  const TaskRecord& task = tasks_[run.task];
-  // Not what has made way before: nothing is put off for ever.
-  return task.phase == Phase::running && task.effective_priority < ledger::k_critical &&
-         task.times_preempted < options_.preemptions_max;
-}
-
 void DispatcherCore::ask_to_yield(SlotNumber index) {
   Run& run = runs_[index];
-  run.is_asked_to_yield = true;
+  run.told = Told::to_yield;
   mail_to(run.agent).stop.push_back({run.ref, StopReason::yield});
 }
 
@@ -331,7 +290,7 @@ void DispatcherCore::make_way(SlotNumber index) {
   if (tasks_[urgent.task].priority < ledger::k_critical || !agent.reports_starts) return;
   for (const SlotNumber each : agent.runs) {
     const Run& run = runs_[each];
-    if (run.ref.fence < urgent.ref.fence && may_be_asked_to_yield(run)) ask_to_yield(each);
+    if (run.ref.fence < urgent.ref.fence && preemption_.may_yield(run)) ask_to_yield(each);
   }
 }
 

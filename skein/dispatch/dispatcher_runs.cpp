@@ -75,7 +75,7 @@ Duration DispatcherCore::timeout_of(const TaskRecord& task, const AgentRecord& a
 void DispatcherCore::set_timeout(Run& run) {
   const AgentRecord& agent = agents_[run.agent];
   // Of one that has not announced itself nothing is known.
-  const bool is_timed = run.is_started || (agent.pid && !agent.reports_starts);
+  const bool is_timed = run.is_started() || (agent.pid && !agent.reports_starts);
   if (is_timed) run.timeout_at = later(run.since, timeout_of(tasks_[run.task], agent));
 }
 
@@ -107,8 +107,8 @@ void DispatcherCore::deliver(SlotNumber index, const Moment& moment) {
   run.lease_until = later(moment.now, options_.lease);
   // Until it says it has begun, what an agent holds ahead only has its lease.
   if (!agent.reports_starts) run.timeout_at = later(moment.now, order.timeout);
-  if (!run.is_sent) {
-    run.is_sent = true;
+  if (run.state == RunState::deciding) {
+    run.become(RunState::held);
     ++counters_.delivered;
     mail_to(run.agent).run.push_back(std::move(order));
   }
@@ -132,7 +132,7 @@ void DispatcherCore::release(Run& run, const std::optional<Outcome>& outcome, co
 void DispatcherCore::end_run(SlotNumber index, const Moment& moment) {
   Run& run = runs_[index];
   std::optional<Outcome> outcome;
-  if (run.has_timed_out) outcome = Outcome{ErrorClass::transient, moment.now - run.since, std::nullopt};
+  if (run.timed_out_after) outcome = Outcome{ErrorClass::transient, moment.now - run.since, std::nullopt};
   release(run, outcome, moment);
   if (run.task != k_no_slot) {
     TaskRecord& task = tasks_[run.task];
@@ -150,14 +150,14 @@ void DispatcherCore::end_run(SlotNumber index, const Moment& moment) {
 }
 
 void DispatcherCore::stop_run(Run& run, StopReason why) {
-  if (run.is_told_to_stop || !run.is_sent || !agents_[run.agent].pid) return;
-  run.is_told_to_stop = true;
+  if (run.told == Told::to_stop || !run.is_at_agent() || !agents_[run.agent].pid) return;
+  run.told = Told::to_stop;
   mail_to(run.agent).stop.push_back({run.ref, why});
 }
 
 void DispatcherCore::detach(SlotNumber index, StopReason why, const Moment& moment) {
   Run& run = runs_[index];
-  if (!run.is_sent || !agents_[run.agent].pid) {
+  if (!run.is_at_agent() || !agents_[run.agent].pid) {
     end_run(index, moment);
     return;
   }
@@ -174,9 +174,8 @@ void DispatcherCore::settled(SlotNumber index, const Moment& moment) {
   AgentRecord& agent = agents_[run.agent];
   if (agent.pid) mail_to(run.agent).settled.push_back(run.ref);
   if (agent.unsettled > 0) --agent.unsettled;
-  if (agent.is_full && agent.unsettled <= agent.outcome_room / 2) {
-    agent.is_full = false;
-    update_readiness(agent, moment);
+  if (agent.holds.has(Hold::outcomes_wait) && agent.unsettled <= agent.outcome_room / 2) {
+    set_hold(agent, Hold::outcomes_wait, false, moment);
   }
   end_run(index, moment);
 }
@@ -192,15 +191,14 @@ Run* DispatcherCore::claim(SlotNumber agent, TaskRef ref) {
 
 void DispatcherCore::complete(SlotNumber index, TaskComplete done, const Moment& moment) {
   Run& run = runs_[index];
-  if (run.is_reported) return;
+  if (run.is_reported()) return;
   const bool is_decided = tasks_[run.task].phase == Phase::ending;
-  run.is_reported = true;
   release(run, Outcome{.latency = moment.now - run.since}, moment);
+  run.become(RunState::reported);
   learn_latency(tasks_[run.task], moment.now - run.since);
   AgentRecord& agent = agents_[run.agent];
-  if (++agent.unsettled >= agent.outcome_room && !agent.is_full) {
-    agent.is_full = true;
-    update_readiness(agent, moment);
+  if (++agent.unsettled >= agent.outcome_room && !agent.holds.has(Hold::outcomes_wait)) {
+    set_hold(agent, Hold::outcomes_wait, true, moment);
   }
   // Its timeout, say, is appended already: the ledger will take one of the two, and the first is first.
   if (is_decided) return;
@@ -236,12 +234,12 @@ void DispatcherCore::mark_applied(const OpRef& ref, const Moment& moment) {
   if (slot == k_no_slot || tasks_[slot].run == k_no_slot) return;
   Run& run = runs_[tasks_[slot].run];
   // Of an earlier run of the task, if this one has told none.
-  if (!std::exchange(run.has_mark_under_way, false) || !run.next_mark || run.is_reported) return;
+  if (!std::exchange(run.has_mark_under_way, false) || !run.next_mark || run.is_reported()) return;
   append_mark(tasks_[slot].run, *std::exchange(run.next_mark, std::nullopt), moment);
 }
 
 void DispatcherCore::fail(SlotNumber index, TaskFailed failure, const Moment& moment) {
-  if (runs_[index].is_reported) return;
+  if (runs_[index].is_reported()) return;
   fail_attempt(index, failure.error, std::move(failure.message), failure.retry_after, true, moment);
 }
 
@@ -249,13 +247,13 @@ void DispatcherCore::fail(SlotNumber index, TaskFailed failure, const Moment& mo
 void DispatcherCore::attempt_timed_out(SlotNumber index, const Moment& moment) {
   Run& run = runs_[index];
   const AgentRecord& agent = agents_[run.agent];
-  if (!std::exchange(run.has_timed_out, true)) {
+  if (!run.timed_out_after) {
     event(DispatchEvent::Kind::attempt_timed_out, agent.id, run.ref.number);
     run.timed_out_after = run.timeout_at - run.since;
     // It took at least so long. Without this a type that became slow would never get more time.
-    learn_latency(tasks_[run.task], run.timed_out_after);
+    learn_latency(tasks_[run.task], *run.timed_out_after);
     stop_run(run, StopReason::timed_out);
-    if (agent.tells_last_words && run.is_told_to_stop) {
+    if (agent.tells_last_words && run.told == Told::to_stop) {
       run.timeout_at = later(moment.now, options_.last_words_wait);
       set_due(run.task);
       return;
@@ -266,7 +264,8 @@ void DispatcherCore::attempt_timed_out(SlotNumber index, const Moment& moment) {
 
 void DispatcherCore::fail_timed_out(SlotNumber index, const Moment& moment) {
   const Run& run = runs_[index];
-  const auto limit = std::chrono::duration_cast<std::chrono::milliseconds>(run.timed_out_after);
+  const auto limit =
+      std::chrono::duration_cast<std::chrono::milliseconds>(run.timed_out_after.value_or(Duration::zero()));
   std::string message = fmt::format("no outcome within {} ms", limit.count());
   if (run.last_words && !run.last_words->empty()) message += "; it last wrote to standard error: " + *run.last_words;
   fail_attempt(index, ledger::ErrorClass::timeout, std::move(message), std::nullopt, false, moment);
@@ -277,10 +276,10 @@ void DispatcherCore::fail_attempt(SlotNumber index, ledger::ErrorClass error, st
   Run& run = runs_[index];
   const SlotNumber slot = run.task;
   TaskRecord& task = tasks_[slot];
-  if (is_reported && !run.is_reported) {
-    run.is_reported = true;
+  if (is_reported && !run.is_reported()) {
     ++agents_[run.agent].unsettled;
     release(run, Outcome{class_of(error), moment.now - run.since, retry_after}, moment);
+    run.become(RunState::reported);
   }
   if (task.phase == Phase::ending && task.batch != 0) return;
   ++counters_.failed_attempts;
@@ -378,7 +377,7 @@ void DispatcherCore::requeue(SlotNumber index, ledger::RequeueReason reason, con
         true);
   }
   // The agent has it no longer: the next one may be chosen in the same append.
-  if (run.is_sent && agents_[run.agent].pid) return;
+  if (run.is_at_agent() && agents_[run.agent].pid) return;
   end_run(index, moment);
   // One that made room for somebody more urgent must not take the place itself.
   if (is_at_once && reason != ledger::RequeueReason::preempted) requeued_.push_back({slot, task.number});

@@ -8,14 +8,13 @@
 namespace skein::inline v0::dispatch {
 
 bool DispatcherCore::may_be_asked_back(const Run& run, const Moment& moment) const {
-  if (run.task == k_no_slot || !run.is_sent || run.is_started || run.is_reported) return false;
-  if (run.is_told_to_stop || run.is_asked_to_yield || tasks_[run.task].phase != Phase::running) return false;
+  if (run.is_abandoned() || run.state != RunState::held) return false;
+  if (run.told != Told::nothing || tasks_[run.task].phase != Phase::running) return false;
   // The question may have been lost, so it is put again.
-  return !run.is_asked_back || moment.now - run.asked_back_at >= options_.take_back_after;
+  return !run.asked_back_at || moment.now - *run.asked_back_at >= options_.take_back_after;
 }
 
 void DispatcherCore::ask_back(Run& run, const Moment& moment) {
-  run.is_asked_back = true;
   run.asked_back_at = moment.now;
   mail_to(run.agent).stop.push_back({run.ref, StopReason::take_back});
 }
@@ -61,8 +60,7 @@ void DispatcherCore::take_back_waiting(const Moment& moment) {
     const CrashBreaker* breaker = breaker_of(task);
     return breaker != nullptr && breaker->state() == CrashBreaker::State::open;
   };
-  bool has_closed = std::ranges::any_of(
-      breakers_, [](const auto& each) { return each.second.breaker.state() == CrashBreaker::State::open; });
+  bool has_closed = breakers_.any_open();
   for (SlotNumber i = 0; i < swarms_.slots() && !has_closed; ++i) {
     has_closed = swarms_[i].is_known && !swarms_[i].gives_out();
   }
@@ -76,12 +74,12 @@ void DispatcherCore::take_back_waiting(const Moment& moment) {
     if (!agent.pid || agent.runs.size() < (has_closed ? 1U : 2U)) continue;
     const bool is_at_work = agent.reports_starts && std::ranges::any_of(agent.runs, [this](SlotNumber each) {
                               const Run& run = runs_[each];
-                              return run.task == k_no_slot || (run.is_started && !run.is_reported);
+                              return run.is_abandoned() || run.is_started();
                             });
     for (const SlotNumber index : agent.runs) {
       Run& run = runs_[index];
       if (!may_be_asked_back(run, moment)) {
-        if (run.is_asked_back) ++for_idle;
+        if (run.asked_back_at) ++for_idle;
         continue;
       }
       TaskRecord& task = tasks_[run.task];
