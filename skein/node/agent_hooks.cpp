@@ -234,10 +234,12 @@ Task<void> end_agent(Self self, ContextPtr context, std::string id, operations::
   }
   const bool named = is_named(*context->config(), id);
   if (named) {
-    // By its supervisor, or it would be started again.
+    // By its supervisor, or it would be started again. Noted first: the supervisor may be restarted meanwhile.
+    context->deployment.set_stopped(id, true);
     auto ending = terminate_child(self, self.whereis(k_named_agents_name), id, k_call_timeout);
     const auto ended = co_await ending;
     if (!ended) {
+      context->deployment.set_stopped(id, false);
       reply.fail(
           {Code::internal, fmt::format("agent '{}' could not be stopped", id), "look at the supervision tree", {}});
       co_return;

@@ -243,9 +243,10 @@ Task<void> ConfigKeeper::start_unit(Self self, std::string name, Unit unit, Answ
     spec = declared_supervisor_child(context_, *config, id);
   } else {
     const auto agent = std::ranges::find(config->agents, id, &AgentConfig::id);
-    if (agent != config->agents.end()) spec = named_agent(context_->executors, *agent);
+    if (agent != config->agents.end()) spec = named_agent_child(context_, *agent);
   }
   if (!spec) co_return;
+  if (!unit.is_supervisor) context_->deployment.set_stopped(id, false);
   auto starting = start_child(self, self.whereis(supervisor_of(unit)), std::move(*spec), k_call_timeout);
   const auto started = co_await starting;
   // One that could not be started is tried again by its supervisor, or by the next reload.
@@ -262,6 +263,7 @@ Task<void> ConfigKeeper::keep_unit(Self self, std::string name, Unit unit, Answe
     }
   }
   if (!answer || unit.is_supervisor || context_->registry->find_agent(child_id_of(name))) co_return;
+  context_->deployment.set_stopped(child_id_of(name), false);
   auto starting = restart_child(self, self.whereis(k_named_agents_name), child_id_of(name), k_call_timeout);
   const auto started = co_await starting;
   if (started) tell(answer, unit_text(name, unit) + " started again");
