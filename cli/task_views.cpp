@@ -7,6 +7,7 @@
 #include "cli/task_ids.hpp"
 #include "skein/base/time_text.hpp"
 #include "skein/operations/json_forms.hpp"
+#include "skein/operations/why_waits.hpp"
 
 namespace skein::cli {
 namespace {
@@ -126,8 +127,7 @@ void show_outcome(const json::value& task) {
 }
 
 void warn_if_it_waits(const json::value& task) {
-  const std::string cause = text_of(task, "waits_for");
-  if (cause != "no_able_agent" && cause != "swarm_paused" && cause != "swarm_stopped") return;
+  if (!operations::needs_help(text_of(task, "waits_for"))) return;
   if (errors_are_json()) {
     fmt::print(stderr, "{}\n", operations::json_text(json::object{{"warning", with_options(task)}}));
   } else {

@@ -59,6 +59,7 @@ void Operations::listen() {
     if (ops->is_stopped_) return;
     if (answer.outcome == journal::Outcome::applied) {
       ops->parts_.ledger.add_sink(*ops);
+      ops->note_paused();
       if (ops->parts_.access) ops->parts_.access->set_tokens(ops->parts_.ledger.tokens());
     }
     if (answer.outcome == journal::Outcome::overloaded) {
@@ -81,6 +82,7 @@ void Operations::take(const std::shared_ptr<const ledger::ChangeBatch>& batch) {
   std::uint64_t ended[3] = {};
   std::uint64_t handed_on = 0;
   bool has_tokens = false;
+  bool has_pauses = false;
   for (const auto& change : batch->changes) {
     if (const auto* finished = std::get_if<ledger::TaskFinished>(&change)) {
       const auto state = finished->finished->task.state;
@@ -92,9 +94,15 @@ void Operations::take(const std::shared_ptr<const ledger::ChangeBatch>& batch) {
     } else if (std::holds_alternative<ledger::TokenChanged>(change) ||
                std::holds_alternative<ledger::TokenRevoked>(change)) {
       has_tokens = true;
+    } else if (std::holds_alternative<ledger::SwarmChanged>(change) ||
+               std::holds_alternative<ledger::SwarmRemoved>(change) ||
+               std::holds_alternative<ledger::AgentChanged>(change) ||
+               std::holds_alternative<ledger::AgentRemoved>(change)) {
+      has_pauses = true;
     }
   }
   if (has_tokens && parts_.access) tell_access(*batch);
+  if (has_pauses) note_paused();
   completed_.fetch_add(ended[0], std::memory_order_relaxed);
   failed_.fetch_add(ended[1], std::memory_order_relaxed);
   cancelled_.fetch_add(ended[2], std::memory_order_relaxed);

@@ -311,7 +311,8 @@ std::string words_type(const std::vector<std::string_view>& words) {
 
 std::vector<std::string_view> wait_causes() {
   std::vector<std::string_view> names;
-  for (auto number = static_cast<int>(WaitCause::dependencies); number <= static_cast<int>(WaitCause::soon); ++number) {
+  for (auto number = static_cast<int>(WaitCause::dependencies); number <= static_cast<int>(k_last_wait_cause);
+       ++number) {
     names.push_back(name_of(static_cast<WaitCause>(number)));
   }
   return names;
