@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <expected>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -125,6 +126,8 @@ struct SwarmConfig : ledger::SwarmFields {
 struct ExecutorLines {
   std::uint32_t command = 0;
   std::uint32_t directory = 0;
+  std::uint32_t user = 0;  // or group
+  std::uint32_t functions = 0;
 };
 
 struct ConfigFault {
@@ -158,6 +161,7 @@ struct Config {
 struct ConfigFaults {
   std::string file;
   std::vector<ConfigFault> faults;
+  std::shared_ptr<const Config> read{};  // what could be read all the same; null: it is no TOML
   // A line each, "file:line: message".
   [[nodiscard]] std::string describe() const;
 };

@@ -54,7 +54,7 @@ void read_again(NodeContext& context, const Config& before, ReloadAnswer& answer
   const auto executors = context.executors->ready(plan.config);
   const auto shared = context.executors->shared();
   const dispatch::DispatcherCore judge(plan.config.dispatch, 0);  // throws what is wrong with them
-  for (const ConfigFault& each : check_surroundings(plan.config)) {
+  for (const ConfigFault& each : check_surroundings(plan.config, context.executors->own_functions())) {
     context.log.warning(fmt::format("{}:{}: {}", before.file, each.line, each.message));
   }
   answer.needs_restart = std::move(plan.needs_restart);
