@@ -9,6 +9,7 @@
 #include "cli/terminal.hpp"
 #include "cli/verbs.hpp"
 #include "skein/base/natural_order.hpp"
+#include "skein/ledger/swarm_fields.hpp"
 
 namespace skein::cli {
 namespace {
@@ -141,7 +142,11 @@ void show_swarm(const json::value& swarm) {
   }
   if (const json::object* overrides = part_of(swarm, "overrides").if_object()) {
     std::string names;
-    for (const auto& each : *overrides) names += (names.empty() ? "" : ", ") + std::string(each.key());
+    for (const auto& each : *overrides) {
+      const ledger::SwarmField* field = ledger::find_swarm_field(each.key());
+      names +=
+          fmt::format("{}{}", names.empty() ? "" : ", ", field != nullptr ? field->name : std::string_view(each.key()));
+    }
     fmt::print("{:<16} {}\n", "changed", names + " (not as defined)");
   }
   for (const json::value& each : list_of(swarm, "passed_over")) {

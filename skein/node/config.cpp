@@ -72,6 +72,13 @@ class Reader {
         continue;
       }
       if (std::ranges::find(others, name.str()) != others.end()) continue;
+      if constexpr (std::is_same_v<S, SwarmConfig>) {
+        // As the ledger and older releases call it.
+        if (const ledger::SwarmField* meant = ledger::find_swarm_field(name.str()); meant != nullptr) {
+          fault(node, fmt::format("unknown key '{}' (did you mean '{}'?)", name.str(), meant->name));
+          continue;
+        }
+      }
       std::vector<std::string_view> known(others);
       for (const Key<S>& each : all) known.push_back(each.name);
       fault(node, fmt::format("unknown key '{}'{}", name.str(), suggestion(name.str(), known)));

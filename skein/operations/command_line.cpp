@@ -8,6 +8,7 @@
 #include <charconv>
 #include <optional>
 
+#include "skein/base/comma_list.hpp"
 #include "skein/base/time_text.hpp"
 
 namespace skein::inline v0::operations {
@@ -75,7 +76,8 @@ std::string option_help(const Param& param) {
   std::string text(param.help);
   if (param.kind == Param::Kind::word) text += fmt::format(": {}", fmt::join(param.words, ", "));
   if (param.kind == Param::Kind::task_id) text += ", or the beginning of it";
-  if (param.kind == Param::Kind::texts || param.kind == Param::Kind::task_ids) text += "; may be given often";
+  if (param.kind == Param::Kind::texts || param.kind == Param::Kind::task_ids)
+    text += "; may be given often, or separated by commas";
   std::string otherwise = param.otherwise_on(Way::cli);
   if (otherwise.empty()) return text;
   if (const auto number = whole_number_in(otherwise); number && is_span(param)) {
@@ -99,8 +101,11 @@ Result<boost::json::value> value_of_words(const Param& param, const std::vector<
       return boost::json::value(true);
     case Param::Kind::texts:
     case Param::Kind::task_ids: {
+      // Given often, or separated by commas, as in a query of REST.
       boost::json::array all;
-      for (const std::string& each : words) all.emplace_back(each);
+      for (const std::string& each : words) {
+        for (const std::string_view item : comma_list(each)) all.emplace_back(item);
+      }
       return boost::json::value(std::move(all));
     }
     case Param::Kind::word:

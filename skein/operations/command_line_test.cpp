@@ -43,6 +43,7 @@ TEST(CommandLine, reads_what_a_parameter_takes_and_says_what_it_should_be) {
   EXPECT_THAT(read(param_of("task_submit", "attempts"), {"-3"}), HasSubstr("--attempts '-3' must be a whole number"));
   EXPECT_THAT(read(param_of("swarm_scale", "max"), {"200000"}), HasSubstr("from 1 to 100000"));
   EXPECT_EQ(read(param_of("task_submit", "capabilities"), {"a", "b"}), R"(["a","b"])");
+  EXPECT_EQ(read(param_of("agent_list", "capabilities"), {"a, b", "c"}), R"(["a","b","c"])");
   EXPECT_THAT(read(param_of("task_submit", "priority"), {"urgent"}), HasSubstr("low, normal, high or critical"));
 }
 

@@ -124,7 +124,7 @@ Operation task_submit() {
               Param::milliseconds("deadline_ms", "Limit of all attempts together, from now; 0: none"),
               Param::text("trace", "A W3C traceparent").only_on({Way::socket, Way::rest, Way::cli}),
               Param::text("agent", "The only agent that may do it; the task waits for it"),
-              Param::word("agent_fallback", {"none", "any"}, "any: other agents may, after agent_wait_ms"),
+              Param::word("agent_fallback", {"none", "any"}, "any: other agents may, after agent_wait"),
               Param::milliseconds("agent_wait_ms", "How long it waits for its agent before others may"),
               Param::text("route_key", "With consistent_hash, the same key goes to the same agent"),
           },
