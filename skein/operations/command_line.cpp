@@ -86,6 +86,31 @@ std::string option_help(const Param& param) {
   return fmt::format("{} [default: {}]", text, otherwise);
 }
 
+std::string option_type(const Param& param) {
+  switch (param.kind) {
+    case Param::Kind::count:
+      return "NUMBER";
+    case Param::Kind::milliseconds:
+    case Param::Kind::duration:
+      return "DURATION";
+    case Param::Kind::time:
+      return "TIME";
+    case Param::Kind::word:
+      return "WORD";
+    case Param::Kind::task_id:
+    case Param::Kind::task_ids:
+      return "ID";
+    case Param::Kind::json:
+      return "JSON";
+    case Param::Kind::text:
+    case Param::Kind::texts:
+    case Param::Kind::flag:
+    case Param::Kind::fields:
+      break;
+  }
+  return "TEXT";
+}
+
 Result<boost::json::value> value_of_words(const Param& param, const std::vector<std::string>& words,
                                           bool is_older_option) {
   const std::string word = words.empty() ? "" : words.back();
