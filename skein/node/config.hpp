@@ -35,6 +35,7 @@ struct NodeSection {
   Duration stuck_limit = std::chrono::seconds(30);
   std::string on_stuck = "abort";
   std::string log_level = "info";
+  std::string log_format = "text";  // or json, an object a line
   std::uint32_t workers = 0;
   std::uint32_t processes_max = 1'000'000;
   std::uint32_t blocking_threads = 16;

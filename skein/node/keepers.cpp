@@ -113,6 +113,11 @@ Task<operations::Result<ReloadAnswer>> ConfigKeeper::handle_call(Self self, Relo
     context_->log.set_level(*level);
     answer->changed.emplace_back("log_level");
   }
+  const auto format = log_format_named(read->config->node.log_format);
+  if (format && *format != context_->log.format()) {
+    context_->log.set_format(*format);
+    answer->changed.emplace_back("log_format");
+  }
   if (read->needs_dispatcher) {
     auto replacing = replace_dispatcher(self);
     co_await replacing;
