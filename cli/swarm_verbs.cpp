@@ -48,15 +48,21 @@ json::array sorted_by(const json::array& all, const char* key) {
   return sorted;
 }
 
+// One of [[agents]] that does not run is never heard.
+std::string heard(const json::value& agent, std::string_view ago) {
+  const std::string status = text_of(agent, "status");
+  const bool has_process = status != "stopped" && status != "parked" && status != "restarting";
+  return has_process ? how_long(count_of(agent, "heartbeat_age_ms")) + std::string(ago) : "-";
+}
+
 void show_agents(const json::value& answer) {
   Table table({"AGENT", "ROLE", "STATUS", "SWARM", "LOAD", "HEARD", "DONE", "FAILED", "PASSED OVER", "CAPABILITIES"});
   for (const json::value& agent : sorted_by(list_of(answer, "agents"), "id")) {
     const std::string status = text_of(agent, "status");
     table.row({text_of(agent, "id"), text_of(agent, "role"), coloured(status, colour_of(status)),
-               text_of(agent, "swarm"), fmt::format("{}", count_of(agent, "load")),
-               how_long(count_of(agent, "heartbeat_age_ms")), fmt::format("{}", count_of(agent, "completed")),
-               fmt::format("{}", count_of(agent, "failed")), why_passed_over(agent),
-               joined(list_of(agent, "capabilities"), " ")});
+               text_of(agent, "swarm"), fmt::format("{}", count_of(agent, "load")), heard(agent, ""),
+               fmt::format("{}", count_of(agent, "completed")), fmt::format("{}", count_of(agent, "failed")),
+               why_passed_over(agent), joined(list_of(agent, "capabilities"), " ")});
   }
   table.print();
 }
@@ -70,6 +76,10 @@ void show_agent(const json::value& agent) {
   fmt::print("{:<12} {}\n", "executor", text_of(agent, "executor"));
   fmt::print("{:<12} {}\n", "capabilities", joined(list_of(agent, "capabilities"), " "));
   fmt::print("{:<12} {}\n", "process", text_of(agent, "pid"));
+  if (const std::uint64_t pid = count_of(agent, "os_pid"); pid != 0) fmt::print("{:<12} {}\n", "os pid", pid);
+  // Its slots are the task that it runs and those ahead; unknown of one that did not answer.
+  const std::uint64_t slots = count_of(agent, "slots");
+  fmt::print("{:<12} {}\n", "prefetch", slots == 0 ? "-" : fmt::format("{}", slots - 1));
   fmt::print("{:<12} {} ({} waiting here)\n", "load", count_of(agent, "load"), count_of(agent, "queue_length"));
   if (!text_of(agent, "executing_task").empty()) {
     fmt::print("{:<12} {} ({}, for {})\n", "runs", text_of(agent, "executing_task"), text_of(agent, "executing_type"),
@@ -78,7 +88,7 @@ void show_agent(const json::value& agent) {
   for (const json::value& each : list_of(agent, "passed_over")) {
     fmt::print("{:<12} {}\n", "passed over", coloured(passed_over_text(each), Colour::yellow));
   }
-  fmt::print("{:<12} {} ago\n", "heard", how_long(count_of(agent, "heartbeat_age_ms")));
+  fmt::print("{:<12} {}\n", "heard", heard(agent, " ago"));
   const std::uint64_t completed = count_of(agent, "completed");
   const std::uint64_t failed = count_of(agent, "failed");
   if (completed + failed == 0) {

@@ -63,6 +63,7 @@ void add_state(AgentDetail& detail, const agent::AgentState& state) {
   detail.role = dispatch::name_of(state.role);
   detail.status = agent::name_of(state.status);
   detail.executor = state.executor;
+  detail.os_pid = static_cast<std::uint64_t>(state.os_pid);
   detail.slots = state.slots;
   detail.queue_length = state.queue_length;
   detail.executing_task = state.executing_task;

@@ -333,6 +333,7 @@ std::vector<AnswerType> task_answers() {
                {"type", "string"},
                {"swarm", "string"},
                {"priority", "integer"},
+               {"priority_name?", "'low' 'normal' 'high' 'critical'", "The same as a submit names it"},
                {"attempts", "integer", "Attempts made in its swarm, with the one that runs or has completed it"},
                {"attempts_max", "integer"},
                {"agent?", "string"},
