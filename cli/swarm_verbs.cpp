@@ -120,6 +120,13 @@ std::string agents_of(const json::value& swarm) {
   return fmt::format("{} to {}", field("min", "agents_min"), field("max", "agents_max"));
 }
 
+// 'default' is there also when nobody has defined it.
+std::string origin_of(const json::value& swarm) {
+  const json::object* definition = part_of(swarm, "definition").if_object();
+  const bool is_undefined = definition == nullptr || definition->empty();
+  return text_of(swarm, "name") == "default" && is_undefined ? "built in" : text_of(swarm, "origin");
+}
+
 void show_swarms(const json::value& answer) {
   Table table({"SWARM", "STATE", "BREAKER", "OPEN", "EXECUTOR", "AGENTS", "FROM", "PROBLEMS"});
   bool has_star = false;
@@ -132,7 +139,7 @@ void show_swarms(const json::value& answer) {
     has_star = has_star || agents.find('*') != std::string::npos;
     table.row({text_of(swarm, "name"), coloured(state, colour_of(state)), text_of(swarm, "breaker"),
                fmt::format("{}", count_of(swarm, "open_tasks")), executor.empty() ? "-" : executor, agents,
-               text_of(swarm, "origin"), problems == 0 ? "" : coloured(fmt::format("{}", problems), Colour::red)});
+               origin_of(swarm), problems == 0 ? "" : coloured(fmt::format("{}", problems), Colour::red)});
   }
   table.print();
   if (has_star)
@@ -142,7 +149,7 @@ void show_swarms(const json::value& answer) {
 void show_swarm(const json::value& swarm) {
   fmt::print("{:<16} {}\n{:<16} {}\n{:<16} {}\n{:<16} {}\n{:<16} {}\n", "swarm", text_of(swarm, "name"), "state",
              text_of(swarm, "state"), "breaker", text_of(swarm, "breaker"), "open tasks", count_of(swarm, "open_tasks"),
-             "from", text_of(swarm, "origin"));
+             "from", origin_of(swarm));
   if (const json::object* settings = part_of(swarm, "settings").if_object()) {
     for (const auto& each : *settings) {
       const std::string value =

@@ -205,9 +205,20 @@ std::optional<Error> Operations::bad_fallback(const SwarmRequest& request) const
                  "name a swarm that exists and does not lead back");
 }
 
+std::optional<std::string> Operations::fallback_in_vain(const ledger::Swarm& swarm) const {
+  const auto to = swarm.field(ledger::k_field_fallback);
+  if (!to || to->empty()) return std::nullopt;
+  const auto there = parts_.ledger.find_swarm(*to);
+  if (there && there->takes_tasks()) return std::nullopt;
+  return fmt::format(
+      "its fallback, swarm '{}', {}: tasks that use up their attempts fail here; name another one", *to,
+      there ? fmt::format("is {} and takes no tasks", ledger::name_of(there->state)) : std::string("does not exist"));
+}
+
 SwarmView Operations::view_of(ledger::Swarm swarm) const {
   SwarmView view{std::move(swarm)};
   if (view.state == ledger::SwarmState::removed) view.problems.emplace_back(k_removed_text);
+  if (auto problem = fallback_in_vain(view)) view.problems.push_back(std::move(*problem));
   const std::scoped_lock lock(problems_mutex_);
   if (const auto found = problems_.find(view.name); found != problems_.end()) {
     view.problems.insert(view.problems.end(), found->second.begin(), found->second.end());

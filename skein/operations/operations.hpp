@@ -174,7 +174,10 @@ class Operations final : public ledger::ChangeSink, public std::enable_shared_fr
   [[nodiscard]] std::optional<Error> bad_definition(ledger::Swarm swarm) const;
   // What is wrong with the fallback swarm that these fields name. On the journal's thread.
   [[nodiscard]] std::optional<Error> bad_fallback(const SwarmRequest& request) const;
+  // On the journal's thread, both.
   [[nodiscard]] SwarmView view_of(ledger::Swarm swarm) const;
+  // Why its fallback would take no task.
+  [[nodiscard]] std::optional<std::string> fallback_in_vain(const ledger::Swarm& swarm) const;
   void set_swarm_state(std::string name, ledger::SwarmState state, Reply<Nothing> reply);
 
   [[nodiscard]] std::optional<Error> unknown_agent(const SubmitRequest& request) const;
