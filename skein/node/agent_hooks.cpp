@@ -340,8 +340,8 @@ ledger::WallMs wall_ms_now() {
 }  // namespace
 
 Error no_agent(const std::string& id) {
-  return {Code::agent_not_found, fmt::format("there is no agent '{}'", id),
-          "'skein agents' lists them, and so does the tool agent_list", std::chrono::milliseconds(0)};
+  return {Code::agent_not_found, fmt::format("there is no agent '{}'", id), "'skein agents' lists them",
+          std::chrono::milliseconds(0)};
 }
 
 void publish(NodeContext& context, operations::Event event) {
