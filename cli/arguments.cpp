@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <sstream>
 #include <string_view>
 
 #include "skein/base/time_text.hpp"
@@ -47,7 +48,7 @@ Verb& Verb::folder(const std::string& names, std::string& value, const std::stri
 }
 
 Verb& Verb::option(const std::string& names, std::uint64_t& value, const std::string& what) {
-  app_->add_option(names, value, what)->check(whole_number);
+  app_->add_option(names, value, what)->check(whole_number)->type_name("NUMBER");
   return *this;
 }
 
@@ -73,7 +74,7 @@ Verb& Verb::time(const std::string& name, std::uint64_t& milliseconds, const std
     milliseconds = static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(*time).count());
   };
   const std::string otherwise = time_text(std::chrono::milliseconds(milliseconds));
-  app_->add_option_function<std::string>(name, read, what + " [default: " + otherwise + "]")->type_name("TIME");
+  app_->add_option_function<std::string>(name, read, what + " [default: " + otherwise + "]")->type_name("DURATION");
   app_->add_option(name + "-ms", milliseconds, what)->check(whole_number)->group("");
   return *this;
 }
@@ -84,6 +85,7 @@ Verb& Verb::words(const std::string& name, std::vector<std::string>& words, cons
   if (rules.is_list) option->take_all();
   if (rules.is_required) option->required();
   if (rules.is_hidden) option->group("");
+  if (!rules.type.empty()) option->type_name(rules.type);
   return *this;
 }
 
@@ -93,6 +95,13 @@ Verb Verb::family(const std::string& name) {
   Verb made = verb(name, "Verbs about a " + name);
   made.needs_verb();
   return made;
+}
+
+Verb Verb::below(const std::string& path) {
+  CLI::App* at = app_;
+  std::istringstream names(path);
+  for (std::string name; names >> name;) at = at->get_subcommand(name);
+  return Verb(*at);
 }
 
 Verb& Verb::example(const std::string& text) {

@@ -38,6 +38,8 @@ class Verb {
   Verb verb(const std::string& name, const std::string& what);
   // The verb below this one that has verbs of its own, 'task' of 'task show'; made when it is not there.
   Verb family(const std::string& name);
+  // A verb that is there, by its path from this one, such as "config check".
+  Verb below(const std::string& path);
   // Shown at the end of --help.
   Verb& example(const std::string& text);
   // Needs one of its verbs.
@@ -49,13 +51,14 @@ class Verb {
   Verb& folder(const std::string& names, std::string& value, const std::string& what);
   Verb& option(const std::string& names, std::uint64_t& value, const std::string& what);
   Verb& option(const std::string& names, std::vector<std::string>& values, const std::string& what);
-  // A time with its unit, --timeout 5s, kept in milliseconds. --timeout-ms 5000 is still taken, and not shown.
+  // A duration with its unit, --timeout 5s, kept in milliseconds. --timeout-ms 5000 is still taken, and not shown.
   Verb& time(const std::string& name, std::uint64_t& milliseconds, const std::string& what);
   // Words as they are given, of an option (--name) or by place (NAME); none given leaves them empty.
   struct WordRules {
     bool is_required = false;
     bool is_list = false;    // it may be given often
     bool is_hidden = false;  // from --help
+    std::string type{};      // what --help says that it is; empty: TEXT
   };
   Verb& words(const std::string& name, std::vector<std::string>& words, const std::string& what,
               const WordRules& rules);

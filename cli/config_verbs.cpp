@@ -45,15 +45,10 @@ int init(const ConfigArguments& args) {
   return k_exit_ok;
 }
 
-// What is wrong with the file, and with what it names: programs and folders that are not there.
+// What is wrong with the file, and with what it names: programs, folders, users, functions that are not there.
 int check(const ConfigArguments& args) {
   const auto config = node::load_config(args.file, args.settings);
-  node::ConfigFaults found{args.file, {}};
-  if (config) {
-    found.faults = node::check_surroundings(*config);
-  } else {
-    found = config.error();
-  }
+  const node::ConfigFaults found = node::check_config(config, args.file);
   const bool is_good = found.faults.empty();
   if (args.json) {
     json::array faults;

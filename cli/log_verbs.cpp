@@ -183,7 +183,7 @@ void add_log(CLI::App& app) {
 
   CLI::App& dump_app = verb(log, "dump", "Print the entries, one a line", args, dump);
   dump_app.add_option("DIR", args->dir, k_dir_help);
-  dump_app.add_option("--from", args->position, "First position to print");
+  dump_app.add_option("--from", args->position, "First position to print")->type_name("NUMBER");
   dump_app.add_flag("--json", args->json, "An object per line, with the bytes as hex");
   add_data(dump_app);
 
@@ -197,7 +197,9 @@ void add_log(CLI::App& app) {
       verb(log, "skip", "Show an entry that stops every start, ask, and have it passed over", args, skip);
   skip_app.add_option("DIR", args->dir, "Folder of the journal, or the data folder")->required();
   skip_app.add_flag("--json", args->json, k_json_help);
-  skip_app.add_option("POSITION", args->position, "The entry's position, as the error named it")->required();
+  skip_app.add_option("POSITION", args->position, "The entry's position, as the error named it")
+      ->required()
+      ->type_name("NUMBER");
   skip_app.add_flag("--yes", args->yes, "Do not ask");
 }
 

@@ -45,11 +45,12 @@ void declare(Verb& verb, Given& given) {
   }
   const bool is_list = param.kind == Param::Kind::texts || param.kind == Param::Kind::task_ids;
   if (!param.place.empty()) {
-    verb.words(std::string(param.place), given.words, help, {.is_required = param.is_required, .is_list = is_list});
+    verb.words(std::string(param.place), given.words, help,
+               {.is_required = param.is_required, .is_list = is_list, .type = operations::option_type(param)});
     return;
   }
   verb.words("--" + operations::option_of(param), given.words, help,
-             {.is_required = param.is_required, .is_list = is_list});
+             {.is_required = param.is_required, .is_list = is_list, .type = operations::option_type(param)});
   for (const std::string& each : operations::older_options_of(param)) {
     verb.words("--" + each, given.older, help, {.is_list = is_list, .is_hidden = true});
   }

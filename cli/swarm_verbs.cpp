@@ -9,6 +9,7 @@
 #include "cli/terminal.hpp"
 #include "cli/verbs.hpp"
 #include "skein/base/natural_order.hpp"
+#include "skein/ledger/swarm_fields.hpp"
 
 namespace skein::cli {
 namespace {
@@ -47,15 +48,21 @@ json::array sorted_by(const json::array& all, const char* key) {
   return sorted;
 }
 
+// One of [[agents]] that does not run is never heard.
+std::string heard(const json::value& agent, std::string_view ago) {
+  const std::string status = text_of(agent, "status");
+  const bool has_process = status != "stopped" && status != "parked" && status != "restarting";
+  return has_process ? how_long(count_of(agent, "heartbeat_age_ms")) + std::string(ago) : "-";
+}
+
 void show_agents(const json::value& answer) {
   Table table({"AGENT", "ROLE", "STATUS", "SWARM", "LOAD", "HEARD", "DONE", "FAILED", "PASSED OVER", "CAPABILITIES"});
   for (const json::value& agent : sorted_by(list_of(answer, "agents"), "id")) {
     const std::string status = text_of(agent, "status");
     table.row({text_of(agent, "id"), text_of(agent, "role"), coloured(status, colour_of(status)),
-               text_of(agent, "swarm"), fmt::format("{}", count_of(agent, "load")),
-               how_long(count_of(agent, "heartbeat_age_ms")), fmt::format("{}", count_of(agent, "completed")),
-               fmt::format("{}", count_of(agent, "failed")), why_passed_over(agent),
-               joined(list_of(agent, "capabilities"), " ")});
+               text_of(agent, "swarm"), fmt::format("{}", count_of(agent, "load")), heard(agent, ""),
+               fmt::format("{}", count_of(agent, "completed")), fmt::format("{}", count_of(agent, "failed")),
+               why_passed_over(agent), joined(list_of(agent, "capabilities"), " ")});
   }
   table.print();
 }
@@ -69,6 +76,10 @@ void show_agent(const json::value& agent) {
   fmt::print("{:<12} {}\n", "executor", text_of(agent, "executor"));
   fmt::print("{:<12} {}\n", "capabilities", joined(list_of(agent, "capabilities"), " "));
   fmt::print("{:<12} {}\n", "process", text_of(agent, "pid"));
+  if (const std::uint64_t pid = count_of(agent, "os_pid"); pid != 0) fmt::print("{:<12} {}\n", "os pid", pid);
+  // Its slots are the task that it runs and those ahead; unknown of one that did not answer.
+  const std::uint64_t slots = count_of(agent, "slots");
+  fmt::print("{:<12} {}\n", "prefetch", slots == 0 ? "-" : fmt::format("{}", slots - 1));
   fmt::print("{:<12} {} ({} waiting here)\n", "load", count_of(agent, "load"), count_of(agent, "queue_length"));
   if (!text_of(agent, "executing_task").empty()) {
     fmt::print("{:<12} {} ({}, for {})\n", "runs", text_of(agent, "executing_task"), text_of(agent, "executing_type"),
@@ -77,7 +88,7 @@ void show_agent(const json::value& agent) {
   for (const json::value& each : list_of(agent, "passed_over")) {
     fmt::print("{:<12} {}\n", "passed over", coloured(passed_over_text(each), Colour::yellow));
   }
-  fmt::print("{:<12} {} ago\n", "heard", how_long(count_of(agent, "heartbeat_age_ms")));
+  fmt::print("{:<12} {}\n", "heard", heard(agent, " ago"));
   const std::uint64_t completed = count_of(agent, "completed");
   const std::uint64_t failed = count_of(agent, "failed");
   if (completed + failed == 0) {
@@ -109,6 +120,13 @@ std::string agents_of(const json::value& swarm) {
   return fmt::format("{} to {}", field("min", "agents_min"), field("max", "agents_max"));
 }
 
+// 'default' is there also when nobody has defined it.
+std::string origin_of(const json::value& swarm) {
+  const json::object* definition = part_of(swarm, "definition").if_object();
+  const bool is_undefined = definition == nullptr || definition->empty();
+  return text_of(swarm, "name") == "default" && is_undefined ? "built in" : text_of(swarm, "origin");
+}
+
 void show_swarms(const json::value& answer) {
   Table table({"SWARM", "STATE", "BREAKER", "OPEN", "EXECUTOR", "AGENTS", "FROM", "PROBLEMS"});
   bool has_star = false;
@@ -121,7 +139,7 @@ void show_swarms(const json::value& answer) {
     has_star = has_star || agents.find('*') != std::string::npos;
     table.row({text_of(swarm, "name"), coloured(state, colour_of(state)), text_of(swarm, "breaker"),
                fmt::format("{}", count_of(swarm, "open_tasks")), executor.empty() ? "-" : executor, agents,
-               text_of(swarm, "origin"), problems == 0 ? "" : coloured(fmt::format("{}", problems), Colour::red)});
+               origin_of(swarm), problems == 0 ? "" : coloured(fmt::format("{}", problems), Colour::red)});
   }
   table.print();
   if (has_star)
@@ -131,7 +149,7 @@ void show_swarms(const json::value& answer) {
 void show_swarm(const json::value& swarm) {
   fmt::print("{:<16} {}\n{:<16} {}\n{:<16} {}\n{:<16} {}\n{:<16} {}\n", "swarm", text_of(swarm, "name"), "state",
              text_of(swarm, "state"), "breaker", text_of(swarm, "breaker"), "open tasks", count_of(swarm, "open_tasks"),
-             "from", text_of(swarm, "origin"));
+             "from", origin_of(swarm));
   if (const json::object* settings = part_of(swarm, "settings").if_object()) {
     for (const auto& each : *settings) {
       const std::string value =
@@ -141,7 +159,11 @@ void show_swarm(const json::value& swarm) {
   }
   if (const json::object* overrides = part_of(swarm, "overrides").if_object()) {
     std::string names;
-    for (const auto& each : *overrides) names += (names.empty() ? "" : ", ") + std::string(each.key());
+    for (const auto& each : *overrides) {
+      const ledger::SwarmField* field = ledger::find_swarm_field(each.key());
+      names +=
+          fmt::format("{}{}", names.empty() ? "" : ", ", field != nullptr ? field->name : std::string_view(each.key()));
+    }
     fmt::print("{:<16} {}\n", "changed", names + " (not as defined)");
   }
   for (const json::value& each : list_of(swarm, "passed_over")) {

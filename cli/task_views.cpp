@@ -7,6 +7,7 @@
 #include "cli/task_ids.hpp"
 #include "skein/base/time_text.hpp"
 #include "skein/operations/json_forms.hpp"
+#include "skein/operations/why_waits.hpp"
 
 namespace skein::cli {
 namespace {
@@ -41,6 +42,12 @@ std::string with_options(const json::value& task) {
   return text;
 }
 
+// As a submit names it; a node of before says only the number.
+std::string priority_text(const json::value& task) {
+  const std::string name = text_of(task, "priority_name");
+  return name.empty() ? text_of(task, "priority") : name;
+}
+
 }  // namespace
 
 Table task_table() { return Table({"ID", "STATE", "TYPE", "SWARM", "PRIO", "ATTEMPTS", "AGE", "AGENT", "MESSAGE"}); }
@@ -49,7 +56,7 @@ void add_task_rows(Table& table, const json::value& page) {
   for (const json::value& task : list_of(page, "tasks")) {
     const std::string state = text_of(task, "state");
     table.row({shown_id(text_of(task, "id")), coloured(state, colour_of(state)), text_of(task, "type"),
-               text_of(task, "swarm"), fmt::format("{}", count_of(task, "priority")),
+               text_of(task, "swarm"), priority_text(task),
                fmt::format("{}/{}", count_of(task, "attempts"), count_of(task, "attempts_max")),
                how_long_ago(count_of(task, "submitted_at")), text_of(task, "agent"), text_of(task, "message")});
   }
@@ -67,7 +74,7 @@ void show_task(const json::value& task) {
                                   text_of(hop, "to"), count_of(hop, "attempts"), how_long_ago(count_of(hop, "at"))));
   }
   line("capabilities", listed(list_of(task, "capabilities")));
-  line("priority", text_of(task, "priority"));
+  line("priority", priority_text(task));
   line("after", listed(list_of(task, "dependencies")));
   line("agent", text_of(task, "agent"));
   line("for agent", text_of(task, "for_agent"));
@@ -126,8 +133,7 @@ void show_outcome(const json::value& task) {
 }
 
 void warn_if_it_waits(const json::value& task) {
-  const std::string cause = text_of(task, "waits_for");
-  if (cause != "no_able_agent" && cause != "swarm_paused" && cause != "swarm_stopped") return;
+  if (!operations::needs_help(text_of(task, "waits_for"))) return;
   if (errors_are_json()) {
     fmt::print(stderr, "{}\n", operations::json_text(json::object{{"warning", with_options(task)}}));
   } else {

@@ -25,6 +25,7 @@ void add_verbs(CLI::App& app) {
   add_completion(root);
   add_operations_verb(root);
   add_other_operations(root);
+  add_examples(root);
   group_verbs(app);
 }
 

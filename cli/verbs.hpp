@@ -26,5 +26,7 @@ void add_log(CLI::App& app);
 void add_backup(CLI::App& app);
 void add_restore(CLI::App& app);
 void add_archive(CLI::App& app);
+// After all others: to the verbs that have none yet.
+void add_examples(Verb& root);
 
 }  // namespace skein::cli

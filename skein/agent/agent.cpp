@@ -347,6 +347,7 @@ AgentState Agent::handle_call(Self self, GetAgentState) {
   state.slots = setup_->slots;
   state.is_connected = static_cast<bool>(dispatcher_);
   state.executor = setup_->executor->describe();
+  state.os_pid = setup_->executor->os_pid();
   if (trouble_) state.executor += "; tries again after: " + trouble_->why;
   core_.describe(state, self.now());
   if (is_broken_) state.status = AgentStatus::failed;

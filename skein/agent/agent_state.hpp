@@ -59,6 +59,7 @@ struct AgentState {
   Duration executing_for{};
   bool is_connected = false;  // to a dispatcher
   std::string executor;       // in its own words
+  pid_t os_pid = 0;           // of the program that it runs; 0: none
   AgentStats stats;
 };
 

@@ -34,6 +34,7 @@ class CommandExecutor final : public Executor {
   [[nodiscard]] Duration wind_down() override;
   void shutdown() override;
   [[nodiscard]] bool tells_last_words() const override { return true; }
+  [[nodiscard]] pid_t os_pid() const override { return child_.pid(); }
   [[nodiscard]] std::string describe() const override;
 
  private:

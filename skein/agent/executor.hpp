@@ -91,6 +91,8 @@ class Executor {
   [[nodiscard]] virtual bool is_function() const { return false; }
   // Told to stop because of a timeout, it says last_words() from within stop(), empty ones included.
   [[nodiscard]] virtual bool tells_last_words() const { return false; }
+  // The program that it runs at the moment, as the operating system numbers it; 0: none.
+  [[nodiscard]] virtual pid_t os_pid() const { return 0; }
   // What it is at the moment, for people.
   [[nodiscard]] virtual std::string describe() const = 0;
 };

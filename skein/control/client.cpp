@@ -79,14 +79,19 @@ ClientResult<Client> Client::connect(const std::string& data, std::chrono::milli
   const char* const token = std::getenv("SKEIN_TOKEN");  // NOLINT(concurrency-mt-unsafe): nobody sets it here
   if (token != nullptr && *token != '\0') said["token"] = token;
   auto hello = client.ask("hello", said, timeout);
-  if (!hello) return std::unexpected(std::move(hello.error()));
+  const auto differs = [](std::uint64_t node_version) {
+    const auto error = other_version({"this skein program", k_protocol_version}, {"the node", node_version});
+    return std::unexpected(unreachable(error.message, error.advice));
+  };
+  if (!hello) {
+    const auto refused_by = version_in_refusal(hello.error().message);
+    if (refused_by && *refused_by != k_protocol_version) return differs(*refused_by);
+    return std::unexpected(std::move(hello.error()));
+  }
   if (hello->is_object()) client.node_ = hello->get_object();
   const json::value* spoken = client.node_.if_contains("protocol");
   const auto version = spoken != nullptr && spoken->is_number() ? spoken->to_number<std::uint64_t>() : 0;
-  if (version != k_protocol_version) {
-    const auto error = other_version({"this skein program", k_protocol_version}, {"the node", version});
-    return std::unexpected(unreachable(error.message, error.advice));
-  }
+  if (version != k_protocol_version) return differs(version);
   return client;
 }
 

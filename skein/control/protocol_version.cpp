@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
+
 namespace skein::inline v0::control {
 namespace {
 
@@ -34,6 +36,18 @@ operations::Error other_version(const ProtocolSide& program, const ProtocolSide&
                   older.version, newer.version),
       is_node_older ? "restart the node with the skein program that is installed now"
                     : "use the skein program of the node's release: 'skein version' shows which one this is");
+}
+
+std::optional<std::uint64_t> version_in_refusal(std::string_view message) {
+  constexpr std::string_view k_before = "this node speaks version ";
+  constexpr std::string_view k_behind = " of the protocol";
+  if (!message.starts_with(k_before)) return std::nullopt;
+  message.remove_prefix(k_before.size());
+  std::uint64_t version = 0;
+  const auto [end, error] = std::from_chars(message.data(), message.data() + message.size(), version);
+  if (error != std::errc()) return std::nullopt;
+  message.remove_prefix(static_cast<std::size_t>(end - message.data()));
+  return message.starts_with(k_behind) ? std::optional(version) : std::nullopt;
 }
 
 }  // namespace skein::inline v0::control

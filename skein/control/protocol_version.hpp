@@ -7,6 +7,7 @@
 
 #include <boost/json/value.hpp>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "skein/operations/error.hpp"
@@ -22,6 +23,10 @@ struct ProtocolSide {
 };
 // Says which of the two is older and what to do.
 [[nodiscard]] operations::Error other_version(const ProtocolSide& program, const ProtocolSide& node);
+
+// The version of a node that refused a program's hello in the words of version 1, which named only the number; nothing
+// for any other message.
+[[nodiscard]] std::optional<std::uint64_t> version_in_refusal(std::string_view message);
 
 // Whether the operation's answer had another form in version 1, and that form of an answer.
 [[nodiscard]] bool has_first_form(std::string_view op);

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "skein/base/time.hpp"
+#include "skein/ledger/change.hpp"
 #include "skein/ledger/command.hpp"
 #include "skein/ledger/task.hpp"
 
@@ -89,6 +90,10 @@ struct Orders {
 // whichever process or dispatcher it is. Gone with the record.
 inline constexpr std::string_view k_agent_field_paused = "paused";
 inline constexpr std::string_view k_agent_is_paused = "true";
+[[nodiscard]] inline bool is_paused(const ledger::AgentRecord& agent) {
+  const auto field = agent.fields.find(k_agent_field_paused);
+  return field != agent.fields.end() && field->second == k_agent_is_paused;
+}
 
 struct PauseAgent {};   // begin nothing more
 struct ResumeAgent {};  // go on

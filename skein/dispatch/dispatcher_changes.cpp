@@ -24,10 +24,6 @@ std::optional<std::uint64_t> number_in(const ledger::Swarm& swarm, std::string_v
   if (error != std::errc() || end != text->data() + text->size()) return std::nullopt;
   return value == 0 || value > k_field_number_max ? std::nullopt : std::optional(value);
 }
-bool is_paused(const ledger::AgentRecord& agent) {
-  const auto field = agent.fields.find(k_agent_field_paused);
-  return field != agent.fields.end() && field->second == k_agent_is_paused;
-}
 
 constexpr std::size_t k_ahead = 6;
 constexpr std::uint64_t k_waits_for_state = UINT64_MAX;

@@ -46,6 +46,7 @@ Task<void> begin_again(Self self, ContextPtr context, std::string id, operations
                                 std::chrono::milliseconds(0)});
     co_return;
   }
+  context->deployment.set_stopped(id, false);
   auto starting = restart_child(self, self.whereis(k_named_agents_name), id, k_call_timeout);
   const auto started = co_await starting;
   if (started) {
@@ -156,6 +157,7 @@ Task<void> restart_place(Self self, ContextPtr context, std::string path, operat
       co_return;
     }
   }
+  if (place->supervisor == self.whereis(k_named_agents_name)) context->deployment.set_stopped(id, false);
   auto starting = restart_child(self, place->supervisor, id, k_restart_wait);
   const auto started = co_await starting;
   // Its own supervisor may have been faster.

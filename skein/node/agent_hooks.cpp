@@ -63,6 +63,7 @@ void add_state(AgentDetail& detail, const agent::AgentState& state) {
   detail.role = dispatch::name_of(state.role);
   detail.status = agent::name_of(state.status);
   detail.executor = state.executor;
+  detail.os_pid = static_cast<std::uint64_t>(state.os_pid);
   detail.slots = state.slots;
   detail.queue_length = state.queue_length;
   detail.executing_task = state.executing_task;
@@ -234,10 +235,12 @@ Task<void> end_agent(Self self, ContextPtr context, std::string id, operations::
   }
   const bool named = is_named(*context->config(), id);
   if (named) {
-    // By its supervisor, or it would be started again.
+    // By its supervisor, or it would be started again. Noted first: the supervisor may be restarted meanwhile.
+    context->deployment.set_stopped(id, true);
     auto ending = terminate_child(self, self.whereis(k_named_agents_name), id, k_call_timeout);
     const auto ended = co_await ending;
     if (!ended) {
+      context->deployment.set_stopped(id, false);
       reply.fail(
           {Code::internal, fmt::format("agent '{}' could not be stopped", id), "look at the supervision tree", {}});
       co_return;
@@ -337,8 +340,8 @@ ledger::WallMs wall_ms_now() {
 }  // namespace
 
 Error no_agent(const std::string& id) {
-  return {Code::agent_not_found, fmt::format("there is no agent '{}'", id),
-          "'skein agents' lists them, and so does the tool agent_list", std::chrono::milliseconds(0)};
+  return {Code::agent_not_found, fmt::format("there is no agent '{}'", id), "'skein agents' lists them",
+          std::chrono::milliseconds(0)};
 }
 
 void publish(NodeContext& context, operations::Event event) {

@@ -74,8 +74,8 @@ class NodeAgents final : public operations::AgentKnowledge {
     return state_of(*context, where.agent, task) + then;
   }
 
-  [[nodiscard]] std::optional<operations::AbleAgents> able_agents(const ledger::Shape& shape,
-                                                                  bool has_own_agents) const override {
+  [[nodiscard]] std::optional<operations::AbleAgents> able_agents(
+      const ledger::Shape& shape, bool has_own_agents, const operations::PausedNames& paused) const override {
     const auto context = context_.lock();
     if (!context) return std::nullopt;
     const RegistryTable& registry = *context->registry;
@@ -85,15 +85,21 @@ class NodeAgents final : public operations::AgentKnowledge {
     std::vector<std::string> needed = shape.required();
     if (has_own_agents) needed.push_back(its_swarm);
     const auto able = registry.query_agents(needed).value_or(std::vector<std::string>{});
-    found.able = able.size();
-    for (std::size_t i = 0; i < able.size() && i < k_agents_looked_at; ++i) {
-      if (registry.get_load(able[i]).value_or(0) > 0) ++found.busy;
+    for (const std::string& each : able) {
+      if (!paused.has_agent(each)) {
+        if (found.able++ < k_agents_looked_at && registry.get_load(each).value_or(0) > 0) ++found.busy;
+      } else if (found.paused_count++ < operations::k_agents_named) {
+        found.paused.push_back(each);
+      }
     }
-    if (found.able == 0 && has_own_agents) found.elsewhere = swarms_that_can(registry, shape.required());
+    if (found.able > 0) return found;
+    found.stopped = stopped_agents(*context, shape, has_own_agents);
+    if (has_own_agents) found.elsewhere = swarms_that_can(registry, shape.required());
     return found;
   }
 
-  [[nodiscard]] bool is_likely_able(std::string_view swarm, std::span<const std::string> required) const override {
+  [[nodiscard]] bool is_likely_able(std::string_view swarm, std::span<const std::string> required,
+                                    const operations::PausedNames& paused) const override {
     const auto context = context_.lock();
     if (!context) return true;
     std::string shape(swarm);
@@ -102,12 +108,14 @@ class NodeAgents final : public operations::AgentKnowledge {
     {
       const std::scoped_lock lock(mutex_);
       const auto known = remembered_.find(shape);
-      if (known != remembered_.end() && between(known->second.at, now) < k_remembered_for) return known->second.is_able;
+      const bool is_fresh = known != remembered_.end() && known->second.paused == paused.number &&
+                            between(known->second.at, now) < k_remembered_for;
+      if (is_fresh) return known->second.is_able;
     }
-    const bool is_able = is_able_now(*context->registry, swarm, required);
+    const bool is_able = is_able_now(*context->registry, swarm, required, paused);
     const std::scoped_lock lock(mutex_);
     if (remembered_.size() >= k_shapes_remembered) remembered_.clear();
-    remembered_[std::move(shape)] = {is_able, now};
+    remembered_[std::move(shape)] = {is_able, now, paused.number};
     return is_able;
   }
 
@@ -115,17 +123,36 @@ class NodeAgents final : public operations::AgentKnowledge {
   struct Remembered {
     bool is_able = true;
     Instant at{};
+    std::uint64_t paused = 0;  // the number of what was paused then
   };
 
   // A swarm with agents of its own needs one of those; any other takes whoever can. Which of the two it is, the ledger
   // knows: so here a swarm without any agent counts as one of the latter.
   [[nodiscard]] static bool is_able_now(const RegistryTable& registry, std::string_view swarm,
-                                        std::span<const std::string> required) {
+                                        std::span<const std::string> required, const operations::PausedNames& paused) {
     std::vector<std::string> needed(required.begin(), required.end());
     const std::string its_swarm = dispatch::swarm_capability(swarm);
     if (!registry.find_agents_by_capability(its_swarm, 1).empty()) needed.push_back(its_swarm);
     const auto able = registry.query_agents(needed);
-    return able && !able->empty();
+    if (paused.agents.empty()) return able && !able->empty();
+    return able && !std::ranges::all_of(*able, [&](const std::string& each) { return paused.has_agent(each); });
+  }
+
+  // Of [[agents]], those that somebody stopped and that could do it.
+  [[nodiscard]] static std::vector<std::string> stopped_agents(NodeContext& context, const ledger::Shape& shape,
+                                                               bool has_own_agents) {
+    std::vector<std::string> stopped;
+    const auto config = context.config();
+    for (const AgentConfig& each : config->agents) {
+      const auto executor = config->executors.find(each.executor);
+      const bool may_have_it = !has_own_agents || each.swarm == shape.swarm;
+      if (!may_have_it || executor == config->executors.end() || !context.deployment.is_stopped(each.id)) continue;
+      const auto has = capabilities_of(each.capabilities, each.role, executor->second);
+      const auto is_had = [&](const std::string& one) { return std::ranges::find(has, one) != has.end(); };
+      if (std::ranges::all_of(shape.required(), is_had)) stopped.push_back(each.id);
+      if (stopped.size() == operations::k_agents_named) break;
+    }
+    return stopped;
   }
 
   [[nodiscard]] static std::vector<std::string> swarms_that_can(const RegistryTable& registry,

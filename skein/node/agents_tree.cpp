@@ -50,7 +50,7 @@ ChildSpec declared(SupervisorSpec spec) {
 SupervisorSpec named_agents(const ContextPtr& context) {
   context->deployment.note_all(wanted_now(*context), false);
   std::vector<ChildSpec> named;
-  for (const AgentConfig& each : context->config()->agents) named.push_back(named_agent(context->executors, each));
+  for (const AgentConfig& each : context->config()->agents) named.push_back(named_agent_child(context, each));
   return supervisor(std::string(k_named_agents_name), one_for_one, {5, 60s}, std::move(named));
 }
 
@@ -70,6 +70,16 @@ SupervisorSpec all_agents(const ContextPtr& context) {
 
 ChildSpec agents_sup(const ContextPtr& context) {
   return built_at_start(context, k_agents_sup_name, &all_agents).labelled("agent supervisor");
+}
+
+ChildSpec named_agent_child(const ContextPtr& context, const AgentConfig& agent) {
+  ChildSpec spec = named_agent(context->executors, agent);
+  spec.start = [context, id = agent.id, start = std::move(spec.start)](Self self,
+                                                                       const std::any& arguments) -> ChildStarting {
+    if (context->deployment.is_stopped(id)) return ChildStart::ignore();
+    return start(self, arguments);
+  };
+  return spec;
 }
 
 std::optional<ChildSpec> declared_supervisor_child(const ContextPtr& context, const Config& config,

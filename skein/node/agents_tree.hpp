@@ -13,6 +13,8 @@
 namespace skein::inline v0::node {
 
 [[nodiscard]] ChildSpec agents_sup(const ContextPtr& context);
+// One of [[agents]] as a child of named_agents. It starts nothing while the agent is stopped, see Deployment.
+[[nodiscard]] ChildSpec named_agent_child(const ContextPtr& context, const AgentConfig& agent);
 // One of [[supervisors]] as a child of agents_sup; nothing when the config has none of that name.
 [[nodiscard]] std::optional<ChildSpec> declared_supervisor_child(const ContextPtr& context, const Config& config,
                                                                  const std::string& name);

@@ -72,6 +72,13 @@ class Reader {
         continue;
       }
       if (std::ranges::find(others, name.str()) != others.end()) continue;
+      if constexpr (std::is_same_v<S, SwarmConfig>) {
+        // As the ledger and older releases call it.
+        if (const ledger::SwarmField* meant = ledger::find_swarm_field(name.str()); meant != nullptr) {
+          fault(node, fmt::format("unknown key '{}' (did you mean '{}'?)", name.str(), meant->name));
+          continue;
+        }
+      }
       std::vector<std::string_view> known(others);
       for (const Key<S>& each : all) known.push_back(each.name);
       fault(node, fmt::format("unknown key '{}'{}", name.str(), suggestion(name.str(), known)));
@@ -244,10 +251,9 @@ void Reader::of_kind(const toml::table& table, const std::string& name, const Ex
     const toml::node* node = table.get(key);
     return node != nullptr ? node->source().begin.line : k_no_line;
   };
-  if (kind.runs_programs) {
-    needs_command(table, title, made);
-    config_.executor_lines[name] = {line_of("command"), line_of("directory")};
-  }
+  if (kind.runs_programs) needs_command(table, title, made);
+  config_.executor_lines[name] = {line_of("command"), line_of("directory"),
+                                  line_of(table.get("user") != nullptr ? "user" : "group"), line_of("functions")};
   if (kind.offers_functions && made.functions.empty()) made.functions = agent::built_in_types();
   for (const auto& [key, node] : table) {
     if (has_key(kind, key.str())) continue;
@@ -475,7 +481,7 @@ Config default_config() {
 }
 
 ConfigResult parse_config(std::string_view text, std::string_view file, const std::vector<std::string>& settings) {
-  ConfigFaults faults{std::string(file), {}};
+  ConfigFaults faults{std::string(file), {}, {}};
   if (text.size() > k_toml_bytes) {
     faults.faults.push_back({k_no_line, fmt::format("longer than {} bytes", k_toml_bytes)});
     return std::unexpected(std::move(faults));
@@ -495,7 +501,10 @@ ConfigResult parse_config(std::string_view text, std::string_view file, const st
   if (faults.faults.empty()) {
     for (ConfigFault& each : check_declared_supervisors(config)) faults.faults.push_back(std::move(each));
   }
-  if (!faults.faults.empty()) return std::unexpected(std::move(faults));
+  if (!faults.faults.empty()) {
+    faults.read = std::make_shared<const Config>(std::move(config));
+    return std::unexpected(std::move(faults));
+  }
   if (settings.empty()) return config;
 
   // The file is right by itself, so whatever is wrong now is wrong with the settings.
@@ -523,10 +532,11 @@ ConfigResult load_config(const std::string& path, const std::vector<std::string>
     const std::string why = error ? error.message() : std::strerror(errno);
     return std::unexpected(ConfigFaults{
         path,
-        {{k_no_line, fmt::format("cannot be read ({}); 'skein init' writes one, 'skein up' runs without", why)}}});
+        {{k_no_line, fmt::format("cannot be read ({}); 'skein init' writes one, 'skein up' runs without", why)}},
+        {}});
   }
   if (bytes > k_toml_bytes) {
-    return std::unexpected(ConfigFaults{path, {{k_no_line, fmt::format("longer than {} bytes", k_toml_bytes)}}});
+    return std::unexpected(ConfigFaults{path, {{k_no_line, fmt::format("longer than {} bytes", k_toml_bytes)}}, {}});
   }
   std::stringstream text;
   text << in.rdbuf();

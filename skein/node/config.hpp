@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <expected>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,6 +35,7 @@ struct NodeSection {
   Duration stuck_limit = std::chrono::seconds(30);
   std::string on_stuck = "abort";
   std::string log_level = "info";
+  std::string log_format = "text";  // or json, an object a line
   std::uint32_t workers = 0;
   std::uint32_t processes_max = 1'000'000;
   std::uint32_t blocking_threads = 16;
@@ -125,6 +127,8 @@ struct SwarmConfig : ledger::SwarmFields {
 struct ExecutorLines {
   std::uint32_t command = 0;
   std::uint32_t directory = 0;
+  std::uint32_t user = 0;  // or group
+  std::uint32_t functions = 0;
 };
 
 struct ConfigFault {
@@ -158,6 +162,7 @@ struct Config {
 struct ConfigFaults {
   std::string file;
   std::vector<ConfigFault> faults;
+  std::shared_ptr<const Config> read{};  // what could be read all the same; null: it is no TOML
   // A line each, "file:line: message".
   [[nodiscard]] std::string describe() const;
 };

@@ -2,6 +2,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
 
 #include "skein/node/config_keys.hpp"
 #include "skein/node/config_reload.hpp"
@@ -38,6 +42,47 @@ TEST(ConfigCheck, finds_programs_that_are_not_there) {
   EXPECT_THAT(found_in("[executors.a]\nkind = \"command\"\ncommand = [\"/etc/passwd\"]\n"),
               ElementsAre(HasSubstr("/etc/passwd may not be run")));
   EXPECT_THAT(found_in("[executors.a]\nkind = \"command\"\ncommand = [\"sh\"]\n"), IsEmpty());
+}
+
+TEST(ConfigCheck, finds_scripts_whose_interpreter_is_not_there) {
+  const auto folder = std::filesystem::temp_directory_path() / ("skein-config-check-" + std::to_string(::getpid()));
+  std::filesystem::create_directories(folder);
+  const auto script = [&](const std::string& first_line) {
+    const auto file = folder / "run";
+    std::ofstream(file) << first_line << "\necho\n";
+    std::filesystem::permissions(file, std::filesystem::perms::owner_all);
+    return found_in("[executors.a]\nkind = \"command\"\ncommand = [\"" + file.string() +
+                    "\"]\nset_env = { PATH = \"/usr/bin:/bin\" }\n");
+  };
+  EXPECT_THAT(script("#!/no/such -x"), ElementsAre("3: [executors.a] command: " + (folder / "run").string() +
+                                                   " says that /no/such runs it, which is not there"));
+  EXPECT_THAT(script("#!/usr/bin/env python3x"), ElementsAre(HasSubstr("'python3x' runs it, which is in no folder")));
+  EXPECT_THAT(script("#!/usr/bin/env -S A=1 python3x -u"), ElementsAre(HasSubstr("'python3x' runs it")));
+  EXPECT_THAT(script("#!/usr/bin/env sh"), IsEmpty());
+  EXPECT_THAT(script("#! /bin/sh -e"), IsEmpty());
+  std::filesystem::remove_all(folder);
+}
+
+TEST(ConfigCheck, finds_users_groups_and_functions_that_are_not_there) {
+  const std::string program = "[executors.a]\nkind = \"command\"\ncommand = [\"sh\"]\n";
+  EXPECT_THAT(found_in(program + "user = \"no-such-user\"\n"),
+              ElementsAre("4: [executors.a] user = \"no-such-user\": there is no such user on this machine"));
+  EXPECT_THAT(found_in(program + "group = \"no-such-group\"\n"), ElementsAre(HasSubstr("4: [executors.a] group")));
+  EXPECT_THAT(found_in(program + "user = \"root\"\n"), IsEmpty()) << "whether the node may is the node's to say";
+  const std::string text = "[executors.f]\nkind = \"function\"\nfunctions = [\"echo\", \"ecco\", \"mine\"]\n";
+  EXPECT_THAT(found_in(text), ElementsAre(HasSubstr("3: [executors.f] functions: there is no function 'ecco'"),
+                                          HasSubstr("there is no function 'mine'")));
+  EXPECT_EQ(check_surroundings(config_to_check(text), {"mine"}).size(), 1U) << "the program has that one";
+}
+
+TEST(ConfigCheck, shows_wrong_keys_and_missing_programs_together) {
+  const std::string text =
+      "[executors.a]\nkind = \"command\"\ncommand = [\"/does/not/exist\"]\nmemry_max = 1\n[executors.b]\nkind = "
+      "\"x\"\n";
+  const ConfigFaults found = check_config(parse_config(text, "skein.toml"), "skein.toml");
+  EXPECT_THAT(found.describe(), HasSubstr("skein.toml:3: [executors.a] command: /does/not/exist is not there\n"
+                                          "skein.toml:4: unknown key 'memry_max'"));
+  EXPECT_THAT(check_config(parse_config("[executors.a\n", "skein.toml"), "skein.toml").faults, testing::SizeIs(1));
 }
 
 TEST(ConfigCheck, finds_folders_that_are_not_there) {

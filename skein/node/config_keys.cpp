@@ -17,6 +17,7 @@ constexpr std::uint64_t k_billion = 1'000'000'000;
 
 constexpr std::array<std::string_view, 2> k_on_stuck{"abort", "wait"};
 constexpr std::array<std::string_view, 2> k_auths{"token", "none"};
+constexpr std::array<std::string_view, 2> k_log_formats{"text", "json"};
 constexpr std::array<std::string_view, 4> k_levels{"debug", "info", "warning", "error"};
 constexpr std::array<std::string_view, 2> k_outputs{"json", "text"};
 constexpr std::array<std::string_view, 3> k_isolations{"auto", "none", "private"};
@@ -55,7 +56,7 @@ std::span<const std::string_view> kind_names() {
 template <>
 std::span<const Key<NodeSection>> keys_of<NodeSection>() {
   using S = NodeSection;
-  static constexpr std::array<Key<S>, 11> k_keys{{
+  static constexpr std::array<Key<S>, 12> k_keys{{
       {"name", [](S& s) -> Place { return &s.name; }},
       {"data", [](S& s) -> Place { return &s.data; }},
       live<S>({"drain", [](S& s) -> Place { return &s.drain; }, time(0, k_hour),
@@ -64,6 +65,7 @@ std::span<const Key<NodeSection>> keys_of<NodeSection>() {
        "the process shows as stuck, and on_stuck decides"},
       {"on_stuck", [](S& s) -> Place { return &s.on_stuck; }, words(k_on_stuck)},
       live<S>({"log_level", [](S& s) -> Place { return &s.log_level; }, words(k_levels)}),
+      live<S>({"log_format", [](S& s) -> Place { return &s.log_format; }, words(k_log_formats)}),
       {"workers", [](S& s) -> Place { return &s.workers; }, count(0, 1024)},
       {"processes_max", [](S& s) -> Place { return &s.processes_max; }, count(10'000, 16'000'000),
        "no further process: agents and connections are refused"},

@@ -291,5 +291,15 @@ TEST(ConfigDocsTest, config_page_has_every_key_in_its_section) {
   }
 }
 
+TEST(Config, older_names_of_swarm_settings_get_todays_as_a_suggestion) {
+  for (const auto& [older, meant] : {std::pair{"agents_min", "min"},
+                                     {"agents_max", "max"},
+                                     {"idle_after_ms", "idle_shrink"},
+                                     {"breaker_open_ms", "breaker_open"}}) {
+    EXPECT_THAT(faults_of(std::string("[swarms.x]\n") + older + " = 1\n"),
+                HasSubstr(std::string("unknown key '") + older + "' (did you mean '" + meant + "'?)"));
+  }
+}
+
 }  // namespace
 }  // namespace skein::inline v0::node

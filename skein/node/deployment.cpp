@@ -95,6 +95,21 @@ void Deployment::note(const std::string& name, Unit unit) {
 void Deployment::forget(const std::string& name) {
   const std::scoped_lock lock(mutex_);
   units_.erase(name);
+  stopped_.erase(child_id_of(name));
+}
+
+void Deployment::set_stopped(const std::string& agent, bool is_stopped) {
+  const std::scoped_lock lock(mutex_);
+  if (is_stopped) {
+    stopped_.insert(agent);
+  } else {
+    stopped_.erase(agent);
+  }
+}
+
+bool Deployment::is_stopped(const std::string& agent) const {
+  const std::scoped_lock lock(mutex_);
+  return stopped_.contains(agent);
 }
 
 void Deployment::note_all(const Units& wanted, bool are_supervisors) {

@@ -5,11 +5,14 @@
 // 1. Whoever starts a unit notes it, also a supervisor that is restarted and starts all of them anew.
 // 2. A unit that differs from what is wanted, or is wanted no more, is ended once its agents are idle: what runs is not
 //    killed. Until then it counts as there.
+// 3. An agent of [[agents]] that somebody stopped stays stopped, also when its supervisor is restarted, until somebody
+//    starts it, a reload brings it back, or the node starts anew.
 #pragma once
 
 #include <functional>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -48,9 +51,14 @@ class Deployment {
   // All of one kind at once: their supervisor starts anew.
   void note_all(const Units& wanted, bool are_supervisors);
 
+  // Of an agent of [[agents]], by its id.
+  void set_stopped(const std::string& agent, bool is_stopped);
+  [[nodiscard]] bool is_stopped(const std::string& agent) const;
+
  private:
   mutable std::mutex mutex_;
   Units units_;
+  std::set<std::string> stopped_;  // as many as the config names at most
 };
 
 }  // namespace skein::inline v0::node

@@ -100,6 +100,12 @@ std::shared_ptr<const Executors::Table> Executors::ready(const Config& config) c
 
 bool Executors::has(const std::string& executor) const { return table_.get()->configs.contains(executor); }
 
+std::vector<std::string> Executors::own_functions() const {
+  std::vector<std::string> names;
+  for (const auto& [name, function] : *functions_) names.push_back(name);
+  return names;
+}
+
 std::vector<std::string> Executors::names() const {
   std::vector<std::string> names;
   const auto table = table_.get();

@@ -48,6 +48,8 @@ class Executors {
 
   [[nodiscard]] bool has(const std::string& executor) const;
   [[nodiscard]] std::vector<std::string> names() const;
+  // The functions that it was given, besides the built-in ones.
+  [[nodiscard]] std::vector<std::string> own_functions() const;
   // A number that differs whenever the executor's settings do; 0: there is none of that name. For a swarm that has left
   // the config together with its executor it stays as it was: make() still knows what its agents are made from.
   [[nodiscard]] std::uint64_t mark_of(const std::string& executor, const std::string& swarm = {}) const;

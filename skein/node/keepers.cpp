@@ -54,7 +54,7 @@ void read_again(NodeContext& context, const Config& before, ReloadAnswer& answer
   const auto executors = context.executors->ready(plan.config);
   const auto shared = context.executors->shared();
   const dispatch::DispatcherCore judge(plan.config.dispatch, 0);  // throws what is wrong with them
-  for (const ConfigFault& each : check_surroundings(plan.config)) {
+  for (const ConfigFault& each : check_surroundings(plan.config, context.executors->own_functions())) {
     context.log.warning(fmt::format("{}:{}: {}", before.file, each.line, each.message));
   }
   answer.needs_restart = std::move(plan.needs_restart);
@@ -112,6 +112,11 @@ Task<operations::Result<ReloadAnswer>> ConfigKeeper::handle_call(Self self, Relo
   if (level && *level != context_->log.level()) {
     context_->log.set_level(*level);
     answer->changed.emplace_back("log_level");
+  }
+  const auto format = log_format_named(read->config->node.log_format);
+  if (format && *format != context_->log.format()) {
+    context_->log.set_format(*format);
+    answer->changed.emplace_back("log_format");
   }
   if (read->needs_dispatcher) {
     auto replacing = replace_dispatcher(self);
@@ -243,9 +248,10 @@ Task<void> ConfigKeeper::start_unit(Self self, std::string name, Unit unit, Answ
     spec = declared_supervisor_child(context_, *config, id);
   } else {
     const auto agent = std::ranges::find(config->agents, id, &AgentConfig::id);
-    if (agent != config->agents.end()) spec = named_agent(context_->executors, *agent);
+    if (agent != config->agents.end()) spec = named_agent_child(context_, *agent);
   }
   if (!spec) co_return;
+  if (!unit.is_supervisor) context_->deployment.set_stopped(id, false);
   auto starting = start_child(self, self.whereis(supervisor_of(unit)), std::move(*spec), k_call_timeout);
   const auto started = co_await starting;
   // One that could not be started is tried again by its supervisor, or by the next reload.
@@ -262,6 +268,7 @@ Task<void> ConfigKeeper::keep_unit(Self self, std::string name, Unit unit, Answe
     }
   }
   if (!answer || unit.is_supervisor || context_->registry->find_agent(child_id_of(name))) co_return;
+  context_->deployment.set_stopped(child_id_of(name), false);
   auto starting = restart_child(self, self.whereis(k_named_agents_name), child_id_of(name), k_call_timeout);
   const auto started = co_await starting;
   if (started) tell(answer, unit_text(name, unit) + " started again");

@@ -1,6 +1,5 @@
 #include "skein/node/log.hpp"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -8,6 +7,10 @@
 #include <array>
 #include <chrono>
 #include <cstdlib>
+#include <utility>
+
+#include "skein/base/json_text.hpp"
+#include "skein/base/time_text.hpp"
 
 namespace skein::inline v0::node {
 namespace {
@@ -15,14 +18,13 @@ namespace {
 constexpr std::size_t k_link_bytes = 4096;
 constexpr std::array<std::string_view, 4> k_names{"debug", "info", "warning", "error"};
 
-// One write per line, so that lines of several threads stay whole.
-void to_standard_error(LogLevel level, std::string_view text) {
-  const auto now = std::chrono::time_point_cast<std::chrono::milliseconds>(std::chrono::system_clock::now());
-  const auto second = std::chrono::time_point_cast<std::chrono::seconds>(now);
-  const std::string line =
-      fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z {:7} {}\n", fmt::gmtime(std::chrono::system_clock::to_time_t(second)),
-                  (now - second).count(), name_of(level), text);
-  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line.data(), line.size());
+constexpr std::array<std::string_view, 4> k_colours{"\033[2m", "", "\033[33m", "\033[31m"};  // by level
+constexpr std::string_view k_plain = "\033[0m";
+
+// As no-color.org has it.
+bool is_colour_wanted() {
+  const char* no_colour = std::getenv("NO_COLOR");
+  return (no_colour == nullptr || *no_colour == '\0') && ::isatty(STDERR_FILENO) != 0;
 }
 
 }  // namespace
@@ -36,11 +38,26 @@ std::optional<LogLevel> log_level_named(std::string_view name) {
   return std::nullopt;
 }
 
-Log::Log(LogLevel level, Sink sink)
-    : level_(level), is_standard_error_(!sink), sink_(sink ? std::move(sink) : Sink(to_standard_error)) {}
+std::optional<LogFormat> log_format_named(std::string_view name) {
+  if (name == "text") return LogFormat::text;
+  return name == "json" ? std::optional(LogFormat::json) : std::nullopt;
+}
+
+std::string log_line(LogLevel level, std::string_view text, std::uint64_t at, LogFormat format, bool is_coloured) {
+  const std::string time = moment_text(at);
+  if (format == LogFormat::json) {
+    return fmt::format(R"({{"time":"{}","level":"{}","message":{}}})"
+                       "\n",
+                       time, name_of(level), quoted_json(text));
+  }
+  const std::string_view colour = is_coloured ? k_colours[static_cast<std::size_t>(level)] : std::string_view();
+  return fmt::format("{} {}{:7}{} {}\n", time, colour, name_of(level), colour.empty() ? "" : k_plain, text);
+}
+
+Log::Log(LogLevel level, Sink sink) : level_(level), is_coloured_(is_colour_wanted()), sink_(std::move(sink)) {}
 
 std::string Log::place() const {
-  if (!is_standard_error_) return "where the program that runs the node writes it";
+  if (sink_) return "where the program that runs the node writes it";
   return place_of_log(STDERR_FILENO, std::getenv("JOURNAL_STREAM"));
 }
 
@@ -60,7 +77,13 @@ std::string place_of_log(int fd, const char* journal) {
 }
 
 void Log::operator()(LogLevel level, std::string_view text) const {
-  if (level >= this->level()) sink_(level, text);
+  if (level < this->level()) return;
+  if (sink_) return sink_(level, text);
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const auto at = static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
+  // One write per line, so that lines of several threads stay whole.
+  const std::string line = log_line(level, text, at, format(), is_coloured_);
+  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line.data(), line.size());
 }
 
 }  // namespace skein::inline v0::node

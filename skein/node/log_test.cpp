@@ -17,6 +17,24 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
+constexpr std::uint64_t k_log_moment = 1'794'975'600'123;  // 2026-11-18T04:20:00.123Z
+
+TEST(LogLine, is_text_or_one_object_of_json) {
+  EXPECT_EQ(log_line(LogLevel::info, "up", k_log_moment, LogFormat::text, false),
+            "2026-11-18T04:20:00.123Z info    up\n");
+  EXPECT_EQ(log_line(LogLevel::warning, "a \"b\"\nc", k_log_moment, LogFormat::json, true),
+            "{\"time\":\"2026-11-18T04:20:00.123Z\",\"level\":\"warning\",\"message\":\"a \\\"b\\\"\\nc\"}\n");
+  EXPECT_EQ(log_format_named("json"), LogFormat::json);
+  EXPECT_FALSE(log_format_named("xml"));
+}
+
+TEST(LogLine, has_a_coloured_level_where_colours_are_wanted) {
+  EXPECT_EQ(log_line(LogLevel::error, "no", k_log_moment, LogFormat::text, true),
+            "2026-11-18T04:20:00.123Z \033[31merror  \033[0m no\n");
+  EXPECT_EQ(log_line(LogLevel::info, "up", k_log_moment, LogFormat::text, true),
+            "2026-11-18T04:20:00.123Z info    up\n");
+}
+
 TEST(LogPlace, names_the_file_that_standard_error_leads_to) {
   const auto path = std::filesystem::temp_directory_path() / fmt::format("skein-log-place-{}", ::getpid());
   const Fd file(::open(path.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));

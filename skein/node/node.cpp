@@ -136,7 +136,7 @@ std::expected<std::shared_ptr<Node>, DataLockError> Node::prepare(Runtime& runti
     for (const std::string& each : context->lock.notes()) context->log.warning(each);
     for (const std::string& each : context->executors->exposed()) context->log.warning(each + "; see docs/security.md");
     for (const std::string& each : context->executors->unenforced()) context->log.warning(each);
-    for (const ConfigFault& each : check_surroundings(*context->config())) {
+    for (const ConfigFault& each : check_surroundings(*context->config(), context->executors->own_functions())) {
       context->log.warning(fmt::format("{}:{}: {}", context->config()->file, each.line, each.message));
     }
     // The context owns it, and with it the log.

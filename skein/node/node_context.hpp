@@ -39,6 +39,7 @@ struct NodeContext {
         lock(std::move(the_lock)),
         log(log_level_named(the_config.node.log_level).value_or(LogLevel::info), std::move(log_sink)),
         registry(std::make_shared<RegistryTable>(the_runtime)) {
+    log.set_format(log_format_named(the_config.node.log_format).value_or(LogFormat::text));
     config_slot.set(std::make_shared<const Config>(std::move(the_config)));
   }
   NodeContext(const NodeContext&) = delete;

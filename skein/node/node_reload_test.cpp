@@ -98,6 +98,24 @@ TEST_F(NodeReload, lets_a_swarm_with_open_tasks_finish_them_and_refuses_new_ones
   EXPECT_TRUE(eventually([&] { return agents_of(to_node, "calc").empty(); }));
 }
 
+TEST_F(NodeReload, a_paused_swarm_that_leaves_the_config_stays_paused_and_says_so) {
+  begin(std::string(k_default_text) + k_calc_text);
+  Client to_node = client();
+  asked(to_node, "swarm_pause", {{"name", "calc"}});
+  const auto task = submit(to_node, "echo", "1", "calc");
+  write(std::string(k_default_text) + "[executors.calc]\nkind = \"function\"\n");
+  const auto stays = ElementsAre(
+      "swarm 'calc' is no longer in the config but stays paused with its open tasks (1); 'skein "
+      "swarm resume calc' lets them run, and then it is removed");
+  EXPECT_THAT(reload(to_node), stays);
+  EXPECT_THAT(reload(to_node), stays) << "and with the next";
+  EXPECT_EQ(state_of(to_node, "calc"), "paused");
+  EXPECT_EQ(state_of_task(to_node, task), "queued");
+  asked(to_node, "swarm_resume", {{"name", "calc"}});
+  EXPECT_TRUE(eventually([&] { return state_of(to_node, "calc") == "swarm_not_found"; }));
+  EXPECT_EQ(state_of_task(to_node, task), "completed");
+}
+
 TEST_F(NodeReload, a_swarm_that_is_declared_again_goes_on) {
   begin(std::string(k_default_text) + k_calc_text);
   Client to_node = client();
@@ -197,6 +215,50 @@ TEST_F(NodeReload, an_agent_that_was_stopped_is_shown_and_started_again) {
   ASSERT_TRUE(eventually([&] { return status_of(to_node, "ada") == "stopped"; }));
   EXPECT_THAT(reload(to_node), ElementsAre("agent 'ada' started again"));
   EXPECT_TRUE(eventually([&] { return status_of(to_node, "ada") == "idle"; }));
+}
+
+TEST_F(NodeReload, an_agent_that_was_stopped_stays_so_when_its_supervisor_is_restarted) {
+  begin(std::string(k_default_text) + "[[agents]]\nid = \"ada\"\n[[agents]]\nid = \"bob\"\n");
+  Client to_node = client();
+  const auto are = [&](const std::string& ada, const std::string& bob) {
+    return eventually([&] { return status_of(to_node, "ada") == ada && status_of(to_node, "bob") == bob; });
+  };
+  ASSERT_TRUE(are("idle", "idle"));
+  asked(to_node, "agent_stop", {{"id", "ada"}});
+  ASSERT_TRUE(are("stopped", "idle"));
+  const auto bob = asked(to_node, "agent_status", {{"id", "bob"}}).at("pid");
+  asked(to_node, "chaos_kill", {{"target", "named_agents"}});
+  ASSERT_TRUE(eventually([&] {
+    const auto now = to_node.ask("agent_status", {{"id", "bob"}}, 10s);
+    return now && now->at("status") == "idle" && now->at("pid") != bob;
+  }));
+  EXPECT_TRUE(are("stopped", "idle"));
+  asked(to_node, "agent_start", {{"id", "ada"}});
+  EXPECT_TRUE(are("idle", "idle"));
+}
+
+TEST_F(NodeReload, a_task_whose_only_able_agent_is_paused_or_stopped_says_so) {
+  begin(std::string(k_default_text) +
+        "[[agents]]\nid = \"ada\"\nswarm = \"default\"\ncapabilities = [\"echo\", \"extra\"]\n");
+  Client to_node = client();
+  ASSERT_TRUE(eventually([&] { return status_of(to_node, "ada") == "idle"; }));
+  // What the submit warns of; the task says the same of itself.
+  const auto why = [&]() -> std::string {
+    const auto made = asked(to_node, "task_submit", {{"type", "echo"}, {"capabilities", json::array{"extra"}}});
+    if (!made.as_object().contains("waits")) return "";
+    EXPECT_EQ(asked(to_node, "task_status", {{"id", made.at("id")}}).at("waits"), made.at("waits"));
+    return std::string(made.at("waits").as_string());
+  };
+  EXPECT_EQ(why(), "");
+  asked(to_node, "agent_pause", {{"id", "ada"}});
+  EXPECT_EQ(why(), "agent 'ada' can do it and is paused: 'skein agent resume ada'");
+  asked(to_node, "agent_resume", {{"id", "ada"}});
+  asked(to_node, "agent_stop", {{"id", "ada"}});
+  ASSERT_TRUE(eventually([&] { return status_of(to_node, "ada") == "stopped"; }));
+  EXPECT_TRUE(eventually([&] { return why() == "agent 'ada' can do it and is stopped: 'skein agent start ada'"; }))
+      << "that somebody can is remembered for a second";
+  asked(to_node, "swarm_pause", {{"name", "default"}});
+  EXPECT_EQ(why(), "swarm 'default' is paused: resume it");
 }
 
 TEST_F(NodeReload, a_paused_agent_stays_paused_without_its_dispatcher_and_after_a_restart) {

@@ -137,7 +137,7 @@ std::vector<std::string> Work::declare(const Config& config) {
   return changed;
 }
 
-std::vector<std::string> Work::withdraw(const Config& config) {
+std::vector<std::string> Work::withdraw(const Config& config, Told which) {
   std::vector<std::string> changed;
   const auto swarms =
       ask<std::vector<operations::SwarmView>>([&](auto reply) { operations_->swarm_list(std::move(reply)); });
@@ -146,6 +146,16 @@ std::vector<std::string> Work::withdraw(const Config& config) {
     if (swarm.origin != ledger::Origin::config || config.swarms.contains(swarm.name)) continue;
     // Each look would be an entry of the journal and an event, and the event the next look.
     if (swarm.state == ledger::SwarmState::removed && swarm.open_tasks > 0) continue;
+    // 'removed' would give out tasks that somebody holds back.
+    const bool is_held = swarm.state == ledger::SwarmState::paused || swarm.state == ledger::SwarmState::stopped;
+    if (is_held && swarm.open_tasks > 0 && swarm.name != k_default_swarm) {
+      const std::string kept = fmt::format(
+          "swarm '{0}' is no longer in the config but stays {1} with its open tasks ({2}); 'skein swarm "
+          "resume {0}' lets them run, and then it is removed",
+          swarm.name, ledger::name_of(swarm.state), swarm.open_tasks);
+      if (which == Told::all) changed.push_back(kept);
+      continue;
+    }
     const auto gone = ask<bool>([&](auto reply) { operations_->swarm_withdraw(swarm.name, std::move(reply)); });
     // A ledger of before is raised by the dispatcher, which may have yet to start: tried again at the next look.
     if (!gone && gone.error().code == operations::Code::overloaded) continue;
@@ -334,7 +344,7 @@ Task<void> LedgerKeeper::withdraw_swarms(Self self) {
   withdraw_due_ = later(self.now(), k_withdraw_every);
   auto withdrawing = self.blocking([context = context_, work = work_] {
     try {
-      for (const std::string& each : work->withdraw(*context->config())) context->log.info(each);
+      for (const std::string& each : work->withdraw(*context->config(), Work::Told::changes)) context->log.info(each);
     } catch (const std::exception& failure) {
       context->log.warning(failure.what());
     }

@@ -49,8 +49,10 @@ class Work {
   // Limits and swarms of the config, where the ledger's differ. May block. Answers what was changed.
   [[nodiscard]] std::vector<std::string> declare(const Config& config);
   // Swarms that a config has declared and this one does not: gone if they are empty, else once they are. May block.
-  // Answers what was changed.
-  [[nodiscard]] std::vector<std::string> withdraw(const Config& config);
+  // One that somebody has paused or stopped, and that has open tasks, stays as it is until it is resumed. Answers what
+  // was changed, with Told::all also which ones stay.
+  enum class Told : std::uint8_t { changes, all };
+  [[nodiscard]] std::vector<std::string> withdraw(const Config& config, Told which = Told::all);
   [[nodiscard]] std::vector<std::string> swarm_names();  // may block
   // Those of the config's swarms: a reload ends what was changed at run time. May block. Answers what was changed.
   [[nodiscard]] std::vector<std::string> drop_overrides();

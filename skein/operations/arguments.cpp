@@ -90,6 +90,14 @@ Error misfit(const Param& param, const json::value& value) {
   }
   std::string given;
   constexpr std::size_t k_shown = 64;
+  if (const auto* list = value.if_array(); list != nullptr && param.kind == ParamKind::task_ids) {
+    const auto culprit = std::ranges::find_if_not(*list, is_task_id);
+    if (culprit != list->end() && culprit->is_string()) {
+      const auto shown = std::string_view(culprit->get_string()).substr(0, k_shown);
+      return invalid(fmt::format("{} must be an array of task ids, and '{}' is none", param.name, shown),
+                     "ids look like 0197f0c2-0000-7000-8000-000000000000");
+    }
+  }
   if (text != nullptr && param.kind != ParamKind::text) {
     given = fmt::format(", not '{}'", std::string_view(*text).substr(0, k_shown));
   } else if (const auto number = whole_number(value)) {

@@ -88,7 +88,8 @@ TEST(Arguments, that_are_wrong_are_named_with_what_they_should_be) {
   EXPECT_THAT(wrong(R"({"type":"x","follow":1})"), HasSubstr("follow must be true or false"));
   EXPECT_THAT(wrong(R"({"type":"x","capabilities":[1]})"), HasSubstr("capabilities must be an array of strings"));
   EXPECT_THAT(wrong(R"({"type":"x","task":"nope"})"), HasSubstr("'nope' is no task id: ids look like"));
-  EXPECT_THAT(wrong(R"({"type":"x","dependencies":["nope"]})"), HasSubstr("dependencies must be an array of task ids"));
+  EXPECT_THAT(wrong(R"({"type":"x","dependencies":["nope"]})"),
+              HasSubstr("dependencies must be an array of task ids, and 'nope' is none"));
   EXPECT_THAT(wrong(R"({"type":"x","fields":{"a":1}})"), HasSubstr("fields must be an object of strings"));
   EXPECT_THAT(wrong(R"({"type":"x","from":"yesterday"})"), HasSubstr("RFC 3339"));
 }

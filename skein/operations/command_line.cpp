@@ -8,6 +8,7 @@
 #include <charconv>
 #include <optional>
 
+#include "skein/base/comma_list.hpp"
 #include "skein/base/time_text.hpp"
 
 namespace skein::inline v0::operations {
@@ -75,13 +76,39 @@ std::string option_help(const Param& param) {
   std::string text(param.help);
   if (param.kind == Param::Kind::word) text += fmt::format(": {}", fmt::join(param.words, ", "));
   if (param.kind == Param::Kind::task_id) text += ", or the beginning of it";
-  if (param.kind == Param::Kind::texts || param.kind == Param::Kind::task_ids) text += "; may be given often";
+  if (param.kind == Param::Kind::texts || param.kind == Param::Kind::task_ids)
+    text += "; may be given often, or separated by commas";
   std::string otherwise = param.otherwise_on(Way::cli);
   if (otherwise.empty()) return text;
   if (const auto number = whole_number_in(otherwise); number && is_span(param)) {
     otherwise = time_text(std::chrono::milliseconds(*number));
   }
   return fmt::format("{} [default: {}]", text, otherwise);
+}
+
+std::string option_type(const Param& param) {
+  switch (param.kind) {
+    case Param::Kind::count:
+      return "NUMBER";
+    case Param::Kind::milliseconds:
+    case Param::Kind::duration:
+      return "DURATION";
+    case Param::Kind::time:
+      return "TIME";
+    case Param::Kind::word:
+      return "WORD";
+    case Param::Kind::task_id:
+    case Param::Kind::task_ids:
+      return "ID";
+    case Param::Kind::json:
+      return "JSON";
+    case Param::Kind::text:
+    case Param::Kind::texts:
+    case Param::Kind::flag:
+    case Param::Kind::fields:
+      break;
+  }
+  return "TEXT";
 }
 
 Result<boost::json::value> value_of_words(const Param& param, const std::vector<std::string>& words,
@@ -99,8 +126,11 @@ Result<boost::json::value> value_of_words(const Param& param, const std::vector<
       return boost::json::value(true);
     case Param::Kind::texts:
     case Param::Kind::task_ids: {
+      // Given often, or separated by commas, as in a query of REST.
       boost::json::array all;
-      for (const std::string& each : words) all.emplace_back(each);
+      for (const std::string& each : words) {
+        for (const std::string_view item : comma_list(each)) all.emplace_back(item);
+      }
       return boost::json::value(std::move(all));
     }
     case Param::Kind::word:

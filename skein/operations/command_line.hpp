@@ -18,6 +18,8 @@ namespace skein::inline v0::operations {
 [[nodiscard]] std::vector<std::string> older_options_of(const Param& param);
 // For help: what it is, its words or range, and its default.
 [[nodiscard]] std::string option_help(const Param& param);
+// What it takes, in a word for --help: NUMBER, DURATION (5s), TIME (RFC 3339), TEXT, ...
+[[nodiscard]] std::string option_type(const Param& param);
 
 // What the words given for a parameter mean, for a request. A time needs its unit; with an older option it is a number
 // of milliseconds.

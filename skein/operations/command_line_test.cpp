@@ -43,10 +43,21 @@ TEST(CommandLine, reads_what_a_parameter_takes_and_says_what_it_should_be) {
   EXPECT_THAT(read(param_of("task_submit", "attempts"), {"-3"}), HasSubstr("--attempts '-3' must be a whole number"));
   EXPECT_THAT(read(param_of("swarm_scale", "max"), {"200000"}), HasSubstr("from 1 to 100000"));
   EXPECT_EQ(read(param_of("task_submit", "capabilities"), {"a", "b"}), R"(["a","b"])");
+  EXPECT_EQ(read(param_of("agent_list", "capabilities"), {"a, b", "c"}), R"(["a","b","c"])");
   EXPECT_THAT(read(param_of("task_submit", "priority"), {"urgent"}), HasSubstr("low, normal, high or critical"));
 }
 
+TEST(CommandLine, says_in_help_what_kind_of_value_an_option_takes) {
+  EXPECT_EQ(option_type(param_of("task_submit", "attempts")), "NUMBER");
+  EXPECT_EQ(option_type(param_of("task_submit", "delay_ms")), "DURATION");
+  EXPECT_EQ(option_type(param_of("swarm_create", "idle_shrink")), "DURATION");
+  EXPECT_EQ(option_type(param_of("task_list", "finished_from")), "TIME");
+  EXPECT_EQ(option_type(param_of("task_submit", "type")), "TEXT");
+}
+
 TEST(CommandLine, shows_words_and_defaults_in_help) {
+  EXPECT_THAT(option_help(param_of("swarm_create", "idle_shrink")), HasSubstr("[default: 30s]"));
+  EXPECT_THAT(option_help(param_of("swarm_override", "idle_shrink")), testing::Not(HasSubstr("[default")));
   EXPECT_THAT(option_help(param_of("task_submit", "priority")),
               HasSubstr("low, normal, high, critical [default: normal]"));
   EXPECT_THAT(option_help(param_of("trace", "within_ms")), HasSubstr("[default: 1s]"));

@@ -96,6 +96,14 @@ void add_details(const TaskStatus& status, json::object& out) {
   if (!more.hops.empty()) out["handed_on"] = hops_of(task);
 }
 
+// As a submit names it; nothing for a number between the classes.
+std::string_view priority_name(std::uint16_t priority) {
+  if (priority == ledger::k_low) return "low";
+  if (priority == ledger::k_normal) return "normal";
+  if (priority == ledger::k_high) return "high";
+  return priority == ledger::k_critical ? "critical" : "";
+}
+
 }  // namespace
 
 std::uint32_t attempts_made(const ledger::Task& task) {
@@ -112,6 +120,7 @@ json::object to_json(const TaskStatus& status, Detail detail) {
   out["swarm"] = task.shape ? task.shape->swarm : "";
   if (const auto& hops = task.more().hops; !hops.empty()) out["handed_on_from"] = hops.back().swarm;
   out["priority"] = task.priority;
+  if (const std::string_view name = priority_name(task.priority); !name.empty()) out["priority_name"] = name;
   out["attempts"] = attempts_made(task);
   out["attempts_max"] = task.attempts_max;
   if (task.agent) out["agent"] = ledger::view_of(task.agent);
@@ -347,6 +356,7 @@ json::value to_json(const AgentDetail& agent) {
                    {"named", agent.is_named},
                    {"pid", agent.pid.text()},
                    {"passed_over", passed_over(agent.passed_over)}};
+  if (agent.os_pid != 0) out["os_pid"] = agent.os_pid;
   if (agent.executing_task) {
     out["executing_task"] = agent.executing_task->text();
     out["executing_type"] = agent.executing_type;

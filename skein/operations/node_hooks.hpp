@@ -42,6 +42,7 @@ struct AgentDetail {
   std::uint64_t handed_back = 0;
   bool is_named = false;  // in the config; restarted for ever
   Pid pid{};
+  std::uint64_t os_pid = 0;                         // of the program that it runs; 0: none
   std::vector<dispatch::PassedOver> passed_over{};  // why it gets nothing, or comes last; empty: it gets its share
 };
 

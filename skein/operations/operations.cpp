@@ -59,6 +59,7 @@ void Operations::listen() {
     if (ops->is_stopped_) return;
     if (answer.outcome == journal::Outcome::applied) {
       ops->parts_.ledger.add_sink(*ops);
+      ops->note_paused();
       if (ops->parts_.access) ops->parts_.access->set_tokens(ops->parts_.ledger.tokens());
     }
     if (answer.outcome == journal::Outcome::overloaded) {
@@ -81,6 +82,7 @@ void Operations::take(const std::shared_ptr<const ledger::ChangeBatch>& batch) {
   std::uint64_t ended[3] = {};
   std::uint64_t handed_on = 0;
   bool has_tokens = false;
+  bool has_pauses = false;
   for (const auto& change : batch->changes) {
     if (const auto* finished = std::get_if<ledger::TaskFinished>(&change)) {
       const auto state = finished->finished->task.state;
@@ -92,9 +94,15 @@ void Operations::take(const std::shared_ptr<const ledger::ChangeBatch>& batch) {
     } else if (std::holds_alternative<ledger::TokenChanged>(change) ||
                std::holds_alternative<ledger::TokenRevoked>(change)) {
       has_tokens = true;
+    } else if (std::holds_alternative<ledger::SwarmChanged>(change) ||
+               std::holds_alternative<ledger::SwarmRemoved>(change) ||
+               std::holds_alternative<ledger::AgentChanged>(change) ||
+               std::holds_alternative<ledger::AgentRemoved>(change)) {
+      has_pauses = true;
     }
   }
   if (has_tokens && parts_.access) tell_access(*batch);
+  if (has_pauses) note_paused();
   completed_.fetch_add(ended[0], std::memory_order_relaxed);
   failed_.fetch_add(ended[1], std::memory_order_relaxed);
   cancelled_.fetch_add(ended[2], std::memory_order_relaxed);
@@ -197,9 +205,20 @@ std::optional<Error> Operations::bad_fallback(const SwarmRequest& request) const
                  "name a swarm that exists and does not lead back");
 }
 
+std::optional<std::string> Operations::fallback_in_vain(const ledger::Swarm& swarm) const {
+  const auto to = swarm.field(ledger::k_field_fallback);
+  if (!to || to->empty()) return std::nullopt;
+  const auto there = parts_.ledger.find_swarm(*to);
+  if (there && there->takes_tasks()) return std::nullopt;
+  return fmt::format(
+      "its fallback, swarm '{}', {}: tasks that use up their attempts fail here; name another one", *to,
+      there ? fmt::format("is {} and takes no tasks", ledger::name_of(there->state)) : std::string("does not exist"));
+}
+
 SwarmView Operations::view_of(ledger::Swarm swarm) const {
   SwarmView view{std::move(swarm)};
   if (view.state == ledger::SwarmState::removed) view.problems.emplace_back(k_removed_text);
+  if (auto problem = fallback_in_vain(view)) view.problems.push_back(std::move(*problem));
   const std::scoped_lock lock(problems_mutex_);
   if (const auto found = problems_.find(view.name); found != problems_.end()) {
     view.problems.insert(view.problems.end(), found->second.begin(), found->second.end());

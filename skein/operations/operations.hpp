@@ -173,7 +173,10 @@ class Operations final : public ledger::ChangeSink, public std::enable_shared_fr
   [[nodiscard]] std::optional<Error> bad_definition(ledger::Swarm swarm) const;
   // What is wrong with the fallback swarm that these fields name. On the journal's thread.
   [[nodiscard]] std::optional<Error> bad_fallback(const SwarmRequest& request) const;
+  // On the journal's thread, both.
   [[nodiscard]] SwarmView view_of(ledger::Swarm swarm) const;
+  // Why its fallback would take no task.
+  [[nodiscard]] std::optional<std::string> fallback_in_vain(const ledger::Swarm& swarm) const;
   void set_swarm_state(std::string name, ledger::SwarmState state, Reply<Nothing> reply);
 
   [[nodiscard]] std::optional<Error> unknown_agent(const SubmitRequest& request) const;
@@ -181,6 +184,8 @@ class Operations final : public ledger::ChangeSink, public std::enable_shared_fr
   // On the journal's thread.
   [[nodiscard]] WaitReason why_waits(const ledger::Task& task) const;
   [[nodiscard]] TaskStatus live_status(ledger::TaskView view) const;
+  // What is paused may have changed: read it again, for submits on other threads. On the journal's thread.
+  void note_paused();
   // Nobody may be able to do it: the ledger is to be asked why it would wait.
   [[nodiscard]] bool may_be_stuck(const SubmitRequest& request) const;
   // The same reply, which says so when nobody can do the task.
@@ -235,6 +240,8 @@ class Operations final : public ledger::ChangeSink, public std::enable_shared_fr
   std::uint64_t subscription_ = 0;  // to the journal's events
   std::atomic<std::shared_ptr<const AgentKnowledge>> agents_known_;
   std::atomic<std::shared_ptr<const std::vector<std::string>>> executors_known_;
+  std::atomic<std::shared_ptr<const PausedNames>> paused_{std::make_shared<const PausedNames>()};
+  std::atomic<bool> is_any_paused_{false};  // so that a submit seldom has to look at the names
   mutable std::mutex problems_mutex_;
   std::map<std::string, std::vector<std::string>> problems_;  // by swarm; of those that have some
   std::vector<dispatch::PassedOver> types_held_;              // at most k_types_held

@@ -159,6 +159,19 @@ TEST_F(SwarmOperations, pauses_drains_stops_and_resumes) {
   EXPECT_EQ(named(&Operations::swarm_pause, "green"), "swarm_not_found");
 }
 
+TEST_F(SwarmOperations, a_fallback_that_takes_no_tasks_is_a_problem) {
+  ASSERT_EQ(create("spare"), "ok");
+  ASSERT_EQ(create("blue", {{"fallback", "spare"}}), "ok");
+  EXPECT_THAT(swarm("blue").value().problems, testing::IsEmpty());
+  ASSERT_EQ(named(&Operations::swarm_drain, "spare"), "ok");
+  EXPECT_THAT(
+      swarm("blue").value().problems,
+      ElementsAre("its fallback, swarm 'spare', is draining and takes no tasks: tasks that use up their attempts "
+                  "fail here; name another one"));
+  ASSERT_EQ(named(&Operations::swarm_remove, "spare"), "ok");
+  EXPECT_THAT(swarm("blue").value().problems, ElementsAre(HasSubstr("'spare', does not exist")));
+}
+
 TEST_F(SwarmOperations, scales_by_overrides) {
   ASSERT_EQ(create("blue", {{"agents_min", "5"}, {"agents_max", "10"}}), "ok");
   const auto scaled = [&](std::optional<std::uint32_t> min, std::optional<std::uint32_t> max) {

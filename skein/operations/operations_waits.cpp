@@ -4,6 +4,7 @@
 #include <span>
 #include <utility>
 
+#include "skein/dispatch/agent_protocol.hpp"
 #include "skein/dispatch/swarm_load.hpp"
 #include "skein/operations/operations.hpp"
 #include "skein/operations/operations_calls.hpp"
@@ -42,7 +43,7 @@ WaitReason Operations::why_waits(const ledger::Task& task) const {
     if (!task.pinned_to().empty()) {
       facts.its_agent = agents->why_it_waits(task);
     } else {
-      facts.agents = agents->able_agents(*task.shape, swarm && dispatch::has_own_agents(*swarm));
+      facts.agents = agents->able_agents(*task.shape, swarm && dispatch::has_own_agents(*swarm), *paused_.load());
     }
   }
   return why_it_waits(facts);
@@ -65,7 +66,27 @@ bool Operations::may_be_stuck(const SubmitRequest& request) const {
   // As Shape::required() has it, without a copy.
   std::span<const std::string> required(request.capabilities);
   if (required.empty()) required = {&request.type, 1};
-  return !agents->is_likely_able(request.swarm, required);
+  if (!is_any_paused_.load(std::memory_order_relaxed)) return !agents->is_likely_able(request.swarm, required, {});
+  const auto paused = paused_.load();
+  return paused->has_swarm(request.swarm) || !agents->is_likely_able(request.swarm, required, *paused);
+}
+
+void Operations::note_paused() {
+  PausedNames now{paused_.load()->number + 1};
+  for (const ledger::AgentRecord& each : parts_.ledger.agents()) {
+    if (dispatch::is_paused(each)) now.agents.push_back(each.name);
+  }
+  for (const ledger::Swarm& each : parts_.ledger.swarms()) {
+    if (each.state == ledger::SwarmState::paused || each.state == ledger::SwarmState::stopped) {
+      now.swarms.push_back(each.name);
+    }
+  }
+  std::ranges::sort(now.agents);
+  std::ranges::sort(now.swarms);
+  const auto before = paused_.load();
+  if (before->agents == now.agents && before->swarms == now.swarms) return;
+  is_any_paused_.store(!now.agents.empty() || !now.swarms.empty(), std::memory_order_relaxed);
+  paused_.store(std::make_shared<const PausedNames>(std::move(now)));
 }
 
 Reply<SubmitAnswer> Operations::warned(Reply<SubmitAnswer>&& reply) {

@@ -11,18 +11,21 @@ namespace {
 using namespace std::chrono_literals;
 using testing::HasSubstr;
 
-// One agent, of swarm 'default', that can do 'echo' alone.
+// One agent, 'ada' of swarm 'default', that can do 'echo' alone.
 struct OneAgent final : AgentKnowledge {
   [[nodiscard]] bool is_known(const std::string&) const override { return true; }
   [[nodiscard]] std::string suggestion(const std::string&) const override { return ""; }
   [[nodiscard]] bool may_fall_back(std::string_view, const ledger::Placement&) const override { return true; }
   [[nodiscard]] std::string why_it_waits(const ledger::Task&) const override { return ""; }
-  [[nodiscard]] std::optional<AbleAgents> able_agents(const ledger::Shape& shape, bool) const override {
+  [[nodiscard]] std::optional<AbleAgents> able_agents(const ledger::Shape& shape, bool,
+                                                      const PausedNames& paused) const override {
+    if (shape.type == "echo" && paused.has_agent("ada")) return AbleAgents{0, 0, 1, {}, {"ada"}, 1};
     if (shape.type == "echo") return AbleAgents{1, 0, 1, {}};
     return AbleAgents{0, 0, 1, {"words"}};
   }
-  [[nodiscard]] bool is_likely_able(std::string_view, std::span<const std::string> required) const override {
-    return required.front() == "echo";
+  [[nodiscard]] bool is_likely_able(std::string_view, std::span<const std::string> required,
+                                    const PausedNames& paused) const override {
+    return required.front() == "echo" && !paused.has_agent("ada");
   }
 };
 
@@ -73,6 +76,29 @@ TEST_F(Waits, a_submit_that_nobody_can_do_says_so_at_once) {
   EXPECT_THAT(made.waits->text, HasSubstr("no agent of this node can do 'words'"));
   EXPECT_EQ(to_json(made).as_object().at("waits").as_string(), made.waits->text);
   request.type = "echo";
+  EXPECT_FALSE(submit(request).value().waits);
+}
+
+TEST_F(Waits, a_submit_whose_agents_or_swarm_are_paused_says_so_at_once) {
+  ops_->know_agents(std::make_shared<OneAgent>());
+  SubmitRequest request;
+  request.type = "echo";
+  const auto set_paused = [&](bool is_paused) {
+    const auto is_gone = [](const std::string&) { return false; };
+    call<Operations::Nothing>([&](auto reply) { ops_->agent_set_paused("ada", is_paused, is_gone, std::move(reply)); });
+  };
+  set_paused(true);
+  const auto made = submit(request).value();
+  ASSERT_TRUE(made.waits);
+  EXPECT_EQ(made.waits->text, "agent 'ada' can do it and is paused: 'skein agent resume ada'");
+  EXPECT_EQ(status(made.id).value().waits_for, WaitCause::agents_paused);
+  set_paused(false);
+  EXPECT_FALSE(submit(request).value().waits);
+  call<Operations::Nothing>([&](auto reply) { ops_->swarm_pause("default", std::move(reply)); });
+  const auto later = submit(request).value();
+  ASSERT_TRUE(later.waits);
+  EXPECT_EQ(later.waits->cause, WaitCause::swarm_paused);
+  call<Operations::Nothing>([&](auto reply) { ops_->swarm_resume("default", std::move(reply)); });
   EXPECT_FALSE(submit(request).value().waits);
 }
 

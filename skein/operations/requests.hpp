@@ -212,14 +212,14 @@ class AgentKnowledge {
   // Why a pinned task that is queued is not at its agent, and what will happen.
   [[nodiscard]] virtual std::string why_it_waits(const ledger::Task& task) const = 0;
   // Who could do an open task; nothing when nobody knows. `has_own_agents`: only those of its swarm may have it.
-  [[nodiscard]] virtual std::optional<AbleAgents> able_agents(const ledger::Shape& /*shape*/,
-                                                              bool /*has_own_agents*/) const {
+  [[nodiscard]] virtual std::optional<AbleAgents> able_agents(const ledger::Shape& /*shape*/, bool /*has_own_agents*/,
+                                                              const PausedNames& /*paused*/) const {
     return std::nullopt;
   }
   // False: nobody may be able to do such a task, and able_agents() should be asked. Cheap: it is asked at every submit,
   // and its answer may be a second old.
-  [[nodiscard]] virtual bool is_likely_able(std::string_view /*swarm*/,
-                                            std::span<const std::string> /*required*/) const {
+  [[nodiscard]] virtual bool is_likely_able(std::string_view /*swarm*/, std::span<const std::string> /*required*/,
+                                            const PausedNames& /*paused*/) const {
     return true;
   }
 };

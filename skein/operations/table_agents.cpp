@@ -253,6 +253,7 @@ std::vector<AnswerType> agent_answers() {
                {"handed_back", "integer"},
                {"named", "boolean", "The config names it"},
                {"pid", "string", "Its process in the node, not one of the operating system"},
+               {"os_pid?", "integer", "The program that it runs, as the operating system numbers it; absent: none"},
                {"passed_over", "[PassedOver]", "Why it gets nothing, or comes after others; empty: it gets its share"},
                {"executing_task?", "TaskId"},
                {"executing_type?", "string"},

@@ -26,6 +26,19 @@ std::vector<Param> with_settings(Param name) {
   return params;
 }
 
+// What holds where nothing is said is shown, and not sent: the ledger keeps what somebody chose.
+std::vector<Param> with_defaults(std::vector<Param> params) {
+  const ledger::Fields otherwise = ledger::fields_of(ledger::SwarmFields{});
+  for (Param& each : params) {
+    const ledger::SwarmField* field = ledger::find_swarm_field(each.name);
+    const auto text = field != nullptr ? otherwise.find(std::string(field->stored)) : otherwise.end();
+    // Others come from the config's sections of limits and of the dispatcher.
+    const bool is_known = text != otherwise.end() && !text->second.empty() && field->is_of_agents;
+    if (is_known) each = each.or_else(text->second);
+  }
+  return params;
+}
+
 void create_swarm(const Call& call) {
   auto fields = swarm_fields_in(call.in);
   if (!fields) return call.respond.fail(std::move(fields.error()));
@@ -40,7 +53,8 @@ Operation swarm_create() {
       .help =
           "Makes a swarm: a queue of tasks with agents of its own. executor must be one of the node's config; "
           "without one the swarm has no agents of its own, and others that can do its tasks run them.",
-      .params = with_settings(Param::text("name", "Letters, digits, '-', '_' and '.'").required().at("NAME")),
+      .params =
+          with_defaults(with_settings(Param::text("name", "Letters, digits, '-', '_' and '.'").required().at("NAME"))),
       .errors = {Code::swarm_exists, Code::too_large, Code::ledger_full},
       .rank = Rank::operate,
       .effect = Operation::Effect::adds,

@@ -122,7 +122,7 @@ Operation task_submit() {
               Param::milliseconds("deadline_ms", "Limit of all attempts together, from now; 0: none"),
               Param::text("trace", "A W3C traceparent").only_on({Way::socket, Way::rest, Way::cli}),
               Param::text("agent", "The only agent that may do it; the task waits for it"),
-              Param::word("agent_fallback", {"none", "any"}, "any: other agents may, after agent_wait_ms"),
+              Param::word("agent_fallback", {"none", "any"}, "any: other agents may, after agent_wait"),
               Param::milliseconds("agent_wait_ms", "How long it waits for its agent before others may"),
               Param::text("route_key", "With consistent_hash, the same key goes to the same agent"),
           },
@@ -309,7 +309,8 @@ std::string words_type(const std::vector<std::string_view>& words) {
 
 std::vector<std::string_view> wait_causes() {
   std::vector<std::string_view> names;
-  for (auto number = static_cast<int>(WaitCause::dependencies); number <= static_cast<int>(WaitCause::soon); ++number) {
+  for (auto number = static_cast<int>(WaitCause::dependencies); number <= static_cast<int>(k_last_wait_cause);
+       ++number) {
     names.push_back(name_of(static_cast<WaitCause>(number)));
   }
   return names;
@@ -330,6 +331,7 @@ std::vector<AnswerType> task_answers() {
                {"type", "string"},
                {"swarm", "string"},
                {"priority", "integer"},
+               {"priority_name?", "'low' 'normal' 'high' 'critical'", "The same as a submit names it"},
                {"attempts", "integer", "Attempts made in its swarm, with the one that runs or has completed it"},
                {"attempts_max", "integer"},
                {"agent?", "string"},

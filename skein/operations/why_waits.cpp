@@ -53,12 +53,32 @@ WaitReason delayed(const WaitFacts& facts) {
                                              task.attempts_max, when)};
 }
 
+// Agents that could do it, but must be resumed or started first.
+std::optional<WaitReason> held_by_somebody(const AbleAgents& agents) {
+  const auto more = [&](std::uint64_t all) {
+    return all <= k_agents_named ? std::string() : fmt::format(" and {} more", all - k_agents_named);
+  };
+  if (!agents.paused.empty()) {
+    const bool is_one = agents.paused_count == 1;
+    return WaitReason{
+        WaitCause::agents_paused,
+        fmt::format("{} {}{} can do it and {} paused: 'skein agent resume {}'", is_one ? "agent" : "agents",
+                    quoted(agents.paused), more(agents.paused_count), is_one ? "is" : "are", agents.paused.front())};
+  }
+  if (agents.stopped.empty()) return std::nullopt;
+  const bool is_one = agents.stopped.size() == 1;
+  return WaitReason{WaitCause::agents_stopped,
+                    fmt::format("{} {} can do it and {} stopped: 'skein agent start {}'", is_one ? "agent" : "agents",
+                                quoted(agents.stopped), is_one ? "is" : "are", agents.stopped.front())};
+}
+
 // No agent that may have it can do it.
 WaitReason unable(const WaitFacts& facts) {
   const ledger::Task& task = facts.task;
   const AbleAgents& agents = *facts.agents;
   const std::string& swarm = task.shape->swarm;
   const bool has_own = facts.swarm != nullptr && dispatch::has_own_agents(*facts.swarm);
+  if (auto held = held_by_somebody(agents)) return std::move(*held);
   if (has_own && agents.of_swarm == 0) {
     const std::string why = facts.problem.empty() ? "; one is started for it" : ": " + facts.problem;
     return {facts.problem.empty() ? WaitCause::no_agent : WaitCause::no_able_agent,
@@ -92,16 +112,27 @@ WaitReason for_an_agent(const WaitFacts& facts) {
 }  // namespace
 
 std::string_view name_of(WaitCause cause) {
-  static constexpr std::string_view k_names[] = {"none",          "dependencies",  "swarm_stopped",  "swarm_paused",
-                                                 "not_before",    "swarm_breaker", "type_held_back", "its_agent",
-                                                 "no_able_agent", "no_agent",      "busy",           "soon"};
-  static_assert(std::size(k_names) == static_cast<std::size_t>(WaitCause::soon) + 1);
+  static constexpr std::string_view k_names[] = {
+      "none",      "dependencies",  "swarm_stopped", "swarm_paused", "not_before", "swarm_breaker", "type_held_back",
+      "its_agent", "no_able_agent", "no_agent",      "busy",         "soon",       "agents_paused", "agents_stopped"};
+  static_assert(std::size(k_names) == static_cast<std::size_t>(k_last_wait_cause) + 1);
   return k_names[static_cast<std::size_t>(cause)];
 }
 
 bool needs_help(WaitCause cause) {
-  return cause == WaitCause::swarm_stopped || cause == WaitCause::swarm_paused || cause == WaitCause::no_able_agent;
+  return cause == WaitCause::swarm_stopped || cause == WaitCause::swarm_paused || cause == WaitCause::no_able_agent ||
+         cause == WaitCause::agents_paused || cause == WaitCause::agents_stopped;
 }
+
+bool needs_help(std::string_view cause) {
+  for (auto number = 0; number <= static_cast<int>(k_last_wait_cause); ++number) {
+    if (name_of(static_cast<WaitCause>(number)) == cause) return needs_help(static_cast<WaitCause>(number));
+  }
+  return false;
+}
+
+bool PausedNames::has_agent(std::string_view name) const { return std::ranges::binary_search(agents, name); }
+bool PausedNames::has_swarm(std::string_view name) const { return std::ranges::binary_search(swarms, name); }
 
 WaitReason why_it_waits(const WaitFacts& facts) {
   const ledger::Task& task = facts.task;

@@ -32,20 +32,38 @@ enum class WaitCause : std::uint8_t {
   no_agent,        // its swarm has no agent at the moment
   busy,            // all agents that can do it hold other tasks
   soon,            // nothing is in its way
+  agents_paused,   // the agents that can do it are paused
+  agents_stopped,  // those of [[agents]] that can do it do not run
 };
+inline constexpr WaitCause k_last_wait_cause = WaitCause::agents_stopped;
 [[nodiscard]] std::string_view name_of(WaitCause cause);
 // Time alone does not end it: somebody has to do something.
 [[nodiscard]] bool needs_help(WaitCause cause);
+[[nodiscard]] bool needs_help(std::string_view cause);  // by its name
 
 inline constexpr std::size_t k_swarms_named = 5;        // in one sentence
 inline constexpr std::size_t k_dependencies_named = 3;  // likewise
+inline constexpr std::size_t k_agents_named = 3;        // likewise
+
+// What was paused or stopped by somebody, as the ledger has it. `number` differs whenever the names do.
+struct PausedNames {
+  std::uint64_t number = 0;
+  std::vector<std::string> agents{};  // sorted
+  std::vector<std::string> swarms{};  // sorted; those that give nothing out
+
+  [[nodiscard]] bool has_agent(std::string_view name) const;
+  [[nodiscard]] bool has_swarm(std::string_view name) const;
+};
 
 // Agents as the registry has them, seen from one task.
 struct AbleAgents {
-  std::uint64_t able = 0;                // have what it needs, and belong to its swarm where that has agents of its own
+  std::uint64_t able = 0;                // have what it needs, belong to its swarm where that has agents, not paused
   std::uint64_t busy = 0;                // of those, hold a task
   std::uint64_t of_swarm = 0;            // of its swarm, able or not
   std::vector<std::string> elsewhere{};  // swarms whose agents have what it needs; only when `able` is 0
+  std::vector<std::string> paused{};     // would be able; only when `able` is 0, at most k_agents_named
+  std::uint64_t paused_count = 0;        // all of these
+  std::vector<std::string> stopped{};    // would be able and were stopped; likewise
 };
 
 struct WaitFacts {

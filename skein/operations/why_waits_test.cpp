@@ -118,6 +118,18 @@ TEST_F(WhyWaits, says_when_all_who_can_are_busy) {
   EXPECT_THAT(why(WaitCause::busy), HasSubstr("agent 'default-1' has it"));
 }
 
+TEST_F(WhyWaits, names_agents_that_could_do_it_but_are_paused_or_stopped) {
+  facts_.agents = AbleAgents{0, 0, 2, {}, {"ada"}, 1, {"bob"}};
+  EXPECT_EQ(why(WaitCause::agents_paused), "agent 'ada' can do it and is paused: 'skein agent resume ada'");
+  facts_.agents = AbleAgents{0, 0, 9, {"other"}, {"a", "b", "c"}, 9};
+  EXPECT_EQ(why(WaitCause::agents_paused),
+            "agents 'a' and 'b' and 'c' and 6 more can do it and are paused: 'skein agent resume a'");
+  facts_.agents = AbleAgents{0, 0, 0, {}, {}, 0, {"bob"}};
+  EXPECT_EQ(why(WaitCause::agents_stopped), "agent 'bob' can do it and is stopped: 'skein agent start bob'");
+  EXPECT_TRUE(needs_help(WaitCause::agents_paused));
+  EXPECT_TRUE(needs_help(WaitCause::agents_stopped));
+}
+
 TEST_F(WhyWaits, a_task_for_one_agent_waits_for_that_one) {
   facts_.its_agent = "agent 'ada' is not here";
   EXPECT_EQ(why(WaitCause::its_agent), "agent 'ada' is not here");

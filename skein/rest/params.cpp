@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "skein/base/comma_list.hpp"
 #include "skein/base/utf8.hpp"
 #include "skein/mcp/json_rpc.hpp"
 #include "skein/operations/json_exact.hpp"
@@ -74,7 +75,7 @@ std::expected<json::value, Error> query_value(const Param& param, const std::str
   if (may_be_number && is_number) return json::value(number);
   if (param.kind != Kind::texts && param.kind != Kind::task_ids) return json::value(text);
   json::array all;
-  for (const std::string& each : split(text, ',')) all.emplace_back(each);
+  for (const std::string_view each : comma_list(text)) all.emplace_back(each);
   return json::value(std::move(all));
 }
 
@@ -90,10 +91,16 @@ Fault read_query_member(const std::vector<Param>& known, const std::string& pair
     unknown.message = fmt::format("unknown in the query: '{}'", *name);
     return unknown;
   }
-  if (params.contains(*name)) return invalid(fmt::format("{} is there twice", *name));
+  json::value* const there = params.if_contains(*name);
+  const bool is_list = param->kind == Param::Kind::texts || param->kind == Param::Kind::task_ids;
+  if (there != nullptr && !is_list) return invalid(fmt::format("{} is there twice", *name));
   auto value = query_value(*param, *text);
   if (!value) return std::move(value.error());
-  params[*name] = std::move(*value);
+  if (there == nullptr) {
+    params[*name] = std::move(*value);
+  } else {
+    for (json::value& each : value->as_array()) there->as_array().push_back(std::move(each));
+  }
   return std::nullopt;
 }
 

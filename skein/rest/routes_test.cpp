@@ -106,6 +106,9 @@ TEST(RestParams, come_from_path_query_and_body) {
             R"({"finished_from":"2026-01-02T00:00:00Z","limit":100})");
   EXPECT_EQ(read_of("GET", "/api/v1/events", request_of("kinds=task_queued,journal&after=0")),
             R"({"kinds":["task_queued","journal"],"after":0})");
+  EXPECT_EQ(read_of("GET", "/api/v1/agents", request_of("capabilities=a,b&limit=5&capabilities=c")),
+            R"({"capabilities":["a","b","c"],"limit":5})")
+      << "a list may be repeated";
   EXPECT_EQ(read_of("POST", "/api/v1/tasks", request_of("", R"({"type":"echo","params":{"a":[1.5,null]}})")),
             R"({"type":"echo","params":"{\"a\":[1.5,null]}"})");
   EXPECT_EQ(read_of("POST", "/api/v1/swarms/x/scale", request_of("", R"({"min":1,"max":2})")),

@@ -86,6 +86,8 @@ def test_every_verb_has_help_json_a_place_in_the_docs_and_in_the_man_page(home):
         assert home.ok("help", *verb).out == text, verb
         exempt = verb[0] in ("up", "mcp", "completion")
         assert is_group or exempt or "--json" in text, f"{verb} has no --json"
+        assert is_group or "\nExample:\n  skein " + " ".join(verb) in text, f"{verb} has no example"
+        assert "UINT" not in text and "-ms" not in text, f"{verb}: a type or an option of before is shown"
         assert f"`{verb[0]}" in cli_page, f"docs/cli.md does not know {verb}"
         assert all(f"\\fB{word}\\fR".replace("-", "\\-") in man_page for word in verb if verb[0] != "chaos"), verb
 
