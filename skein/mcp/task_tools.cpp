@@ -11,6 +11,7 @@
 #include "skein/mcp/task_progress.hpp"
 #include "skein/mcp/task_view.hpp"
 #include "skein/mcp/tool_parts.hpp"
+#include "skein/operations/why_waits.hpp"
 
 namespace skein::inline v0::mcp {
 namespace {
@@ -24,7 +25,7 @@ constexpr auto k_progress_every = 5s;
 std::string advice_for(const json::object& task) {
   const std::string why = text_in(task, "waits");
   if (why.empty()) return "not finished yet; call task_wait again with the same id";
-  const bool is_stuck = text_in(task, "waits_for") == "no_able_agent";
+  const bool is_stuck = operations::needs_help(text_in(task, "waits_for"));
   return fmt::format("not finished yet: {}; {}", why,
                      is_stuck ? "waiting alone does not help" : "call task_wait again with the same id");
 }

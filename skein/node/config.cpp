@@ -524,7 +524,11 @@ ConfigResult parse_config(std::string_view text, std::string_view file, const st
 }
 
 ConfigResult load_config(const std::string& path, const std::vector<std::string>& settings) {
-  if (path.empty()) return parse_config("", "defaults", settings);
+  if (path.empty()) {
+    auto config = parse_config("", "defaults", settings);
+    if (config) config->file.clear();  // there is none to read again or to check
+    return config;
+  }
   std::error_code error;
   const auto bytes = std::filesystem::file_size(path, error);
   std::ifstream in(path, std::ios::binary);

@@ -36,6 +36,12 @@ std::string read(const std::filesystem::path& path) {
   return text.str();
 }
 
+TEST(ConfigTest, defaults_are_of_no_file) {
+  const auto config = load_config("");
+  ASSERT_TRUE(config);
+  EXPECT_EQ(config->file, "") << "doctor would look for it";
+}
+
 TEST(ConfigTest, an_empty_file_is_a_swarm_of_function_agents) {
   const Config config = config_of("");
   ASSERT_EQ(config.swarms.size(), 1U);

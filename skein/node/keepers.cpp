@@ -90,7 +90,7 @@ std::string ConfigKeeper::describe() const {
 Task<operations::Result<ReloadAnswer>> ConfigKeeper::handle_call(Self self, ReloadConfig) {
   const auto before = context_->config();
   auto answer = std::make_shared<ReloadAnswer>();
-  if (before->file.empty() || before->file == "defaults") {
+  if (before->file.empty()) {
     co_return operations::Result<ReloadAnswer>(*answer);
   }
   auto read = std::make_shared<Read>();
