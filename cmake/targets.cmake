@@ -75,7 +75,7 @@ target_link_libraries(skein-sim-objects PUBLIC skein)
 target_compile_options(skein-sim-objects PRIVATE ${SKEIN_TOOL_OPTIMIZE})
 skein_share_precompiled(skein-sim-objects)
 # These use whole namespaces, or words of the script they read, which others use for something else.
-file(GLOB alone CONFIGURE_DEPENDS sim/tree_*.cpp sim/ledger_*.cpp)
+file(GLOB alone CONFIGURE_DEPENDS sim/tree_*.cpp sim/ledger_*.cpp sim/dispatch_*.cpp)
 skein_alone(${alone})
 skein_unity(skein-sim-objects)
 
