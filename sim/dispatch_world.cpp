@@ -68,6 +68,7 @@ ledger::OpResult DispatchWorld::run(const ledger::Op& op) {
 
 void DispatchWorld::apply(const dispatch::Append& append) {
   std::vector<std::string> answers;
+  answers.reserve(append.commands.size());
   for (const auto& command : append.commands) answers.push_back(ledger_.apply(++position_, command));
   tell_refusals(answers, append);
   hand_over();
