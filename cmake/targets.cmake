@@ -75,7 +75,7 @@ target_link_libraries(skein-sim-objects PUBLIC skein)
 target_compile_options(skein-sim-objects PRIVATE ${SKEIN_TOOL_OPTIMIZE})
 skein_share_precompiled(skein-sim-objects)
 # These use whole namespaces, or words of the script they read, which others use for something else.
-file(GLOB alone CONFIGURE_DEPENDS sim/tree_*.cpp sim/ledger_*.cpp)
+file(GLOB alone CONFIGURE_DEPENDS sim/tree_*.cpp sim/ledger_*.cpp sim/dispatch_*.cpp)
 skein_alone(${alone})
 skein_unity(skein-sim-objects)
 
@@ -91,6 +91,11 @@ target_compile_options(skein-sim PRIVATE ${SKEIN_TOOL_OPTIMIZE})
 skein_precompile(skein-sim)
 skein_alone(sim/main.cpp ${mutant_sources})
 skein_unity(skein-sim)
+set(planted_headers ${planted_copies})
+list(FILTER planted_headers INCLUDE REGEX "\\.hpp$")
+get_target_property(planted_groups skein-sim SOURCES)
+list(FILTER planted_groups INCLUDE REGEX "/unity/skein-sim/.*planted")
+set_property(SOURCE ${planted_groups} APPEND PROPERTY OBJECT_DEPENDS ${planted_headers})
 
 # What reads bytes is compiled again, with what guides the fuzzer; it comes before the library's, which has the rest and
 # is built for the sanitizers anyway. Both have some of it when a group of the library's is needed for another source.

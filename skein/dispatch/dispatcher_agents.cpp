@@ -105,6 +105,8 @@ void DispatcherCore::on_ready(Pid from, AgentReady ready, const Moment& moment) 
   agent.heard_at = moment.now;
   agent.heartbeats.emplace(judge_);
   agent.heartbeats->heartbeat(moment.now);
+  // Else a pause of this dispatcher before its first tick would be held against the agent.
+  agent.heartbeats->asked(moment.now);
   join(slot, ready, moment);
 }
 

@@ -130,7 +130,8 @@ void DispatcherCore::watch_agents(const Moment& moment) {
 
 void DispatcherCore::watch_needs(const Moment& moment) {
   for (ReadyQueue::Need& need : queue_.needs()) {
-    if (!need.in_use || need.ready == 0 || need.was_told || !need.unmet_since) continue;
+    // Not unmet at the moment: somebody may be free, but the swarm or the type of these tasks is held back.
+    if (!need.in_use || need.ready == 0 || need.was_told || !need.unmet_since || !need.is_unmet) continue;
     if (moment.now - *need.unmet_since < options_.routing_timeout) continue;
     need.was_told = true;
     if (!need.pinned_to.empty()) {
