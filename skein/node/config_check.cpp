@@ -138,7 +138,7 @@ ConfigFaults check_config(const ConfigResult& config, const std::string& file) {
   ConfigFaults found = config.error();
   if (!found.read) return found;
   for (ConfigFault& each : check_surroundings(*found.read)) found.faults.push_back(std::move(each));
-  std::ranges::stable_sort(found.faults, {}, &ConfigFault::line);
+  std::ranges::sort(found.faults, {}, [](const ConfigFault& each) { return std::tie(each.line, each.message); });
   return found;
 }
 

@@ -1,0 +1,78 @@
+"""Finds headers and public functions of the library that only tests use.
+
+It reads text, not C++: a header counts as used when another file than its own source and tests includes it, a function
+when its name occurs outside tests more often than it is declared and defined. So a dead function that shares its name
+with a living one is not found; one that is found is dead, or is listed below with the reason why it stays.
+"""
+import collections
+import pathlib
+import re
+
+FOLDERS = ("skein", "cli", "sim", "bench", "examples", "fuzz")
+# Of the library's API, for C++ programs: nothing of ours calls them.
+FOR_PROGRAMS = {
+    "agent_count", "dump_on_fatal_signal", "event_json", "force_closed", "give_away", "is_sampled", "shutdown_text",
+    "register_or_locate", "register_or_spawn", "restore_journal", "send_to_agent", "send_to_group",
+    "shell_stdio_program", "subscribe_if", "trace_text", "tree_mermaid", "unregister_name",
+}
+# What a test looks at or makes happen where nothing else can be seen or done.
+FOR_TESTS = {
+    "adds_up", "begun_bytes", "encode_results", "fail_seal_with", "fail_with", "intervals", "known_latency", "kv_add",
+    "kv_erase", "limit_pages", "login_with", "machine_digest", "pools", "segment_count",
+}
+HEADERS_OF_ONE_SOURCE = {"skein/journal/threaded_journal.hpp"}  # its source has the functions that journal.hpp declares
+COMMENT_OR_STRING = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.DOTALL)
+QUALIFIERS = r"(?:\[\[nodiscard\]\]\s*|static\s+|constexpr\s+|inline\s+|virtual\s+|explicit\s+|friend\s+)*"
+DECLARED = re.compile(r"^\s*" + QUALIFIERS + r"[\w:<>,&*\s\[\]]+?[\s&*>]([a-z_]\w*)\(", re.MULTILINE)
+WORD = re.compile(r"\b[a-z_]\w*\b")
+
+
+def is_for_tests(path):
+    name = path.name
+    return (name.endswith(("_test.cpp", "_world.hpp", "testing.hpp")) or name.startswith("test_")
+            or name in {"manual_job_queue.hpp", "crowded_job_queue.hpp", "local_journal.hpp"})
+
+
+def sources(root):
+    found = {}
+    for folder in FOLDERS:
+        for path in sorted((root / folder).glob("**/*")):
+            if path.suffix in {".cpp", ".hpp"}:
+                found[path.relative_to(root)] = path.read_text()
+    return found
+
+
+def dead_headers(texts):
+    users = collections.defaultdict(set)
+    for path, text in texts.items():
+        if not is_for_tests(path):
+            for included in re.findall(r'^\s*#\s*include\s+"([^"]+)"', text, re.MULTILINE):
+                users[included].add(path)
+    for path in texts:
+        if path.suffix != ".hpp" or path.parts[0] != "skein" or is_for_tests(path):
+            continue
+        others = users[path.as_posix()] - {path.with_suffix(".cpp")}
+        if not others and path.as_posix() not in HEADERS_OF_ONE_SOURCE:
+            yield f"{path}:1: only tests use this header; remove it with its source"
+
+
+def dead_functions(texts):
+    bare = {path: COMMENT_OR_STRING.sub(" ", text) for path, text in texts.items()}
+    used, tested = collections.Counter(), collections.Counter()
+    for path, text in bare.items():
+        (tested if is_for_tests(path) else used).update(WORD.findall(text))
+    for path, text in bare.items():
+        if path.suffix != ".hpp" or path.parts[0] != "skein" or is_for_tests(path):
+            continue
+        own = bare.get(path.with_suffix(".cpp"), "")
+        for name in sorted(set(DECLARED.findall(text)) - FOR_PROGRAMS - FOR_TESTS):
+            declared = len(re.findall(rf"\b{name}\b", text))
+            defined = len(re.findall(rf"(?:::|^\w[\w:<>&* ]* ){name}\(", own, re.MULTILINE))
+            if declared == 1 and used[name] <= 1 + defined and tested[name] > 0:
+                line = texts[path][:texts[path].find(f" {name}(")].count("\n") + 1
+                yield f"{path}:{line}: only tests use {name}(); remove it, or say in tests/tidy/dead_code.py why not"
+
+
+def problems(root):
+    texts = sources(pathlib.Path(root))
+    return [*dead_headers(texts), *dead_functions(texts)]
