@@ -184,7 +184,7 @@ def code_rules(path, text, lines):
         if CODE_COMMENT.match(line) or re.match(r"\s*#\s*if\s+0\b", line):
             yield number, "commented-out code"
         if re.search(r"\bstable_sort\(", line):
-            yield number, "stable_sort uses what C++17 deprecates, and clang refuses it: sort by a key that tells all apart"
+            yield number, "stable_sort is deprecated inside and clang refuses it: sort by a key that tells all apart"
         if STOPGAP.search(line):
             yield number, "a stopgap; say what holds, or mend it"
     if path.suffix == ".hpp":
