@@ -47,7 +47,7 @@ class Spawner {
   Spawner(Self self, AgentNode* node, std::promise<std::vector<double>>* done) : node_(node), done_(done) {
     self.continue_with<Spawner>(0);
   }
-  Task<void> handle_continue(Self self, int) {
+  Async<void> handle_continue(Self self, int) {
     std::vector<double> samples;
     SpawnOptions options;
     options.init_here = true;

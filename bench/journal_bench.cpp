@@ -98,9 +98,9 @@ class Load {
     journal::Batch batch;
     batch.push_back({{3, ++next_id_}, std::string(k_entry_bytes, 'x')});
     const auto begin = Clock::now();
-    journal_.append(std::move(batch), [this, begin](const journal::Answer& answer) { answered(begin, answer); });
+    journal_.append(std::move(batch), [this, begin](const journal::AppendAnswer& answer) { answered(begin, answer); });
   }
-  void answered(Clock::time_point begin, const journal::Answer& answer) {
+  void answered(Clock::time_point begin, const journal::AppendAnswer& answer) {
     const bool good = answer.outcome == journal::Outcome::applied;
     if (good) {
       latencies_us_.push_back(us_since(begin));
@@ -199,13 +199,13 @@ double snapshot_stall_p99() {
     while (const auto job = (*core)->take_job()) (*core)->job_done(run_aside(*(*core)->job_disk(), *job));
   };
   for (std::uint64_t key = 0; key < k_snapshot_keys; key += 1000) {
-    (*core)->append(puts(key, 4, key + 1, 1000), [](const journal::Answer&) {});
+    (*core)->append(puts(key, 4, key + 1, 1000), [](const journal::AppendAnswer&) {});
     (*core)->run_queued();
   }
   run_jobs();
   std::vector<double> stalls;
   for (std::uint64_t i = 0; i < k_snapshots; ++i) {
-    (*core)->append(puts(i * 32, 5, i * 32 + 1, 32), [](const journal::Answer&) {});
+    (*core)->append(puts(i * 32, 5, i * 32 + 1, 32), [](const journal::AppendAnswer&) {});
     (*core)->write();
     (*core)->sync();
     (*core)->request_snapshot([](const auto&) {});
@@ -275,7 +275,7 @@ class Waits {
       auto batch = puts(asked_ % k_snapshot_keys, 8, asked_ + 1, commands);
       asked_ += commands;
       begin = Clock::now();
-      journal_->append(std::move(batch), [&](const journal::Answer&) { note(); });
+      journal_->append(std::move(batch), [&](const journal::AppendAnswer&) { note(); });
     }
     answered.acquire();
     return waited;

@@ -18,7 +18,7 @@ namespace {
 
 // Runs `body` in a process and returns what it measured; a failure ends the benchmark with its reason.
 template <class... Params, class... Args>
-double measure(Runtime& runtime, Task<double> (*body)(Self, Params...), Args... args) {
+double measure(Runtime& runtime, Async<double> (*body)(Self, Params...), Args... args) {
   auto figure = runtime.run(body, args...);
   if (!figure) throw std::runtime_error(figure.error().text());
   return *figure;
@@ -189,7 +189,7 @@ struct Server {
   Ok handle_call(Self, Question) { return {}; }
 };
 
-Task<double> call_many(Self self, Pid server, std::uint64_t calls) {
+Async<double> call_many(Self self, Pid server, std::uint64_t calls) {
   const auto begin = std::chrono::steady_clock::now();
   for (std::uint64_t i = 0; i < calls; ++i) {
     auto waiting = self.call<Server>(server, Question{});
@@ -281,7 +281,7 @@ struct Flooder {
   Pid sink;
   std::uint64_t messages;
   Flooder(Self self, Pid to, std::uint64_t count) : sink(to), messages(count) { self.send(self.pid(), Flood{}); }
-  Task<> handle_info(Self self, Message) {
+  Async<> handle_info(Self self, Message) {
     for (std::uint64_t i = 0; i < messages; ++i) {
       self.send(sink, Ok{});
       co_await self.yield();

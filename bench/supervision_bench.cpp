@@ -52,7 +52,7 @@ SupervisorSpec spec_of(Strategy strategy, std::vector<ChildSpec> children, Durat
   return spec;
 }
 
-Task<double> start_pool(Self self, Pid pool, std::size_t count) {
+Async<double> start_pool(Self self, Pid pool, std::size_t count) {
   const auto begin = Clock::now();
   for (std::size_t i = 0; i < count; ++i) {
     auto starting = start_pool_child(self, pool, pool_arguments());
@@ -194,7 +194,7 @@ double restart_in_window() {
 constexpr std::size_t k_all = 1000;
 constexpr int k_full_restarts = 50;
 
-Task<double> restart_all(Self self, Pid supervisor) {
+Async<double> restart_all(Self self, Pid supervisor) {
   const auto begin = Clock::now();
   for (int round = 0; round < k_full_restarts; ++round) {
     auto asking = which_children(self, supervisor);

@@ -141,7 +141,7 @@ class Up {
       return complain(k_exit_failed, why);
     }
     root_ = started->pid;
-    node_->is_up(root_);
+    node_->set_root(root_);
     const auto config = node_->context().config();
     node_->context().log.info(
         fmt::format("skein {} is up: node '{}', data in {}", skein::version(), config->node.name, config->node.data));

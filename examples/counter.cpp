@@ -4,8 +4,8 @@
 
 #include "skein/runtime/runtime.hpp"
 
+using skein::Async;
 using skein::Self;
-using skein::Task;
 
 struct Add {
   int amount = 0;
@@ -26,7 +26,7 @@ struct Counter {
 };
 
 // A coroutine that runs as a process: it waits for answers without holding a thread.
-Task<int> use(Self self, skein::Pid counter) {
+Async<int> use(Self self, skein::Pid counter) {
   auto adding = self.call<Counter>(counter, Add{40});
   const auto sum = co_await adding;
   const auto watch = self.monitor(counter);

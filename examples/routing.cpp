@@ -35,7 +35,7 @@ int main() {
       auto assignment = router.assigned(choice->agent, now);
       if (!assignment) continue;
 
-      skein::Outcome outcome{.latency = milliseconds(20)};
+      skein::AttemptOutcome outcome{.latency = milliseconds(20)};
       if (router.view(choice->agent, now)->id == "dud") outcome.error = skein::ErrorClass::transient;
       router.finished(std::move(*assignment), outcome, now);
       is_done = !outcome.error;

@@ -36,7 +36,7 @@ struct Facts {
 };
 using Shared = std::shared_ptr<Facts>;
 
-Task<ChildStart> start_named(Self self, Shared facts, std::string name, std::shared_ptr<const SupervisorSpec> spec) {
+Async<ChildStart> start_named(Self self, Shared facts, std::string name, std::shared_ptr<const SupervisorSpec> spec) {
   ++facts->starts[name];
   StartResult result;
   if (spec != nullptr) {
@@ -57,7 +57,7 @@ struct NamedStart {
   Shared facts;
   std::string name;  // empty in the pool, whose children bring their own
   std::shared_ptr<const SupervisorSpec> spec;
-  Task<ChildStart> operator()(Self self, const std::any& extra) const {
+  Async<ChildStart> operator()(Self self, const std::any& extra) const {
     return start_named(self, facts, name.empty() ? std::any_cast<std::string>(extra) : name, spec);
   }
 };

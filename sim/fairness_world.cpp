@@ -157,7 +157,7 @@ Instant LabWorld::submit_due() {
     if (builder.count() == 0) return;
     journal::Batch batch;
     batch.push_back({{99, ++commands_}, builder.take()});
-    journal_.append(std::move(batch), [](const journal::Answer&) {}, journal::Urgency::completion);
+    journal_.append(std::move(batch), [](const journal::AppendAnswer&) {}, journal::Urgency::completion);
   };
   for (; submitted_ < planned_.size() && planned_[submitted_].at <= elapsed(); ++submitted_) {
     const Planned& planned = planned_[submitted_];
@@ -181,7 +181,7 @@ void LabWorld::append(const ledger::Op& op) {
   batch.push_back({{99, ++commands_}, ledger::encode_command(op)});
   journal_.append(
       std::move(batch),
-      [](const journal::Answer& answer) {
+      [](const journal::AppendAnswer& answer) {
         if (answer.outcome != journal::Outcome::applied) throw std::runtime_error("the journal refuses a command");
       },
       journal::Urgency::completion);

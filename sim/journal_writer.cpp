@@ -114,10 +114,10 @@ class Writer {
     journal::Batch batch;
     batch.push_back({{2, serial}, std::move(bytes)});
     journal_->append(std::move(batch),
-                     [this, serial, again](const journal::Answer& answer) { answered(serial, again, answer); });
+                     [this, serial, again](const journal::AppendAnswer& answer) { answered(serial, again, answer); });
   }
 
-  void answered(Serial serial, bool again, const journal::Answer& answer) {
+  void answered(Serial serial, bool again, const journal::AppendAnswer& answer) {
     if (answer.outcome == journal::Outcome::applied) {
       if (answer.results.front().repeated != again) {
         wrong_ = true;

@@ -145,7 +145,7 @@ void LogOracle::check_step(const Step& step, std::uint32_t crc, std::size_t byte
   }
 }
 
-void LogOracle::answered(Serial first, const journal::Answer& answer) {
+void LogOracle::answered(Serial first, const journal::AppendAnswer& answer) {
   using journal::Outcome;
   const std::size_t size = commands_[first].batch_size;
   if (answer.outcome == Outcome::applied) {

@@ -68,7 +68,7 @@ class LogOracle {
   void applied(journal::Position position, std::string_view bytes);
   // The same from the log at a start, before started().
   void replayed(journal::Position position, std::string_view bytes);
-  void answered(Serial first, const journal::Answer& answer);
+  void answered(Serial first, const journal::AppendAnswer& answer);
   // Everything up to here is visible to readers, with this running hash.
   void reached(journal::Position position, const Digest& hash);
   // What a start found.

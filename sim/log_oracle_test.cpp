@@ -66,7 +66,7 @@ TEST(LogOracle, notices_a_command_that_had_been_turned_away) {
   LogOracle oracle(false);
   const auto bytes = oracle.new_batch(1, 50).front().bytes;
   oracle.submitted(0);
-  journal::Answer answer;
+  journal::AppendAnswer answer;
   answer.outcome = journal::Outcome::overloaded;
   oracle.answered(0, answer);
   oracle.applied(1, bytes);

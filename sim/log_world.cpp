@@ -263,11 +263,11 @@ void LogWorld::submit(std::size_t client) {
   note(fmt::format("  client {} appends {} commands from {}", client, batch.size(), first));
   const auto urgency = random_.chance(0.2) ? journal::Urgency::completion : journal::Urgency::ordinary;
   core_->append(
-      std::move(batch), [this, client, first](const journal::Answer& answer) { answered(client, first, answer); },
+      std::move(batch), [this, client, first](const journal::AppendAnswer& answer) { answered(client, first, answer); },
       urgency);
 }
 
-void LogWorld::answered(std::size_t client, Serial first, const journal::Answer& answer) {
+void LogWorld::answered(std::size_t client, Serial first, const journal::AppendAnswer& answer) {
   note(fmt::format("    client {}: commands from {} {}", client, first, name_of(answer.outcome)));
   auto& c = clients_[client];
   if (!c.waiting || c.batch != first) oracle_.violated(fmt::format("client {} was answered twice", client));

@@ -73,7 +73,7 @@ class LogWorld {
 
   void submit_some();
   void submit(std::size_t client);
-  void answered(std::size_t client, Serial first, const journal::Answer& answer);
+  void answered(std::size_t client, Serial first, const journal::AppendAnswer& answer);
   void take_job();
   void run_job();
   void work_meanwhile();

@@ -135,7 +135,8 @@ class Course {
     auto batch = oracle_.new_batch(3, 300);
     const Serial first = batch.front().id.low - 1;
     oracle_.submitted(first);
-    core_->append(std::move(batch), [this, first](const journal::Answer& answer) { oracle_.answered(first, answer); });
+    core_->append(std::move(batch),
+                  [this, first](const journal::AppendAnswer& answer) { oracle_.answered(first, answer); });
   }
 
   SimDisk& disk_;

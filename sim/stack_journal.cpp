@@ -85,7 +85,7 @@ void StackJournal::append(journal::Batch batch, journal::AnswerFn done, journal:
     return;
   }
   if (runtime_.now() < doubt_until_ && random_.chance(k_not_led)) {
-    journal::Answer answer;
+    journal::AppendAnswer answer;
     answer.outcome = journal::Outcome::not_leader;
     answer.why = "nobody leads";
     return done(std::move(answer));
@@ -95,11 +95,11 @@ void StackJournal::append(journal::Batch batch, journal::AnswerFn done, journal:
 }
 
 journal::AnswerFn StackJournal::doubted(journal::AnswerFn done) {
-  return [this, done = std::move(done)](journal::Answer answer) mutable {
+  return [this, done = std::move(done)](journal::AppendAnswer answer) mutable {
     const bool is_lost = answer.outcome == journal::Outcome::applied && runtime_.now() < doubt_until_;
     if (!is_lost) return done(std::move(answer));
     if (on_doubt) on_doubt();
-    journal::Answer unknown;
+    journal::AppendAnswer unknown;
     unknown.outcome = journal::Outcome::unknown;
     unknown.why = "the leader is lost";
     done(std::move(unknown));

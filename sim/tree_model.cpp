@@ -83,7 +83,7 @@ class Worker {
   void handle_info(Self self, Message message) {
     if (const Die* die = message.get_if<Die>()) self.stop(die->reason);
   }
-  Task<void> terminate(Self self, ExitReason /*reason*/) {
+  Async<void> terminate(Self self, ExitReason /*reason*/) {
     if (!node_.traps || node_.end_takes == Duration::zero()) co_return;
     ends_ = true;
     auto sleeping = self.sleep(node_.end_takes);
@@ -103,7 +103,7 @@ class Worker {
 class SlowWorker : public Worker {
  public:
   using Worker::Worker;
-  Task<Init> init(Self self) {
+  Async<Init> init(Self self) {
     if (node_.start_takes > Duration::zero()) {
       auto sleeping = self.sleep(node_.start_takes);
       co_await sleeping;
@@ -122,7 +122,7 @@ void check_old_subtree_dead(const World& world, TreeAccount& account, Self self,
 
 SupervisorSpec supervisor_spec(const Shared& world, const std::string& name);
 
-Task<ChildStart> start_node(Self self, Shared world, std::string parent, std::string name) {
+Async<ChildStart> start_node(Self self, Shared world, std::string parent, std::string name) {
   const Node node = world->nodes.at(name);
   const std::uint64_t count = ++world->starts[name];
   world->note(self.now(), fmt::format("{} {} starts {} #{}", parent, self.pid().text(), name, count));
@@ -164,7 +164,7 @@ struct Starter {
   Shared world;
   std::string parent;
   std::string name;  // empty in a pool
-  Task<ChildStart> operator()(Self self, const std::any& extra) const {
+  Async<ChildStart> operator()(Self self, const std::any& extra) const {
     return start_node(self, world, parent, name.empty() ? std::any_cast<std::string>(extra) : name);
   }
 };
@@ -201,7 +201,7 @@ class Caller {
   Caller(Self self, Shared world, Ask ask) : world_(std::move(world)), ask_(std::move(ask)) {
     self.send(self.pid(), CallVerb::start);
   }
-  Task<void> handle_info(Self self, Message message) {
+  Async<void> handle_info(Self self, Message message) {
     if (!message.is<CallVerb>()) co_return;
     const ChildRef ref = ask_.pid ? ChildRef(ask_.pid) : ChildRef(ask_.child);
     bool ok = false;
@@ -237,7 +237,7 @@ struct StartRoot {};
 class Keeper {
  public:
   Keeper(Self self, Shared world) : world_(std::move(world)) { self.trap_exit(true); }
-  Task<void> handle_info(Self self, Message message) {
+  Async<void> handle_info(Self self, Message message) {
     if (!message.is<StartRoot>()) co_return;
     auto starting = start_supervisor(self, supervisor_spec(world_, "s0"), "s0");
     const StartResult result = co_await starting;

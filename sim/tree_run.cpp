@@ -53,7 +53,7 @@ class TreeWorker {
       self.stop(die->reason);
     }
   }
-  Task<void> terminate(Self self, ExitReason /*reason*/) {
+  Async<void> terminate(Self self, ExitReason /*reason*/) {
     if (slow_ <= Duration::zero()) co_return;
     ending_ = true;
     ++shared_->ending;
@@ -67,7 +67,7 @@ class TreeWorker {
   bool ending_ = false;
 };
 
-Task<ChildStart> start_worker_process(Self self, std::shared_ptr<Shared> shared, TreeNode node) {
+Async<ChildStart> start_worker_process(Self self, std::shared_ptr<Shared> shared, TreeNode node) {
   const std::uint64_t count = ++shared->starts[node.name];
   if (std::ranges::find(node.fails, count) != node.fails.end())
     co_return ChildStart::error(ExitReason::custom("planned"));
@@ -81,7 +81,7 @@ Task<ChildStart> start_worker_process(Self self, std::shared_ptr<Shared> shared,
   co_return skein::detail::child_start_of(std::move(result));
 }
 
-Task<ChildStart> start_supervisor_process(Self self, std::shared_ptr<Shared> shared, SupervisorSpec spec) {
+Async<ChildStart> start_supervisor_process(Self self, std::shared_ptr<Shared> shared, SupervisorSpec spec) {
   ++shared->starts[spec.name];
   const std::string name = spec.name;
   auto starting = start_supervisor(self, std::move(spec), name);
@@ -92,14 +92,14 @@ Task<ChildStart> start_supervisor_process(Self self, std::shared_ptr<Shared> sha
 struct WorkerStart {
   std::shared_ptr<Shared> shared;
   TreeNode node;
-  Task<ChildStart> operator()(Self self, const std::any& /*extra*/) const {
+  Async<ChildStart> operator()(Self self, const std::any& /*extra*/) const {
     return start_worker_process(self, shared, node);
   }
 };
 
 struct PoolStart {
   std::shared_ptr<Shared> shared;
-  Task<ChildStart> operator()(Self self, const std::any& extra) const {
+  Async<ChildStart> operator()(Self self, const std::any& extra) const {
     TreeNode node;
     node.name = std::any_cast<std::string>(extra);
     return start_worker_process(self, shared, std::move(node));
@@ -109,7 +109,7 @@ struct PoolStart {
 struct SupervisorStart {
   std::shared_ptr<Shared> shared;
   SupervisorSpec spec;
-  Task<ChildStart> operator()(Self self, const std::any& /*extra*/) const {
+  Async<ChildStart> operator()(Self self, const std::any& /*extra*/) const {
     return start_supervisor_process(self, shared, spec);
   }
 };
@@ -122,7 +122,7 @@ class Keeper {
   };
   Keeper(Self self, std::shared_ptr<Shared> shared) : shared_(std::move(shared)) { self.trap_exit(true); }
 
-  Task<StartResult> handle_call(Self self, Start request) {
+  Async<StartResult> handle_call(Self self, Start request) {
     ++shared_->starts[request.spec.name];
     const std::string name = request.spec.name;
     auto starting = start_supervisor(self, std::move(request.spec), name);

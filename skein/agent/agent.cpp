@@ -158,7 +158,7 @@ bool Agent::handle_own(Message message) {
     // Ordered before the dispatcher knew.
     if (takes_none()) hand_back_waiting();
     step();
-  } else if (message.is<Work>()) {
+  } else if (message.is<Continue>()) {
     is_working_ = false;
     work();
   } else if (message.is<Beat>()) {
@@ -210,7 +210,7 @@ void Agent::work() {
 }
 
 void Agent::work_soon() {
-  if (!is_working_) is_working_ = self_.send(self_.pid(), Work{}) == SendResult::ok;
+  if (!is_working_) is_working_ = self_.send(self_.pid(), Continue{}) == SendResult::ok;
 }
 
 void Agent::report() {
@@ -384,9 +384,9 @@ std::string Agent::describe() const {
 
 // Also after a crash: what was done is told, what was not begun is handed back. What was at work is handed back only if
 // the agent ends in order, and is stopped before another may get it.
-Task<void> Agent::terminate(Self self, ExitReason reason) {
-  const bool in_order = reason.is_normal() || reason.is_shutdown();
-  Duration wait = in_order ? setup_->executor->wind_down() : Duration::zero();
+Async<void> Agent::terminate(Self self, ExitReason reason) {
+  const bool is_graceful = reason.is_normal() || reason.is_shutdown();
+  Duration wait = is_graceful ? setup_->executor->wind_down() : Duration::zero();
   if (wait > Duration::zero() && dispatcher_) {
     self.send(dispatcher_, dispatch::AgentPaused{true});
     hand_back_waiting();
@@ -398,7 +398,7 @@ Task<void> Agent::terminate(Self self, ExitReason reason) {
   }
   setup_->executor->shutdown();
   report();
-  if (dispatcher_) self.send(dispatcher_, dispatch::AgentTerminating{core_.left_over(in_order)});
+  if (dispatcher_) self.send(dispatcher_, dispatch::AgentTerminating{core_.left_over(is_graceful)});
 }
 
 }  // namespace skein::inline v0::agent

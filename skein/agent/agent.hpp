@@ -86,13 +86,13 @@ class Agent final : private ExecutorHost {
   AgentTasks handle_call(Self self, GetAgentTasks request);
   CancelAnswer handle_call(Self self, CancelExecuting request);
   UpdateAnswer handle_call(Self self, const UpdateAgent& request);
-  Task<void> terminate(Self self, ExitReason reason);
+  Async<void> terminate(Self self, ExitReason reason);
   [[nodiscard]] std::string describe() const;
 
  private:
   struct Connect {};
   struct Beat {};
-  struct Work {};
+  struct Continue {};
   struct StartAgain {};
   // Its program could not be started.
   struct Trouble {
@@ -152,7 +152,7 @@ class Agent final : private ExecutorHost {
   std::uint64_t told_ended_ = 0;  // outcomes in the last AgentMetrics
   std::uint32_t told_load_ = 0;   // to the registry
   bool is_announced_ = false;     // the executor was ready once
-  bool is_working_ = false;       // a Work is under way
+  bool is_working_ = false;       // a Continue is under way
   bool is_broken_ = false;
 };
 

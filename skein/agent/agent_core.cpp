@@ -51,8 +51,8 @@ std::vector<std::string> default_capabilities(dispatch::Role role) {
   return {"execute", "monitor", "report"};
 }
 
-const AgentCore::Work& AgentCore::seen() const {
-  static const Work k_nothing;
+const AgentCore::Holdings& AgentCore::seen() const {
+  static const Holdings k_nothing;
   return work_ ? *work_ : k_nothing;
 }
 
@@ -92,7 +92,7 @@ std::vector<TaskRef> AgentCore::left_over(bool with_running) const {
 }
 
 void AgentCore::take(dispatch::Orders& orders, Instant now) {
-  if (!work_) work_ = std::make_unique<Work>();
+  if (!work_) work_ = std::make_unique<Holdings>();
   if (orders.full) {
     for (const TaskRef ref : held()) {
       const auto is_it = [&](const auto& order) { return order.ref == ref; };
@@ -354,7 +354,7 @@ bool AgentCore::has_report() const {
 }
 
 AgentStatus AgentCore::status(Instant now) const {
-  const Work& work = seen();
+  const Holdings& work = seen();
   if (work.running) {
     const Held& held = work.held.find(work.running->fence)->second;
     const bool is_stuck = held.stop_since && between(*held.stop_since, now) >= limits_->stuck_after;
@@ -367,7 +367,7 @@ AgentStatus AgentCore::status(Instant now) const {
 
 void AgentCore::describe(AgentState& state, Instant now) const {
   state.status = status(now);
-  const Work& work = seen();
+  const Holdings& work = seen();
   state.unsettled = work.ended;
   state.queue_length = work.held.size() - work.ended - (work.running ? 1 : 0);
   if (work.running) {
@@ -380,7 +380,7 @@ void AgentCore::describe(AgentState& state, Instant now) const {
 }
 
 AgentTasks AgentCore::past() const {
-  const Work& work = seen();
+  const Holdings& work = seen();
   AgentTasks tasks;
   tasks.reserve(work.past.size());
   for (std::size_t i = 0; i < work.past.size(); ++i) {

@@ -100,7 +100,7 @@ class AgentCore {
     std::variant<std::monostate, dispatch::TaskComplete, dispatch::TaskFailed> outcome;
   };
   // What an agent has once it got its first orders: there may be a million that never do.
-  struct Work {
+  struct Holdings {
     boost::unordered_flat_map<ledger::Fence, Held> held;
     std::vector<dispatch::TaskRef> queue;  // from queue_at on: to be begun; some may be gone
     std::size_t queue_at = 0;
@@ -127,10 +127,10 @@ class AgentCore {
   [[nodiscard]] Held* find_running(dispatch::TaskRef ref);
   [[nodiscard]] AgentStatus status(Instant now) const;
   // Nothing but zeros before the first orders.
-  [[nodiscard]] const Work& seen() const;
+  [[nodiscard]] const Holdings& seen() const;
 
   const AgentLimits* limits_;
-  std::unique_ptr<Work> work_;
+  std::unique_ptr<Holdings> work_;
   bool is_paused_ = false;
   bool is_ready_ = false;
 };

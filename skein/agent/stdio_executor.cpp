@@ -56,7 +56,7 @@ void StdioExecutor::run(const dispatch::Order& order) {
                               fmt::format("the params are no JSON: {} at byte {}", bad->why, bad->at), std::nullopt});
     return;
   }
-  task_ = Task{order.ref, order.id};
+  task_ = AtHand{order.ref, order.id};
   stderr_from_ = child_.stderr_total();
   heard_at_ = host_->process().now();
   host_->started(order.ref);
@@ -212,7 +212,7 @@ void StdioExecutor::take_hello(StdioHello& hello) {
 
 // An answer may cross a cancel, so what it says of the task before is passed over. Of any other it knows nothing.
 bool StdioExecutor::is_current(const StdioTask& task) {
-  const auto names = [&](const std::optional<Task>& mine) {
+  const auto names = [&](const std::optional<AtHand>& mine) {
     return mine && mine->id == task.id && (!task.fence || *task.fence == mine->ref.fence);
   };
   if (names(task_)) return true;

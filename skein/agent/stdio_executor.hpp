@@ -43,11 +43,11 @@ class StdioExecutor final : public Executor {
   struct OutputEnded {
     launcher::OsId id = 0;
   };
-  struct Task {
+  struct AtHand {
     dispatch::TaskRef ref;
     ledger::TaskId id;
     bool is_stop_asked = false;
-    friend bool operator==(const Task&, const Task&) = default;
+    friend bool operator==(const AtHand&, const AtHand&) = default;
   };
 
   void spawn();
@@ -65,8 +65,8 @@ class StdioExecutor final : public Executor {
   OsChild child_;
   ExecutorHost* host_ = nullptr;
   LineSplitter lines_;
-  std::optional<Task> task_;
-  std::optional<Task> last_;  // the one before, of which something may still come
+  std::optional<AtHand> task_;
+  std::optional<AtHand> last_;  // the one before, of which something may still come
   bool has_said_hello_ = false;
   bool is_given_up_ = false;
   bool is_winding_down_ = false;

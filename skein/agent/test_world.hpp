@@ -60,7 +60,7 @@ class TestWorld {
     journal::Batch batch;
     batch.push_back({{99, ++commands_}, ledger::encode_command(op)});
     journal.append(
-        std::move(batch), [](journal::Answer answer) { ASSERT_EQ(answer.outcome, journal::Outcome::applied); },
+        std::move(batch), [](journal::AppendAnswer answer) { ASSERT_EQ(answer.outcome, journal::Outcome::applied); },
         journal::Urgency::completion);
   }
   ledger::State state(std::uint64_t n) {

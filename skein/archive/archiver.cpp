@@ -219,7 +219,7 @@ class Archiver::Loop final : public ledger::ChangeSink, public std::enable_share
     entry.push_back({{k_command_space, up_to}, ledger::encode_command(ledger::Archived{up_to})});
     journal_.append(
         std::move(entry),
-        [self = self(), up_to](const journal::Answer& answer) {
+        [self = self(), up_to](const journal::AppendAnswer& answer) {
           if (answer.outcome == journal::Outcome::applied) return self->archived(up_to);
           self->journal_failed();
         },

@@ -106,12 +106,12 @@ ArchiveResult<std::vector<Finished>> MemoryStore::query(const Query& query) {
   std::vector<Finished> page;
   const std::lock_guard lock(mutex_);
   for (const auto& [number, each] : state_.tasks) {
-    if (query.order == Query::Order::last_finished_first && page.size() == limit) break;
+    if (query.order == Query::SortOrder::last_finished_first && page.size() == limit) break;
     if (!fits(*each, query, words)) continue;
     if (auto ok = check_whole(number); !ok) return std::unexpected(ok.error());
     page.push_back(without_bodies(*each));
   }
-  if (query.order == Query::Order::last_submitted_first) {
+  if (query.order == Query::SortOrder::last_submitted_first) {
     std::ranges::sort(page, std::greater{}, [](const Finished& each) { return each->task.number; });
     if (page.size() > limit) page.resize(limit);
   }

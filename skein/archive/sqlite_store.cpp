@@ -255,7 +255,7 @@ ArchiveResult<Finished> SqliteStore::find(ledger::TaskId id) {
 
 ArchiveResult<std::vector<Finished>> SqliteStore::query(const Query& query) {
   const auto where = conditions_of(query);
-  const auto* order = query.order == Query::Order::last_finished_first ? "finish_number" : "number";
+  const auto* order = query.order == Query::SortOrder::last_finished_first ? "finish_number" : "number";
   const std::lock_guard lock(read_mutex_);
   auto rows = reader_.prepare(
       fmt::format("SELECT {} FROM tasks WHERE {} ORDER BY {} DESC LIMIT ?", k_brief_columns, where.sql, order));

@@ -36,7 +36,7 @@ inline constexpr std::size_t k_page_max = 1000;  // tasks in one answer
 
 // All that is given must hold. A range of zero is none.
 struct Query {
-  enum class Order { last_finished_first, last_submitted_first };
+  enum class SortOrder { last_finished_first, last_submitted_first };
 
   std::optional<ledger::State> state{};
   std::string swarm{};
@@ -48,7 +48,7 @@ struct Query {
   ledger::FinishNumber above = 0;          // finish numbers greater than this
   ledger::FinishNumber below = 0;          // finish numbers less than this: the cursor of a page
   ledger::TaskNumber submitted_below = 0;  // task numbers less than this: the cursor in the other order
-  Order order = Order::last_finished_first;
+  SortOrder order = SortOrder::last_finished_first;
   std::size_t limit = 100;  // at most k_page_max
 };
 

@@ -191,7 +191,7 @@ TEST_P(Stores, pages_stay_put_while_more_tasks_finish) {
 
 TEST_P(Stores, pages_in_the_order_of_submission_too) {
   insert(make_some(1, 6));
-  const auto order = Query::Order::last_submitted_first;
+  const auto order = Query::SortOrder::last_submitted_first;
   EXPECT_THAT(numbers({.above = 2, .order = order, .limit = 3}), ElementsAre(3, 4, 5));
   EXPECT_THAT(numbers({.submitted_below = 997, .order = order}), ElementsAre(4, 5, 6));
 }

@@ -30,7 +30,7 @@ void keep_for_good(std::shared_ptr<DispatcherInbox> inbox) {
   kept->push_back(std::move(inbox));
 }
 
-bool in_order(const ExitReason& reason) { return reason.is_normal() || reason.is_shutdown(); }
+bool is_graceful(const ExitReason& reason) { return reason.is_normal() || reason.is_shutdown(); }
 
 }  // namespace
 
@@ -74,11 +74,12 @@ void Dispatcher::take_dispatch() {
                             ledger::LedgerVersion{setup_->options.ledger_version}};
   batch.push_back({next_id(), ledger::encode_command(ops)});
   setup_->journal->append(
-      std::move(batch), [inbox = inbox_](journal::Answer answer) { inbox->put(DispatchAnswer{std::move(answer)}); },
+      std::move(batch),
+      [inbox = inbox_](journal::AppendAnswer answer) { inbox->put(DispatchAnswer{std::move(answer)}); },
       journal::Urgency::completion);
 }
 
-void Dispatcher::on_dispatch_taken(Self self, const journal::Answer& answer) {
+void Dispatcher::on_dispatch_taken(Self self, const journal::AppendAnswer& answer) {
   if (answer.outcome == journal::Outcome::stopped || answer.outcome == journal::Outcome::refused) {
     is_over_ = true;
     self.stop(ExitReason::custom("the journal has stopped: " + answer.why));
@@ -184,7 +185,7 @@ void Dispatcher::append(std::uint64_t number) {
   // A copy: it may have to be appended again.
   setup_->journal->append(
       at->second.batch,
-      [inbox = inbox_, number](journal::Answer answer) { inbox->put(AppendAnswer{number, std::move(answer)}); },
+      [inbox = inbox_, number](journal::AppendAnswer answer) { inbox->put(AppendAnswer{number, std::move(answer)}); },
       at->second.urgency);
 }
 
@@ -275,7 +276,7 @@ void Dispatcher::handle_info(Self self, Message message) {
     const auto at = monitors_.find(down->pid);
     if (at == monitors_.end() || at->second != down->ref) return;
     monitors_.erase(at);
-    core_.on_down(down->pid, in_order(down->reason), moment(self));
+    core_.on_down(down->pid, is_graceful(down->reason), moment(self));
     flush_later(self);
   } else if (const auto* again = message.get_if<AppendAgain>()) {
     append(again->append);

@@ -106,7 +106,7 @@ class Dispatcher {
   void ask_for_state();
   void look_into_inbox(Self self);
   void take(Self self, InboxItem& item);
-  void on_dispatch_taken(Self self, const journal::Answer& answer);
+  void on_dispatch_taken(Self self, const journal::AppendAnswer& answer);
   void tell_refusal(const ledger::OpResult& result);
   void on_answer(Self self, AppendAnswer& item);
   void append(std::uint64_t number);

@@ -182,7 +182,7 @@ void DispatcherCore::match_announced(SlotNumber slot, std::span<const TaskRef> h
     run->lease_until = later(moment.now, options_.lease);
     if (!run->is_reported()) mail_to(slot).ask_again.push_back(ref);
     // Which timeout applies was not known when the run was found in the state: the agent says.
-    if (tasks_[run->task].phase != Phase::running || run->timed_out_after) continue;
+    if (tasks_[run->task].phase != TaskPhase::running || run->timed_out_after) continue;
     set_timeout(*run);
     set_due(run->task);
   }
@@ -192,7 +192,7 @@ void DispatcherCore::match_announced(SlotNumber slot, std::span<const TaskRef> h
     if (run.is_listed || (run.task != k_no_slot && run.ref.fence == 0)) continue;
     if (run.task == k_no_slot) {
       end_run(index, moment);
-    } else if (tasks_[run.task].phase == Phase::running && !is_in_mail(agents_[slot], run.ref)) {
+    } else if (tasks_[run.task].phase == TaskPhase::running && !is_in_mail(agents_[slot], run.ref)) {
       release(run, std::nullopt, moment);
       if (!run.is_reported()) run.become(RunState::returned);
       requeue(index, ledger::RequeueReason::node_crash, moment);
@@ -262,7 +262,7 @@ void DispatcherCore::match_heartbeat(SlotNumber slot, const AgentHeartbeat& hear
     if (run.task == k_no_slot) {
       end_run(index, moment);
     } else {
-      is_lacking |= run.is_open() && tasks_[run.task].phase == Phase::running;
+      is_lacking |= run.is_open() && tasks_[run.task].phase == TaskPhase::running;
     }
   }
   if (is_lacking) send_all(slot);
@@ -291,7 +291,7 @@ void DispatcherCore::on_report(Pid from, AgentReport report, const Moment& momen
     // What ends that assignment may still be on its way to the ledger; until it is there the agent keeps its outcome.
     const SlotNumber task = by_number_.find(ref.number);
     const bool is_undecided = task != k_no_slot && tasks_[task].fence == ref.fence &&
-                              (tasks_[task].phase == Phase::ending || tasks_[task].phase == Phase::assigning);
+                              (tasks_[task].phase == TaskPhase::ending || tasks_[task].phase == TaskPhase::assigning);
     if (!is_undecided) mail_to(slot).settled.push_back(ref);
     for (const SlotNumber index : agents_[slot].runs) {
       if (runs_[index].task == k_no_slot && runs_[index].ref == ref) {
@@ -343,7 +343,7 @@ void DispatcherCore::on_report(Pid from, AgentReport report, const Moment& momen
     if (index == k_no_slot || runs_[index].is_reported()) continue;
     Run& run = runs_[index];
     run.last_words = std::make_unique<std::string>(shown_text(each.text, k_message_bytes_max));
-    if (run.timed_out_after && tasks_[run.task].phase == Phase::running) fail_timed_out(index, moment);
+    if (run.timed_out_after && tasks_[run.task].phase == TaskPhase::running) fail_timed_out(index, moment);
   }
   on_hand_back(from, report.handed_back, moment);
 }
@@ -357,7 +357,7 @@ void DispatcherCore::on_hand_back(Pid from, std::span<const TaskRef> tasks, cons
       release(runs_[index], std::nullopt, moment);
       // The agent has it no longer, so it needs no word when the task goes on.
       if (!run->is_reported()) runs_[index].become(RunState::returned);
-      if (tasks_[run->task].phase != Phase::running) continue;
+      if (tasks_[run->task].phase != TaskPhase::running) continue;
       if (run->timed_out_after) {
         fail_timed_out(index, moment);
         continue;
@@ -393,13 +393,13 @@ void DispatcherCore::on_metrics(Pid from, const AgentMetrics& metrics) {
   if (const auto at = agent_pids_.find(from); at != agent_pids_.end()) agents_[at->second].metrics = metrics;
 }
 
-void DispatcherCore::on_down(Pid pid, bool in_order, const Moment& moment) {
+void DispatcherCore::on_down(Pid pid, bool is_graceful, const Moment& moment) {
   const auto at = agent_pids_.find(pid);
   if (at == agent_pids_.end()) return;
   const SlotNumber slot = at->second;
   agent_pids_.erase(at);
   AgentRecord& agent = agents_[slot];
-  event(in_order ? DispatchEvent::Kind::agent_left : DispatchEvent::Kind::agent_crashed, agent.id);
+  event(is_graceful ? DispatchEvent::Kind::agent_left : DispatchEvent::Kind::agent_crashed, agent.id);
   agent.pid = Pid{};
   agent.mail.reset();
   agent.unsettled = 0;
@@ -407,11 +407,11 @@ void DispatcherCore::on_down(Pid pid, bool in_order, const Moment& moment) {
   agent.was_announced = false;
   agent.heartbeats.reset();
   if (agent.handle) router_.leave(*std::exchange(agent.handle, std::nullopt));
-  crashed_runs(slot, in_order, moment);
+  crashed_runs(slot, is_graceful, moment);
   forget_if_idle(slot);
 }
 
-void DispatcherCore::crashed_runs(SlotNumber slot, bool in_order, const Moment& moment) {
+void DispatcherCore::crashed_runs(SlotNumber slot, bool is_graceful, const Moment& moment) {
   const std::vector<SlotNumber> runs = agents_[slot].runs;
   // What was ahead of the work cost nobody anything, if it is known what was at work.
   const bool is_known_at_work = agents_[slot].reports_starts && std::any_of(runs.begin(), runs.end(), [&](auto each) {
@@ -427,8 +427,8 @@ void DispatcherCore::crashed_runs(SlotNumber slot, bool in_order, const Moment& 
     }
     TaskRecord& task = tasks_[run.task];
     // Without a fence yet, or with an outcome under way: the change that comes settles it.
-    if (task.phase != Phase::running || run.ref.fence == 0) continue;
-    const bool is_free = in_order || (is_known_at_work && !run.is_started());
+    if (task.phase != TaskPhase::running || run.ref.fence == 0) continue;
+    const bool is_free = is_graceful || (is_known_at_work && !run.is_started());
     if (!is_free && std::find(lanes.begin(), lanes.end(), task.lane) == lanes.end()) {
       lanes.push_back(task.lane);
       count_crash(run, moment);

@@ -71,7 +71,7 @@ void DispatcherCore::on_state(ledger::Epoch epoch, const StateView& state, const
     } else if (ledger::is_running(task.state)) {
       adopt(slot, ledger::view_of(task.agent), task.fence, task.state == ledger::State::executing, moment);
     } else {
-      tasks_[slot].phase = Phase::blocked;
+      tasks_[slot].phase = TaskPhase::blocked;
       set_due(slot);
     }
   }
@@ -107,7 +107,7 @@ void DispatcherCore::adopt(SlotNumber slot, std::string_view agent_id, ledger::F
     auto ticket = router_.adopted(*agents_[agent].handle, moment.now, type_of(tasks_[slot]));
     if (ticket) run.ticket = std::move(*ticket);
   }
-  tasks_[slot].phase = Phase::running;
+  tasks_[slot].phase = TaskPhase::running;
   set_due(slot);
 }
 
@@ -222,7 +222,7 @@ void DispatcherCore::fetch_record(const ledger::Change& change) const {
 
 void DispatcherCore::on(const ledger::TaskQueued& change, const Moment& moment) {
   const SlotNumber slot = record_for(change.task);
-  if (tasks_[slot].phase == Phase::assigning && runs_[tasks_[slot].run].ref.fence == 0 &&
+  if (tasks_[slot].phase == TaskPhase::assigning && runs_[tasks_[slot].run].ref.fence == 0 &&
       change.why == ledger::TaskQueued::Why::requeued) {
     // Its assign is in the same append.
     fill(slot, change.task, moment);
@@ -258,7 +258,7 @@ void DispatcherCore::on(const ledger::TaskBlocked& change, const Moment& moment)
   if (!change.task.more().key.empty()) ++keys_;
   const SlotNumber slot = record_for(change.task);
   fill(slot, change.task, moment);
-  tasks_[slot].phase = Phase::blocked;
+  tasks_[slot].phase = TaskPhase::blocked;
   set_due(slot);
 }
 
@@ -272,7 +272,7 @@ void DispatcherCore::on(const ledger::TaskAssigned& change, const Moment& moment
   TaskRecord& task = tasks_[slot];
   task.batch = 0;
   task.fence = change.fence;
-  if (task.phase != Phase::assigning || agents_[runs_[task.run].agent].id != ledger::view_of(change.agent)) {
+  if (task.phase != TaskPhase::assigning || agents_[runs_[task.run].agent].id != ledger::view_of(change.agent)) {
     // Decided by an append of before a fresh start.
     leave_queue(slot);
     if (task.run != k_no_slot) end_run(task.run, moment);
@@ -282,7 +282,7 @@ void DispatcherCore::on(const ledger::TaskAssigned& change, const Moment& moment
     return;
   }
   runs_[task.run].ref.fence = change.fence;
-  task.phase = Phase::running;
+  task.phase = TaskPhase::running;
   if (!agents_[runs_[task.run].agent].pid) {
     // It left before it could get the task.
     requeue(task.run, ledger::RequeueReason::handed_back, moment);
@@ -326,7 +326,7 @@ void DispatcherCore::on(const ledger::TaskAged& change, const Moment&) {
   if (slot == k_no_slot) return;
   TaskRecord& task = tasks_[slot];
   ++counters_.aged;
-  if (task.phase != Phase::ready) {
+  if (task.phase != TaskPhase::ready) {
     task.effective_priority = change.effective_priority;
     return;
   }
@@ -430,7 +430,7 @@ void DispatcherCore::refused(const OpRef& ref, const ledger::OpResult& result, c
   }
   // The ledger knows better. The task stays as it is until the fresh start, which comes soon.
   task.batch = k_waits_for_state;
-  task.phase = Phase::ending;
+  task.phase = TaskPhase::ending;
   set_due(ref.slot);
   state_needed_ = true;
 }

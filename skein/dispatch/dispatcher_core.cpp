@@ -99,7 +99,7 @@ DispatcherCore::DispatcherCore(DispatcherOptions options, std::uint64_t seed)
       retry_(without_end(options_.retry)),
       queue_([this](const ReadyEntry& entry, SlotNumber lane) {
         const TaskRecord& task = tasks_[entry.slot];
-        return task.phase == Phase::ready && task.lane == lane && task.order == entry.order &&
+        return task.phase == TaskPhase::ready && task.lane == lane && task.order == entry.order &&
                task.effective_priority == entry.priority;
       }),
       outgoing_(options_) {
@@ -211,14 +211,14 @@ void DispatcherCore::forget(SlotNumber slot) {
 
 void DispatcherCore::leave_queue(SlotNumber slot) {
   TaskRecord& record = tasks_[slot];
-  if (record.phase != Phase::ready) return;
-  record.phase = Phase::none;
+  if (record.phase != TaskPhase::ready) return;
+  record.phase = TaskPhase::none;
   queue_.dropped(record.lane);
 }
 
 void DispatcherCore::make_ready(SlotNumber slot, const Moment& moment) {
   TaskRecord& record = tasks_[slot];
-  record.phase = Phase::ready;
+  record.phase = TaskPhase::ready;
   record.wait_until = Instant::max();
   record.asks_again_at = Instant{};
   if (!record.pinned_to().empty()) wait_for_agent(record, moment);
@@ -253,7 +253,7 @@ TypeRef DispatcherCore::type_of(const TaskRecord& task) {
 
 bool DispatcherCore::is_ageing(const Ageing::Entry& entry) const {
   const TaskRecord& task = tasks_[entry.slot];
-  return task.phase == Phase::ready && task.order == entry.order;
+  return task.phase == TaskPhase::ready && task.order == entry.order;
 }
 
 void DispatcherCore::queue_task(SlotNumber slot, const ledger::Task& task, const Moment& moment) {
@@ -264,7 +264,7 @@ void DispatcherCore::queue_task(SlotNumber slot, const ledger::Task& task, const
     return;
   }
   const auto wait = std::min<ledger::WallMs>(task.not_before - moment.wall, k_wall_ms_max);
-  record.phase = Phase::delayed;
+  record.phase = TaskPhase::delayed;
   record.wait_until = later(moment.now, std::chrono::milliseconds(wait));
   set_due(slot);
 }
@@ -273,24 +273,24 @@ void DispatcherCore::set_due(SlotNumber slot) {
   const TaskRecord& record = tasks_[slot];
   Instant at = Instant::max();
   switch (record.phase) {
-    case Phase::delayed:
+    case TaskPhase::delayed:
       at = std::min(record.wait_until, record.deadline_due);
       break;
-    case Phase::blocked:
+    case TaskPhase::blocked:
       at = record.deadline_due;
       break;
-    case Phase::ready:
+    case TaskPhase::ready:
       at = record.deadline_due;
       if (record.past && !record.pinned_to().empty()) at = std::min(at, record.past->unpin_at);
       break;
-    case Phase::running: {
+    case TaskPhase::running: {
       const Run& run = runs_[record.run];
       at = std::min({run.lease_until, run.timeout_at, record.deadline_due});
       break;
     }
-    case Phase::none:
-    case Phase::assigning:
-    case Phase::ending:
+    case TaskPhase::none:
+    case TaskPhase::assigning:
+    case TaskPhase::ending:
       break;
   }
   due_.set(slot, at);
@@ -368,13 +368,14 @@ std::string DispatcherCore::inconsistency() const {
     if (task.number == 0) continue;
     ++counted;
     if (by_number_.find(task.number) != slot) return fmt::format("task {} is not to be found", task.number);
-    if (task.phase == Phase::none) return fmt::format("task {} is nowhere", task.number);
-    if (task.phase == Phase::ready) ++ready[task.lane];
-    const bool should_run = task.phase == Phase::assigning || task.phase == Phase::running;
+    if (task.phase == TaskPhase::none) return fmt::format("task {} is nowhere", task.number);
+    if (task.phase == TaskPhase::ready) ++ready[task.lane];
+    const bool should_run = task.phase == TaskPhase::assigning || task.phase == TaskPhase::running;
     if (should_run && task.run == k_no_slot) return fmt::format("task {} has no run", task.number);
     if (task.run != k_no_slot && runs_[task.run].task != slot) return fmt::format("task {}: wrong run", task.number);
-    if (task.phase == Phase::ready && task.run != k_no_slot) return fmt::format("task {} waits and runs", task.number);
-    if ((task.phase == Phase::assigning || task.phase == Phase::ending) && task.batch == 0) {
+    if (task.phase == TaskPhase::ready && task.run != k_no_slot)
+      return fmt::format("task {} waits and runs", task.number);
+    if ((task.phase == TaskPhase::assigning || task.phase == TaskPhase::ending) && task.batch == 0) {
       return fmt::format("task {} waits for no append", task.number);
     }
   }

@@ -164,7 +164,7 @@ class DispatcherCore {
   void on_hand_back(Pid from, std::span<const TaskRef> tasks, const Moment& moment);
   void on_metrics(Pid from, const AgentMetrics& metrics);
   void on_paused(Pid from, const AgentPaused& paused, const Moment& moment);
-  void on_down(Pid pid, bool in_order, const Moment& moment);
+  void on_down(Pid pid, bool is_graceful, const Moment& moment);
 
   // The whole program stood still for so long, and the clock with it.
   void on_time_lost(Duration lost, const Moment& moment);
@@ -250,7 +250,7 @@ class DispatcherCore {
   // The task goes on without it.
   void detach(SlotNumber run, StopReason why, const Moment& moment);
   void stop_run(Run& run, StopReason why);
-  void release(Run& run, const std::optional<Outcome>& outcome, const Moment& moment);
+  void release(Run& run, const std::optional<AttemptOutcome>& outcome, const Moment& moment);
   Run* claim(SlotNumber agent, TaskRef ref);
   void complete(SlotNumber run, TaskComplete done, const Moment& moment);
   void fail(SlotNumber run, TaskFailed failure, const Moment& moment);
@@ -286,7 +286,7 @@ class DispatcherCore {
   // By somebody, for the agent of that name that is there or comes.
   void set_paused(const std::string& agent, bool is_paused, const Moment& moment);
   void forget_if_idle(SlotNumber agent);
-  void crashed_runs(SlotNumber agent, bool in_order, const Moment& moment);
+  void crashed_runs(SlotNumber agent, bool is_graceful, const Moment& moment);
 
   // dispatcher_take_back.cpp
   [[nodiscard]] bool may_be_asked_back(const Run& run, const Moment& moment) const;

@@ -25,10 +25,10 @@ struct InboxBell {};
 
 struct AppendAnswer {
   std::uint64_t append = 0;
-  journal::Answer answer;
+  journal::AppendAnswer answer;
 };
 struct DispatchAnswer {
-  journal::Answer answer;  // to take_dispatch
+  journal::AppendAnswer answer;  // to take_dispatch
 };
 struct StateAnswer {
   std::shared_ptr<const ledger::FrozenLedger> state;  // null: it could not be read; try again

@@ -60,7 +60,7 @@ class Slab {
   std::vector<SlotNumber> free_;
 };
 
-enum class Phase : std::uint8_t {
+enum class TaskPhase : std::uint8_t {
   none,       // a free slot
   blocked,    // known only for its deadline
   delayed,    // queued, not before a time
@@ -112,7 +112,7 @@ struct TaskRecord {
   std::uint32_t attempts_max = 0;
   std::uint16_t priority = 0;
   std::uint16_t effective_priority = 0;
-  Phase phase = Phase::none;
+  TaskPhase phase = TaskPhase::none;
   std::uint8_t times_asked_back = 0;  // for an idle agent
   std::uint8_t times_preempted = 0;   // as far as this dispatcher knows
   bool goes_to_idle = false;          // it was taken back for one, whatever the swarm's strategy says

@@ -40,23 +40,23 @@ void DispatcherCore::task_due(SlotNumber slot, const Moment& moment) {
       // The wall clock was set back; the ledger goes by what it says.
       const auto left = std::min(task.deadline_at - moment.wall, k_wall_ms_max);
       task.deadline_due = later(moment.now, std::chrono::milliseconds(left));
-    } else if (task.phase != Phase::ending && task.phase != Phase::assigning) {
+    } else if (task.phase != TaskPhase::ending && task.phase != TaskPhase::assigning) {
       ++counters_.expired;
       leave_queue(slot);
-      task.phase = Phase::ending;
+      task.phase = TaskPhase::ending;
       append_for(slot, OpKind::expire, ledger::Expire{epoch_, task.id, moment.wall}, true);
       return;
     }
   }
-  if (task.phase == Phase::delayed && task.wait_until <= moment.now) {
+  if (task.phase == TaskPhase::delayed && task.wait_until <= moment.now) {
     make_ready(slot, moment);
     return;
   }
-  if (task.phase == Phase::ready && !task.pinned_to().empty() && task.past && task.past->unpin_at <= moment.now) {
+  if (task.phase == TaskPhase::ready && !task.pinned_to().empty() && task.past && task.past->unpin_at <= moment.now) {
     unpin(slot, moment);
     return;
   }
-  if (task.phase == Phase::running) {
+  if (task.phase == TaskPhase::running) {
     Run& run = runs_[task.run];
     if (run.timeout_at <= moment.now) {
       attempt_timed_out(task.run, moment);
@@ -166,7 +166,7 @@ void DispatcherCore::round(const Moment& moment) {
 void DispatcherCore::give_out_requeued(const Moment& moment) {
   for (const auto& [slot, number] : std::exchange(requeued_, {})) {
     const TaskRecord& task = tasks_[slot];
-    if (task.number != number || task.phase != Phase::ending || !outgoing_.is_gathering(task.batch)) continue;
+    if (task.number != number || task.phase != TaskPhase::ending || !outgoing_.is_gathering(task.batch)) continue;
     if (task.deadline_due <= moment.now) continue;  // it is expired as soon as it is queued
     const SwarmRecord& swarm = swarms_[task.swarm];
     if (!swarm.gives_out() || is_held_back(task)) continue;
@@ -253,7 +253,7 @@ bool DispatcherCore::assign_to_somebody(SlotNumber slot, const ReadyQueue::Need&
   const SlotNumber index = add_run(slot, at->second);
   Run& run = runs_[index];
   run.ticket = std::move(*ticket);
-  task.phase = Phase::assigning;
+  task.phase = TaskPhase::assigning;
   task.goes_to_idle = false;
   set_due(slot);
   ++counters_.assigned;

@@ -116,7 +116,7 @@ void DispatcherCore::deliver(SlotNumber index, const Moment& moment) {
   set_due(run.task);
 }
 
-void DispatcherCore::release(Run& run, const std::optional<Outcome>& outcome, const Moment& moment) {
+void DispatcherCore::release(Run& run, const std::optional<AttemptOutcome>& outcome, const Moment& moment) {
   if (!run.ticket) return;
   Assignment ticket = std::move(*run.ticket);
   run.ticket.reset();
@@ -131,8 +131,8 @@ void DispatcherCore::release(Run& run, const std::optional<Outcome>& outcome, co
 
 void DispatcherCore::end_run(SlotNumber index, const Moment& moment) {
   Run& run = runs_[index];
-  std::optional<Outcome> outcome;
-  if (run.timed_out_after) outcome = Outcome{ErrorClass::transient, moment.now - run.since, std::nullopt};
+  std::optional<AttemptOutcome> outcome;
+  if (run.timed_out_after) outcome = AttemptOutcome{ErrorClass::transient, moment.now - run.since, std::nullopt};
   release(run, outcome, moment);
   if (run.task != k_no_slot) {
     TaskRecord& task = tasks_[run.task];
@@ -192,8 +192,8 @@ Run* DispatcherCore::claim(SlotNumber agent, TaskRef ref) {
 void DispatcherCore::complete(SlotNumber index, TaskComplete done, const Moment& moment) {
   Run& run = runs_[index];
   if (run.is_reported()) return;
-  const bool is_decided = tasks_[run.task].phase == Phase::ending;
-  release(run, Outcome{.latency = moment.now - run.since}, moment);
+  const bool is_decided = tasks_[run.task].phase == TaskPhase::ending;
+  release(run, AttemptOutcome{.latency = moment.now - run.since}, moment);
   run.become(RunState::reported);
   learn_latency(tasks_[run.task], moment.now - run.since);
   AgentRecord& agent = agents_[run.agent];
@@ -203,7 +203,7 @@ void DispatcherCore::complete(SlotNumber index, TaskComplete done, const Moment&
   // Its timeout, say, is appended already: the ledger will take one of the two, and the first is first.
   if (is_decided) return;
   const SlotNumber slot = run.task;
-  tasks_[slot].phase = Phase::ending;
+  tasks_[slot].phase = TaskPhase::ending;
   set_due(slot);
   append_for(slot, OpKind::complete,
              ledger::Complete{tasks_[slot].id, done.ref.fence, moment.wall, std::move(done.result)}, true);
@@ -278,10 +278,10 @@ void DispatcherCore::fail_attempt(SlotNumber index, ledger::ErrorClass error, st
   TaskRecord& task = tasks_[slot];
   if (is_reported && !run.is_reported()) {
     ++agents_[run.agent].unsettled;
-    release(run, Outcome{class_of(error), moment.now - run.since, retry_after}, moment);
+    release(run, AttemptOutcome{class_of(error), moment.now - run.since, retry_after}, moment);
     run.become(RunState::reported);
   }
-  if (task.phase == Phase::ending && task.batch != 0) return;
+  if (task.phase == TaskPhase::ending && task.batch != 0) return;
   ++counters_.failed_attempts;
   if (agents_[run.agent].handle) {
     TaskPast& past = task.its_past();
@@ -292,7 +292,7 @@ void DispatcherCore::fail_attempt(SlotNumber index, ledger::ErrorClass error, st
   const Duration delay = retry_delay(task, run.agent, error, retry_after, moment);
   // The next attempt begins with it.
   if (run.next_mark) append_mark(index, *std::exchange(run.next_mark, std::nullopt), moment);
-  task.phase = Phase::ending;
+  task.phase = TaskPhase::ending;
   set_due(slot);
   const std::string& to = fallback_of(task);
   if (!to.empty() && error != ledger::ErrorClass::permanent) {
@@ -359,7 +359,7 @@ void DispatcherCore::requeue(SlotNumber index, ledger::RequeueReason reason, con
     op.not_before = after(moment, retry_delay(task, run.agent, ledger::ErrorClass::crash, std::nullopt, moment));
   }
   ++counters_.requeued;
-  task.phase = Phase::ending;
+  task.phase = TaskPhase::ending;
   set_due(slot);
   const auto cause = cause_of(reason);
   const std::string to = cause ? fallback_of(task) : std::string();

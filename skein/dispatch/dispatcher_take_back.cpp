@@ -9,7 +9,7 @@ namespace skein::inline v0::dispatch {
 
 bool DispatcherCore::may_be_asked_back(const Run& run, const Moment& moment) const {
   if (run.is_abandoned() || run.state != RunState::held) return false;
-  if (run.told != Told::nothing || tasks_[run.task].phase != Phase::running) return false;
+  if (run.told != Told::nothing || tasks_[run.task].phase != TaskPhase::running) return false;
   // The question may have been lost, so it is put again.
   return !run.asked_back_at || moment.now - *run.asked_back_at >= options_.take_back_after;
 }

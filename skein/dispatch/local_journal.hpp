@@ -46,7 +46,7 @@ class LocalJournal final : public journal::Journal {
     }
     if (take_one(faults.unknown_applied)) {
       done({journal::Outcome::unknown, {}, {}, "asked for"});
-      done = [](const journal::Answer&) {};
+      done = [](const journal::AppendAnswer&) {};
     }
     queue_.push_back({std::move(batch), std::move(done), urgency});
     ring();

@@ -7,7 +7,7 @@ namespace skein::inline v0::dispatch {
 bool Preemption::may_yield(const Run& run) const {
   if (run.is_abandoned() || run.is_reported() || run.told != Told::nothing) return false;
   const TaskRecord& task = tables_.tasks[run.task];
-  return task.phase == Phase::running && task.effective_priority < ledger::k_critical &&
+  return task.phase == TaskPhase::running && task.effective_priority < ledger::k_critical &&
          task.times_preempted < options_.preemptions_max;
 }
 

@@ -9,8 +9,8 @@ namespace {
 
 constexpr std::uint64_t k_command_overhead_bytes = 64;
 
-Answer answer(Outcome outcome, std::string why) {
-  Answer a;
+AppendAnswer answer(Outcome outcome, std::string why) {
+  AppendAnswer a;
   a.outcome = outcome;
   a.why = std::move(why);
   return a;
@@ -24,7 +24,7 @@ std::uint64_t Admission::charge(const Batch& batch) {
   return bytes;
 }
 
-std::optional<Answer> Admission::admit(const Batch& batch, Urgency urgency) {
+std::optional<AppendAnswer> Admission::admit(const Batch& batch, Urgency urgency) {
   if (batch.empty()) return answer(Outcome::refused, "the batch is empty");
   for (const auto& command : batch) {
     if (command.id.none()) return answer(Outcome::refused, "a command has no id: give each one of its own");

@@ -16,7 +16,7 @@ class Admission {
   explicit Admission(const JournalLimits& limits) : limits_(limits) {}
 
   // Nothing when the batch is in, and then its charge() stays counted until release(); else the answer to give.
-  [[nodiscard]] std::optional<Answer> admit(const Batch& batch, Urgency urgency);
+  [[nodiscard]] std::optional<AppendAnswer> admit(const Batch& batch, Urgency urgency);
   void release(std::uint64_t charged) { in_flight_.fetch_sub(charged, std::memory_order_relaxed); }
   [[nodiscard]] static std::uint64_t charge(const Batch& batch);
 

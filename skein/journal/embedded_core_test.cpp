@@ -67,7 +67,7 @@ class EmbeddedCoreTest : public testing::Test {
     answers_.emplace_back();
     core_->append(
         {{CommandId{1, ++last_id_}, std::move(bytes)}},
-        [this, i = answers_.size() - 1](Answer a) { answers_[i] = std::move(a); }, urgency);
+        [this, i = answers_.size() - 1](AppendAnswer a) { answers_[i] = std::move(a); }, urgency);
   }
   void add(int n) {
     for (int i = 0; i < n; ++i) {
@@ -96,7 +96,7 @@ class EmbeddedCoreTest : public testing::Test {
   JournalLimits limits_;
   std::unique_ptr<TestMachine> machine_;
   std::unique_ptr<EmbeddedCore> core_;
-  std::deque<std::optional<Answer>> answers_;
+  std::deque<std::optional<AppendAnswer>> answers_;
   std::uint64_t last_id_ = 0;
 };
 

@@ -35,7 +35,7 @@ void write_journal(TestDisk& disk) {
   ASSERT_TRUE(core) << core.error().describe();
   for (std::uint64_t i = 1; i <= 60; ++i) {
     (*core)->append({{{7, i}, kv_put("key" + std::to_string(i % 25), "value")}, {{8, i}, kv_add("sum", i)}},
-                    [](Answer) {});
+                    [](AppendAnswer) {});
     (*core)->run_queued();
     if (i != 40) continue;
     (*core)->request_snapshot([](StoreResult<SnapshotInfo>) {});
@@ -74,7 +74,8 @@ TEST_P(Fixture, what_an_earlier_version_wrote_is_read_and_gone_on_with) {
   EXPECT_EQ(machine.size(), 26U);
   EXPECT_EQ(machine.get("sum"), "1830");
   for (std::uint64_t i = 1; i <= 500; ++i) {
-    (*core)->append({{{9, i}, kv_add("sum", 1)}}, [](Answer answer) { EXPECT_EQ(answer.outcome, Outcome::applied); });
+    (*core)->append({{{9, i}, kv_add("sum", 1)}},
+                    [](AppendAnswer answer) { EXPECT_EQ(answer.outcome, Outcome::applied); });
     (*core)->run_queued();
   }
   core->reset();

@@ -40,13 +40,13 @@ enum class Outcome {
 
 [[nodiscard]] std::string_view name_of(Outcome outcome);
 
-struct Answer {
+struct AppendAnswer {
   Outcome outcome = Outcome::unknown;
   std::vector<Applied> results;  // one per command, when applied
   std::string leader;            // a hint, when not_leader
   std::string why;               // for people, when not applied
 };
-using AnswerFn = std::move_only_function<void(Answer)>;
+using AnswerFn = std::move_only_function<void(AppendAnswer)>;
 
 struct ReadAnswer {
   Outcome outcome = Outcome::unknown;
@@ -152,8 +152,8 @@ class Journal {
 [[nodiscard]] std::unique_ptr<Journal> open_memory_journal(MachineRef machine, const JournalLimits& limits = {});
 
 // Appends and waits. `unknown` when the answer did not come in time. Never call it from a callback.
-[[nodiscard]] Answer append_and_wait(Journal& journal, Batch batch, std::chrono::milliseconds timeout,
-                                     Urgency urgency = Urgency::ordinary);
+[[nodiscard]] AppendAnswer append_and_wait(Journal& journal, Batch batch, std::chrono::milliseconds timeout,
+                                           Urgency urgency = Urgency::ordinary);
 
 // Calls `fn` once where the machine may be touched, and waits until it has returned: on the journal's thread, or on
 // this one when that has ended (`stopped`). Waits for its turn however many others read. Never call it from a callback.

@@ -64,10 +64,10 @@ class JournalContract : public testing::TestWithParam<Engine> {
     engine->set_leader(std::move(leader));
   }
   CommandId next_id() { return {42, ++last_id_}; }
-  Answer append(Batch batch, Urgency urgency = Urgency::ordinary) {
+  AppendAnswer append(Batch batch, Urgency urgency = Urgency::ordinary) {
     return append_and_wait(*journal_, std::move(batch), k_long, urgency);
   }
-  Answer append(std::string bytes) { return append(Batch{{next_id(), std::move(bytes)}}); }
+  AppendAnswer append(std::string bytes) { return append(Batch{{next_id(), std::move(bytes)}}); }
 
   // Keeps the journal's thread busy until the latch is released.
   std::shared_ptr<std::latch> hold() {
@@ -157,7 +157,7 @@ TEST_P(JournalContract, is_overloaded_when_too_much_is_in_flight_and_completions
   open();
   const auto release = hold();
   std::atomic<int> applied{0};
-  const auto count = [&](Answer answer) { applied += answer.outcome == Outcome::applied ? 1 : 0; };
+  const auto count = [&](AppendAnswer answer) { applied += answer.outcome == Outcome::applied ? 1 : 0; };
   journal_->append({{next_id(), kv_put("a", std::string(800, 'x'))}}, count);
   const auto full = append(kv_put("b", std::string(800, 'x')));
   EXPECT_EQ(full.outcome, Outcome::overloaded);
@@ -301,7 +301,7 @@ TEST_P(JournalContract, what_is_queued_when_the_leadership_goes_is_applied_or_tu
   const auto release = hold();
   std::atomic<int> applied{0};
   std::atomic<int> turned_away{0};
-  const auto count = [&](Answer answer) {
+  const auto count = [&](AppendAnswer answer) {
     applied += answer.outcome == Outcome::applied ? 1 : 0;
     turned_away += answer.outcome == Outcome::not_leader ? 1 : 0;
   };
@@ -379,7 +379,7 @@ TEST_P(JournalContract, close_answers_everything_and_then_nothing_is_taken) {
   std::atomic<int> applied{0};
   for (int i = 0; i < 500; ++i) {
     journal_->append({{next_id(), kv_add("n", 1)}},
-                     [&](Answer answer) { applied += answer.outcome == Outcome::applied ? 1 : 0; });
+                     [&](AppendAnswer answer) { applied += answer.outcome == Outcome::applied ? 1 : 0; });
   }
   std::atomic<int> reads_stopped{0};
   journal_->read(9999, [&](ReadAnswer answer) { reads_stopped += answer.outcome == Outcome::stopped ? 1 : 0; });
@@ -406,7 +406,7 @@ TEST_P(JournalContract, a_read_after_the_end_is_answered_when_nothing_is_applied
     // Its own: one that is taken is answered later.
     const auto is_stopped = std::make_shared<std::atomic<bool>>(false);
     journal_->append({{next_id(), kv_add("n", 1)}},
-                     [is_stopped](const Answer& answer) { *is_stopped = answer.outcome == Outcome::stopped; });
+                     [is_stopped](const AppendAnswer& answer) { *is_stopped = answer.outcome == Outcome::stopped; });
     return is_stopped->load();
   };
   while (!is_closing()) std::this_thread::yield();
@@ -443,10 +443,11 @@ TEST_P(JournalContract, many_threads_append_and_each_gets_its_own_answers) {
       const std::string key = "t" + std::to_string(t);
       std::latch all(k_each);
       for (int i = 1; i <= k_each; ++i) {
-        journal_->append({{CommandId{7, static_cast<std::uint64_t>(t * 1000 + i)}, kv_add(key, 1)}}, [&, i](Answer a) {
-          right += a.outcome == Outcome::applied && a.results[0].result == std::to_string(i) ? 1 : 0;
-          all.count_down();
-        });
+        journal_->append({{CommandId{7, static_cast<std::uint64_t>(t * 1000 + i)}, kv_add(key, 1)}},
+                         [&, i](AppendAnswer a) {
+                           right += a.outcome == Outcome::applied && a.results[0].result == std::to_string(i) ? 1 : 0;
+                           all.count_down();
+                         });
       }
       all.wait();
     });

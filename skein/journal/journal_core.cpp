@@ -219,7 +219,7 @@ void JournalCore::close() {
 }
 
 void JournalCore::answer(Pending& pending, Outcome outcome, const std::string& why) {
-  Answer a;
+  AppendAnswer a;
   a.outcome = outcome;
   a.why = why;
   if (outcome == Outcome::applied) a.results = std::move(pending.results);

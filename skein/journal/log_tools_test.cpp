@@ -32,7 +32,7 @@ class LogToolsTest : public testing::Test {
   }
   void add(EmbeddedCore& core, int n) {
     for (int i = 0; i < n; ++i) {
-      core.append({{CommandId{1, ++last_id_}, kv_put("key" + std::to_string(last_id_), "value")}}, [](Answer) {});
+      core.append({{CommandId{1, ++last_id_}, kv_put("key" + std::to_string(last_id_), "value")}}, [](AppendAnswer) {});
       core.run_queued();
     }
   }

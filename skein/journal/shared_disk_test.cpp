@@ -99,7 +99,7 @@ class SharedFolderTest : public testing::Test {
   void submit() {
     answer_.reset();
     core_->append({{CommandId{1, ++last_id_}, kv_put("k", std::string(600, 'x'))}},
-                  [this](Answer answer) { answer_ = answer.outcome; });
+                  [this](AppendAnswer answer) { answer_ = answer.outcome; });
   }
 
   TestDisk disk_;

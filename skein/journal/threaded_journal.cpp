@@ -81,7 +81,7 @@ void ThreadedJournal::append(Batch batch, AnswerFn done, Urgency urgency) {
   Message message(AppendMessage{std::move(batch), std::move(done)});
   if (post(message)) return;
   core_->admission().release(charged);
-  Answer answer;
+  AppendAnswer answer;
   answer.outcome = Outcome::stopped;
   answer.why = k_closed;
   std::get<AppendMessage>(message).done(std::move(answer));
@@ -283,12 +283,12 @@ std::unique_ptr<Journal> open_memory_journal(MachineRef machine, const JournalLi
   return std::make_unique<ThreadedJournal>(std::make_unique<MemoryCore>(machine, limits));
 }
 
-Answer append_and_wait(Journal& journal, Batch batch, std::chrono::milliseconds timeout, Urgency urgency) {
-  auto promise = std::make_shared<std::promise<Answer>>();
+AppendAnswer append_and_wait(Journal& journal, Batch batch, std::chrono::milliseconds timeout, Urgency urgency) {
+  auto promise = std::make_shared<std::promise<AppendAnswer>>();
   auto future = promise->get_future();
-  journal.append(std::move(batch), [promise](Answer answer) { promise->set_value(std::move(answer)); }, urgency);
+  journal.append(std::move(batch), [promise](AppendAnswer answer) { promise->set_value(std::move(answer)); }, urgency);
   if (future.wait_for(timeout) == std::future_status::ready) return future.get();
-  Answer late;
+  AppendAnswer late;
   late.why = "no answer in time: append the same ids again";
   return late;
 }

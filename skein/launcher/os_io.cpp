@@ -100,7 +100,7 @@ OsId OsIo::spawn(Pid owner, OsSpec spec) {
     return id;
   }
   watch_owner(owner);
-  command({.order = Order::start, .id = id});
+  command({.kind = CommandKind::start, .id = id});
   return id;
 }
 
@@ -130,7 +130,7 @@ void OsIo::owner_died(Pid owner) {
     const std::scoped_lock lock(table_mutex_);
     owners_.erase(owner);
   }
-  command({.order = Order::owner_died, .owner = owner});
+  command({.kind = CommandKind::owner_died, .owner = owner});
 }
 
 std::shared_ptr<OsHandle> OsIo::find(OsId id) const {
@@ -170,13 +170,13 @@ bool OsIo::signal(OsId id, int signal) {
     const std::scoped_lock lock(handle->mutex);
     if (handle->exited) return false;
   }
-  if (signal != 0) command({.order = Order::signal, .id = id, .signal = signal});
+  if (signal != 0) command({.kind = CommandKind::signal, .id = id, .signal = signal});
   return true;
 }
 
 bool OsIo::terminate(OsId id, std::chrono::milliseconds grace) {
   if (!signal(id, 0)) return false;
-  command({.order = Order::terminate, .id = id, .grace = grace});
+  command({.kind = CommandKind::terminate, .id = id, .grace = grace});
   return true;
 }
 
@@ -190,7 +190,7 @@ void OsIo::kill(OsId id) {
     // At once, whatever keeps the thread and the keeper busy; the keeper then looks after what it started.
     if (handle->pidfd) ::syscall(SYS_pidfd_send_signal, handle->pidfd.get(), SIGKILL, nullptr, 0);
   }
-  command({.order = Order::kill, .id = id});
+  command({.kind = CommandKind::kill, .id = id});
 }
 
 OsCounts OsIo::counts() const {
@@ -318,11 +318,11 @@ void OsIo::take_commands() {
 }
 
 void OsIo::take(const Command& command) {
-  if (command.order == Order::start) {
+  if (command.kind == CommandKind::start) {
     if (const auto handle = find(command.id)) pool_of(handle->spec.is_private).waiting.push_back(command.id);
     return;
   }
-  if (command.order == Order::owner_died) {
+  if (command.kind == CommandKind::owner_died) {
     std::vector<OsId> owned;
     {
       const std::scoped_lock lock(table_mutex_);
@@ -335,8 +335,8 @@ void OsIo::take(const Command& command) {
   }
   const auto handle = find(command.id);
   if (handle == nullptr) return;
-  const bool kills = command.order == Order::kill;
-  const bool terminates = command.order == Order::terminate;
+  const bool kills = command.kind == CommandKind::kill;
+  const bool terminates = command.kind == CommandKind::terminate;
   handle->end_wanted = handle->end_wanted || kills || terminates || command.signal == SIGTERM;
   if (handle->keeper == 0) {
     // It only waits: what is to end need not begin, other signals are for what runs.

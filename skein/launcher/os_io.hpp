@@ -67,9 +67,9 @@ class OsIo : public std::enable_shared_from_this<OsIo> {
   static constexpr const char* k_never_began = "killed before it started";
 
   enum class Source : std::uint8_t { wake, guard, launcher, keeper, in, out, err, exit };
-  enum class Order : std::uint8_t { start, signal, terminate, kill, owner_died };
+  enum class CommandKind : std::uint8_t { start, signal, terminate, kill, owner_died };
   struct Command {
-    Order order{};
+    CommandKind kind{};
     OsId id = 0;
     int signal = 0;
     std::chrono::milliseconds grace{};

@@ -31,14 +31,14 @@ json::object plain_result(std::string_view text, bool is_error = false) {
 }
 
 // What a task came to: its message when it failed, else what `text` makes of it.
-TaskSupport::Outcome outcome_by(std::function<std::string(const json::object& task)> text) {
+TaskSupport::ResultReader outcome_by(std::function<std::string(const json::object& task)> text) {
   return [text = std::move(text)](const json::object& task) -> std::expected<json::object, RpcError> {
     if (text_in(task, "state") == "failed") return plain_result(text_in(task, "message"), true);
     return plain_result(text(task));
   };
 }
 
-void answer_when_ended(Exchange& exchange, const std::string& id, const TaskSupport::Outcome& outcome) {
+void answer_when_ended(Exchange& exchange, const std::string& id, const TaskSupport::ResultReader& outcome) {
   exchange.ask_node("task_wait", {{"id", id}}, [outcome](Exchange& then, const NodeAnswer& answer) {
     if (answer.kind == NodeAnswer::Kind::part) return;
     if (answer.kind == NodeAnswer::Kind::error) return then.finish_error(error_text(answer.value));
@@ -50,7 +50,7 @@ void answer_when_ended(Exchange& exchange, const std::string& id, const TaskSupp
 }
 
 // Submits, and answers with the task or, to a client that cannot have one, with what it came to.
-void run_as_task(Exchange& exchange, json::object request, const TaskSupport::Outcome& outcome) {
+void run_as_task(Exchange& exchange, json::object request, const TaskSupport::ResultReader& outcome) {
   exchange.ask_node("task_submit", std::move(request), [outcome](Exchange& then, const NodeAnswer& answer) {
     if (answer.kind == NodeAnswer::Kind::error) return then.finish_error(error_text(answer.value));
     std::string id = text_in(answer.value.as_object(), "id");
@@ -207,7 +207,7 @@ void add_asking_tool(Catalog& catalog, const char* name, const char* schema, con
 
 // ---- the rest ----
 
-void slow_compute(Exchange& exchange, const TaskSupport::Outcome& outcome) {
+void slow_compute(Exchange& exchange, const TaskSupport::ResultReader& outcome) {
   const double seconds = exchange.arguments().at("seconds").to_number<double>();
   const auto ms = std::llround(seconds * k_ms_per_second);
   run_as_task(exchange, {{"type", "sleep"}, {"params", std::to_string(ms)}}, outcome);

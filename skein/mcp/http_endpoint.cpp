@@ -72,7 +72,7 @@ HttpEndpoint::HttpEndpoint(Self self, std::shared_ptr<const HttpEndpointSetup> s
       driver_(self, setup_->server, operations::anyone(), *this),
       self_(self) {}
 
-Task<void> HttpEndpoint::on_request(Self self, net::HttpRequest request) {
+Async<void> HttpEndpoint::on_request(Self self, net::HttpRequest request) {
   ++exchange_;
   is_streaming_ = false;
   leave_session(self);
@@ -116,7 +116,7 @@ std::optional<net::HttpResponse> HttpEndpoint::refusal(Self self, const net::Htt
   return std::nullopt;
 }
 
-Task<void> HttpEndpoint::on_post(Self self, net::HttpRequest request) {
+Async<void> HttpEndpoint::on_post(Self self, net::HttpRequest request) {
   if (!is_json_type(header_text(request, "content-type"))) {
     answer_text(k_bad_media_type, "Content-Type must be application/json\n");
     co_return;
@@ -152,7 +152,7 @@ Task<void> HttpEndpoint::on_post(Self self, net::HttpRequest request) {
   driver_.core().receive(exchange_, std::move(*message), version);
 }
 
-Task<void> HttpEndpoint::on_legacy_post(Self self, net::HttpRequest request, RpcMessage message) {
+Async<void> HttpEndpoint::on_legacy_post(Self self, net::HttpRequest request, RpcMessage message) {
   const bool is_first = message.kind == RpcMessage::Kind::request && message.method == "initialize";
   if (message.kind == RpcMessage::Kind::request) asked_ = message.id;
   const std::string version = header_text(request, "mcp-protocol-version");
@@ -187,7 +187,7 @@ Task<void> HttpEndpoint::on_legacy_post(Self self, net::HttpRequest request, Rpc
 }
 
 // Its session knows whether it may send one.
-Task<void> HttpEndpoint::on_batch(Self self, net::HttpRequest request) {
+Async<void> HttpEndpoint::on_batch(Self self, net::HttpRequest request) {
   auto batch = std::make_unique<std::string>(std::move(request.body));
   auto finding = find_session(self, std::move(request));
   const Pid found = co_await finding;
@@ -196,7 +196,7 @@ Task<void> HttpEndpoint::on_batch(Self self, net::HttpRequest request) {
   self.send(session_, SessionPost{self.pid(), exchange_, driver_.core().who(), nullptr, std::move(batch)});
 }
 
-Task<void> HttpEndpoint::on_get(Self self, net::HttpRequest request) {
+Async<void> HttpEndpoint::on_get(Self self, net::HttpRequest request) {
   if (request.header("mcp-session-id") == nullptr) {
     method_not_allowed("POST");
     co_return;
@@ -214,7 +214,7 @@ Task<void> HttpEndpoint::on_get(Self self, net::HttpRequest request) {
   self.send(session_, SessionListen{self.pid(), exchange_, driver_.core().who(), std::move(last_event)});
 }
 
-Task<void> HttpEndpoint::on_delete(Self self, net::HttpRequest request) {
+Async<void> HttpEndpoint::on_delete(Self self, net::HttpRequest request) {
   const std::string id = header_text(request, "mcp-session-id");
   if (id.empty()) {
     method_not_allowed("POST");
@@ -228,7 +228,7 @@ Task<void> HttpEndpoint::on_delete(Self self, net::HttpRequest request) {
   answers_.respond({200, {}, ""});
 }
 
-Task<Pid> HttpEndpoint::find_session(Self self, net::HttpRequest request) {
+Async<Pid> HttpEndpoint::find_session(Self self, net::HttpRequest request) {
   const std::string id = header_text(request, "mcp-session-id");
   if (id.empty()) {
     answer_error(k_bad_request, asked_,
@@ -248,7 +248,7 @@ Task<Pid> HttpEndpoint::find_session(Self self, net::HttpRequest request) {
   co_return session;
 }
 
-Task<Pid> HttpEndpoint::start_session(Self self, std::string id) {
+Async<Pid> HttpEndpoint::start_session(Self self, std::string id) {
   const Pid pool = self.whereis(k_sessions_name);
   auto shared = std::make_shared<const std::string>(std::move(id));
   auto starting = start_pool_child(self, pool, pool_arguments(shared), k_call_timeout);

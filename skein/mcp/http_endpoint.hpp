@@ -35,7 +35,7 @@ class HttpEndpoint final : public net::HttpService, private Driver::Sink {
   HttpEndpoint(Self self, std::shared_ptr<const HttpEndpointSetup> setup, net::HttpAnswers& answers);
 
   std::optional<net::HttpResponse> on_head(Self self, const net::HttpRequest& head) override;
-  Task<void> on_request(Self self, net::HttpRequest request) override;
+  Async<void> on_request(Self self, net::HttpRequest request) override;
   void on_message(Self self, Message& message) override;
   void on_client_gone(Self self) override;
   void on_shutdown(Self self) override;
@@ -50,14 +50,14 @@ class HttpEndpoint final : public net::HttpService, private Driver::Sink {
 
   // What is said to who may not ask, or not here.
   [[nodiscard]] std::optional<net::HttpResponse> refusal(Self self, const net::HttpRequest& request);
-  Task<void> on_post(Self self, net::HttpRequest request);
-  Task<void> on_legacy_post(Self self, net::HttpRequest request, RpcMessage message);
-  Task<void> on_batch(Self self, net::HttpRequest request);
-  Task<void> on_get(Self self, net::HttpRequest request);
-  Task<void> on_delete(Self self, net::HttpRequest request);
+  Async<void> on_post(Self self, net::HttpRequest request);
+  Async<void> on_legacy_post(Self self, net::HttpRequest request, RpcMessage message);
+  Async<void> on_batch(Self self, net::HttpRequest request);
+  Async<void> on_get(Self self, net::HttpRequest request);
+  Async<void> on_delete(Self self, net::HttpRequest request);
   // The process that has the session the request names; it is started if need be. Nobody: answered.
-  Task<Pid> find_session(Self self, net::HttpRequest request);
-  Task<Pid> start_session(Self self, std::string id);
+  Async<Pid> find_session(Self self, net::HttpRequest request);
+  Async<Pid> start_session(Self self, std::string id);
 
   void send(StreamId to, json::object message, Outlet::Then then, int status) override;
   void end(StreamId stream) override;

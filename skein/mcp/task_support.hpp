@@ -33,13 +33,13 @@ inline constexpr std::chrono::milliseconds k_task_ttl{
 struct TaskSupport {
   enum class Mode : std::uint8_t { none, offered, required };
   // `task` is the answer of the operation task_status.
-  using Outcome = std::function<std::expected<json::object, RpcError>(const json::object& task)>;
+  using ResultReader = std::function<std::expected<json::object, RpcError>(const json::object& task)>;
   using Look = std::function<void(Exchange&, const std::string& id, Exchange::OnAnswer then)>;
   using Give = std::function<void(Exchange&, const std::string& id, json::object responses, Exchange::OnAnswer then)>;
 
   Mode mode = Mode::none;
   // What the call would have answered, once the task has completed or failed; an error makes it `failed`.
-  Outcome outcome{};
+  ResultReader outcome{};
   // For a tool whose tasks ask for input. `look` answers like task_status; of a task in the state awaiting_approval the
   // member input_requests names what is asked for. Null: task_status itself.
   Look look{};

@@ -52,7 +52,7 @@ void HttpConnection::terminate(Self self, const ExitReason&) {
   (void)wire_.write_some();
 }
 
-Task<void> HttpConnection::handle_info(Self self, Message message) {
+Async<void> HttpConnection::handle_info(Self self, Message message) {
   if (const auto* ready = message.get_if<FdReady>()) {
     on_ready(self, *ready);
   } else if (message.is<Check>()) {
@@ -135,7 +135,7 @@ void HttpConnection::on_ready(Self self, const FdReady& ready) {
   }
 }
 
-Task<void> HttpConnection::read_requests(Self self) {
+Async<void> HttpConnection::read_requests(Self self) {
   std::size_t taken = 0;  // of what came, by requests that were whole
   has_more_ = false;
   for (std::size_t count = 0; is_reading() && taken < wire_.in().size(); ++count) {

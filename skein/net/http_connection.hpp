@@ -70,7 +70,7 @@ class HttpService {
   // The body has not come yet. Something: it is not waited for, this is the answer, and the connection ends.
   virtual std::optional<HttpResponse> on_head(Self, const HttpRequest&) { return std::nullopt; }
   // Answers now or later, once.
-  virtual Task<void> on_request(Self self, HttpRequest request) = 0;
+  virtual Async<void> on_request(Self self, HttpRequest request) = 0;
   // A message to the process that is not the connection's own.
   virtual void on_message(Self self, Message& message) = 0;
   // Nobody waits any more for what was asked last.
@@ -100,7 +100,7 @@ class HttpConnection final : private HttpAnswers {
   HttpConnection(const HttpConnection&) = delete;
   HttpConnection& operator=(const HttpConnection&) = delete;
 
-  Task<void> handle_info(Self self, Message message);
+  Async<void> handle_info(Self self, Message message);
   void terminate(Self self, const ExitReason& reason);
   [[nodiscard]] std::string describe() const;
 
@@ -122,7 +122,7 @@ class HttpConnection final : private HttpAnswers {
   void trust() override;
 
   void on_ready(Self self, const FdReady& ready);
-  Task<void> read_requests(Self self);
+  Async<void> read_requests(Self self);
   void feed(Self self);
   // The state of the reader is that of a request which is not whole.
   void look_at_head(Self self);

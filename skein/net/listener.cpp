@@ -43,7 +43,7 @@ std::string Listener::describe() const {
   return fmt::format("{}: {} accepted, {} refused, {} failed", setup_->where, accepted_, refused_, failed_);
 }
 
-Task<void> Listener::handle_info(Self self, Message message) {
+Async<void> Listener::handle_info(Self self, Message message) {
   if (!message.is<FdReady>() && !message.is<Again>()) co_return;
   auto accepting = accept_some(self);
   co_await accepting;
@@ -78,7 +78,7 @@ void Listener::tell(Self self, const std::string& what) {
                           : fmt::format("{}: {} ({} more since it was last said)", setup_->where, what, untold));
 }
 
-Task<bool> Listener::serve(Self self, ClientPtr client) {
+Async<bool> Listener::serve(Self self, ClientPtr client) {
   if (!has_place(*client)) {
     if (waiting_ == nullptr) {
       waits_until_ = later(self.now(), k_place_wait);
@@ -107,7 +107,7 @@ Task<bool> Listener::serve(Self self, ClientPtr client) {
   co_return true;
 }
 
-Task<void> Listener::accept_some(Self self) {
+Async<void> Listener::accept_some(Self self) {
   if (waiting_ != nullptr) {
     auto serving = serve(self, waiting_);
     const bool is_served = co_await serving;

@@ -48,14 +48,14 @@ class Listener {
   Listener& operator=(const Listener&) = delete;
 
   Init init(Self self);
-  Task<void> handle_info(Self self, Message message);
+  Async<void> handle_info(Self self, Message message);
   [[nodiscard]] std::string describe() const;
 
  private:
   struct Again {};
-  Task<void> accept_some(Self self);
+  Async<void> accept_some(Self self);
   // A client that has been accepted, or waits for a place; false: it has to wait (on).
-  Task<bool> serve(Self self, ClientPtr client);
+  Async<bool> serve(Self self, ClientPtr client);
   [[nodiscard]] bool has_place(Client& client);
   void turn_away(int fd, const std::string& words);
   void tell(Self self, const std::string& what);

@@ -11,7 +11,7 @@
 #include "skein/dispatch/capability.hpp"
 #include "skein/node/agent_hooks.hpp"
 #include "skein/node/asker.hpp"
-#include "skein/node/keepers.hpp"
+#include "skein/node/config_service.hpp"
 #include "skein/supervision/supervisor_api.hpp"
 #include "skein/supervision/tree_view.hpp"
 
@@ -34,7 +34,7 @@ Error runs_already(const std::string& id) {
           std::chrono::milliseconds(0)};
 }
 
-Task<void> begin_again(Self self, ContextPtr context, std::string id, operations::Reply<Nothing> reply) {
+Async<void> begin_again(Self self, ContextPtr context, std::string id, operations::Reply<Nothing> reply) {
   const auto config = context->config();
   const bool is_named = std::ranges::find(config->agents, id, &AgentConfig::id) != config->agents.end();
   if (!is_named) {
@@ -65,8 +65,8 @@ Task<void> begin_again(Self self, ContextPtr context, std::string id, operations
   }
 }
 
-Task<void> change_agent(Self self, ContextPtr context, operations::UpdateAgentRequest request,
-                        operations::Reply<Nothing> reply) {
+Async<void> change_agent(Self self, ContextPtr context, operations::UpdateAgentRequest request,
+                         operations::Reply<Nothing> reply) {
   const Pid pid = context->registry->find_agent(request.id).value_or(Pid{});
   if (!pid) {
     reply.fail(no_agent(request.id));
@@ -97,8 +97,8 @@ Task<void> change_agent(Self self, ContextPtr context, operations::UpdateAgentRe
   }
 }
 
-Task<void> cut_short(Self self, ContextPtr context, std::string id,
-                     operations::Reply<operations::CancelAgentAnswer> reply) {
+Async<void> cut_short(Self self, ContextPtr context, std::string id,
+                      operations::Reply<operations::CancelAgentAnswer> reply) {
   const Pid pid = context->registry->find_agent(id).value_or(Pid{});
   if (!pid) {
     reply.fail(no_agent(id));
@@ -133,7 +133,7 @@ std::optional<TreePlace> find_place(const TreeEntry& above, std::string_view pat
   return std::nullopt;
 }
 
-Task<void> restart_place(Self self, ContextPtr context, std::string path, operations::Reply<std::string> reply) {
+Async<void> restart_place(Self self, ContextPtr context, std::string path, operations::Reply<std::string> reply) {
   const auto tree = read_tree(context->runtime, context->root);
   const auto place = tree ? find_place(*tree, path) : std::nullopt;
   if (!place) {

@@ -12,7 +12,7 @@
 #include "skein/dispatch/capability.hpp"
 #include "skein/dispatch/dispatcher.hpp"
 #include "skein/node/asker.hpp"
-#include "skein/node/keepers.hpp"
+#include "skein/node/config_service.hpp"
 #include "skein/operations/methods.hpp"
 #include "skein/supervision/supervisor_api.hpp"
 #include "skein/supervision/tree_view.hpp"
@@ -116,8 +116,8 @@ void add_absent(NodeContext& context, const std::vector<std::string>& wanted, st
   }
 }
 
-Task<void> gather(Self self, ContextPtr context, std::vector<std::string> capabilities,
-                  operations::Reply<std::vector<AgentDetail>> reply) {
+Async<void> gather(Self self, ContextPtr context, std::vector<std::string> capabilities,
+                   operations::Reply<std::vector<AgentDetail>> reply) {
   auto found = context->registry->query_agents(capabilities);
   if (!found) {
     reply.fail(operations::invalid(found.error().text()));
@@ -153,7 +153,7 @@ Task<void> gather(Self self, ContextPtr context, std::vector<std::string> capabi
   reply(std::move(all));
 }
 
-Task<void> look_at(Self self, ContextPtr context, std::string id, operations::Reply<AgentStatusAnswer> reply) {
+Async<void> look_at(Self self, ContextPtr context, std::string id, operations::Reply<AgentStatusAnswer> reply) {
   const Pid pid = context->registry->find_agent(id).value_or(Pid{});
   AgentStatusAnswer answer;
   if (!pid) {
@@ -196,7 +196,8 @@ Task<void> look_at(Self self, ContextPtr context, std::string id, operations::Re
 }
 
 // In the ledger, so that it outlives the agent, the dispatcher and the node; and the agent itself begins nothing more.
-Task<void> set_paused(Self self, ContextPtr context, std::string id, bool is_paused, operations::Reply<Nothing> reply) {
+Async<void> set_paused(Self self, ContextPtr context, std::string id, bool is_paused,
+                       operations::Reply<Nothing> reply) {
   const Pid pid = context->registry->find_agent(id).value_or(Pid{});
   if (!pid && !is_named(*context->config(), id)) {
     reply.fail(no_agent(id));
@@ -227,7 +228,7 @@ Error declared_agent(const std::string& id) {
           std::chrono::milliseconds(0)};
 }
 
-Task<void> end_agent(Self self, ContextPtr context, std::string id, operations::Reply<Nothing> reply) {
+Async<void> end_agent(Self self, ContextPtr context, std::string id, operations::Reply<Nothing> reply) {
   const Pid pid = context->registry->find_agent(id).value_or(Pid{});
   if (!pid) {
     reply.fail(no_agent(id));
@@ -295,8 +296,8 @@ std::optional<Error> unknown_swarm(NodeContext& context, const std::string& swar
                "choose one of them, or create it first", std::chrono::milliseconds(0)};
 }
 
-Task<void> begin_agent(Self self, ContextPtr context, operations::SpawnAgentRequest request,
-                       operations::Reply<std::string> reply) {
+Async<void> begin_agent(Self self, ContextPtr context, operations::SpawnAgentRequest request,
+                        operations::Reply<std::string> reply) {
   if (!context->executors->has(request.executor)) {
     reply.fail(operations::invalid(fmt::format("there is no executor '{}' in the config", request.executor),
                                    "executors are defined in skein.toml only"));

@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "skein/node/config_service.hpp"
 #include "skein/node/declared_supervisors.hpp"
 #include "skein/node/executors.hpp"
-#include "skein/node/keepers.hpp"
 #include "skein/node/named_pool.hpp"
 #include "skein/supervision/trees.hpp"
 #include "skein/swarm/coordinator.hpp"

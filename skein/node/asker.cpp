@@ -18,7 +18,7 @@ ChildSpec asker_template() {
       .with(Shutdown::after(k_asker_shutdown));
 }
 
-Task<void> AskerDesk::handle_info(Self self, Message message) {
+Async<void> AskerDesk::handle_info(Self self, Message message) {
   const auto* ask = message.get_if<Ask>();
   if (ask == nullptr) co_return;
   std::any arguments = pool_arguments(ask->body);

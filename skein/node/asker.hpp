@@ -19,13 +19,13 @@ inline constexpr std::string_view k_asker_desk_name = "asker_desk";
 
 class Asker {
  public:
-  using Body = std::move_only_function<Task<void>(Self)>;
+  using Body = std::move_only_function<Async<void>(Self)>;
 
   Asker(Self self, std::shared_ptr<Body> body) : body_(std::move(body)) { self.continue_with<Asker>(Begin{}); }
 
   struct Begin {};
-  Task<void> handle_continue(Self self, Begin) {
-    Task<void> running = (*body_)(self);
+  Async<void> handle_continue(Self self, Begin) {
+    Async<void> running = (*body_)(self);
     co_await running;
     self.stop();
   }
@@ -44,7 +44,7 @@ class AskerDesk {
   };
 
   explicit AskerDesk(Self) {}
-  Task<void> handle_info(Self self, Message message);
+  Async<void> handle_info(Self self, Message message);
   [[nodiscard]] std::string describe() const;
 
  private:
@@ -55,7 +55,7 @@ class AskerDesk {
 // Runs a coroutine function with arguments that it takes by value. When no process can be made the arguments are
 // dropped, and with them a Reply, which then answers by itself.
 template <class... Params, class... Args>
-void ask_in_process(Runtime& runtime, Task<void> (*body)(Self, Params...), Args&&... args) {
+void ask_in_process(Runtime& runtime, Async<void> (*body)(Self, Params...), Args&&... args) {
   auto held = std::make_shared<Asker::Body>(
       [body, kept = std::tuple<std::decay_t<Params>...>(std::forward<Args>(args)...)](Self self) mutable {
         return std::apply([&](auto&... each) { return body(self, std::move(each)...); }, kept);

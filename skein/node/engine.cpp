@@ -19,10 +19,10 @@ std::string journal_folder(const NodeContext& context) { return journal_in(conte
 
 }  // namespace
 
-LogStore::LogStore(Self, std::shared_ptr<NodeContext> context)
+DiskWatch::DiskWatch(Self, std::shared_ptr<NodeContext> context)
     : context_(std::move(context)), folder_(journal_folder(*context_)) {}
 
-Task<Init> LogStore::init(Self self) {
+Async<Init> DiskWatch::init(Self self) {
   auto error = std::make_shared<std::error_code>();
   auto making = self.blocking([folder = folder_, error] { std::filesystem::create_directories(folder, *error); });
   co_await making;
@@ -31,7 +31,7 @@ Task<Init> LogStore::init(Self self) {
   co_return Init::ok();
 }
 
-void LogStore::look(Self self) {
+void DiskWatch::look(Self self) {
   std::error_code error;
   const auto space = std::filesystem::space(folder_, error);
   self.send_after(k_look_every, self.pid(), Look{});
@@ -50,15 +50,15 @@ void LogStore::look(Self self) {
   is_full_ = is_full;
 }
 
-void LogStore::handle_info(Self self, Message message) {
+void DiskWatch::handle_info(Self self, Message message) {
   if (message.is<Look>()) look(self);
 }
 
-std::string LogStore::describe() const { return fmt::format("{}: {} MiB free", folder_, free_bytes_ >> 20U); }
+std::string DiskWatch::describe() const { return fmt::format("{}: {} MiB free", folder_, free_bytes_ >> 20U); }
 
 JournalEngine::JournalEngine(Self, std::shared_ptr<NodeContext> context) : context_(std::move(context)) {}
 
-Task<Init> JournalEngine::init(Self self) {
+Async<Init> JournalEngine::init(Self self) {
   auto engine = std::make_shared<Engine>();
   engine->owner = self.pid();
   auto error = std::make_shared<std::string>();
@@ -128,7 +128,7 @@ void JournalEngine::handle_info(Self, Message message) {
   if (context_->on_fatal) context_->on_fatal(stopped->why);
 }
 
-Task<void> JournalEngine::terminate(Self self, ExitReason) {
+Async<void> JournalEngine::terminate(Self self, ExitReason) {
   if (!engine_) co_return;
   engine_->journal->unsubscribe(subscription_);
   context_->engine.clear(engine_.get());

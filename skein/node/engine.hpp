@@ -30,10 +30,10 @@ struct Engine {
 };
 
 // Makes the folder and looks at it before the engine opens it, and watches how much room its disk has.
-class LogStore {
+class DiskWatch {
  public:
-  LogStore(Self self, std::shared_ptr<NodeContext> context);
-  Task<Init> init(Self self);
+  DiskWatch(Self self, std::shared_ptr<NodeContext> context);
+  Async<Init> init(Self self);
   void handle_info(Self self, Message message);
   [[nodiscard]] std::string describe() const;
 
@@ -55,9 +55,9 @@ class JournalEngine {
   JournalEngine(const JournalEngine&) = delete;
   JournalEngine& operator=(const JournalEngine&) = delete;
 
-  Task<Init> init(Self self);
+  Async<Init> init(Self self);
   void handle_info(Self self, Message message);
-  Task<void> terminate(Self self, ExitReason reason);
+  Async<void> terminate(Self self, ExitReason reason);
   [[nodiscard]] std::string describe() const;
 
  private:

@@ -16,8 +16,8 @@
 #include "skein/node/agent_changes.hpp"
 #include "skein/node/agent_hooks.hpp"
 #include "skein/node/asker.hpp"
+#include "skein/node/config_service.hpp"
 #include "skein/node/data_copy.hpp"
-#include "skein/node/keepers.hpp"
 #include "skein/runtime/pause.hpp"
 
 namespace skein::inline v0::node {
@@ -92,8 +92,8 @@ std::uint64_t cpu_ms() {
   return static_cast<std::uint64_t>(used.tv_sec) * 1'000 + static_cast<std::uint64_t>(used.tv_nsec) / 1'000'000;
 }
 
-Task<void> trace_one(Self self, ContextPtr context, Pid pid, operations::TraceRequest request,
-                     operations::Reply<std::vector<TracedMessage>> reply) {
+Async<void> trace_one(Self self, ContextPtr context, Pid pid, operations::TraceRequest request,
+                      operations::Reply<std::vector<TracedMessage>> reply) {
   if (!context->runtime.trace(pid, request.messages)) {
     reply.fail(operations::overloaded("too many processes are traced, or this one ended"));
     co_return;
@@ -103,7 +103,7 @@ Task<void> trace_one(Self self, ContextPtr context, Pid pid, operations::TraceRe
   reply(context->runtime.end_trace(pid));
 }
 
-Task<void> describe_one(Self self, ContextPtr context, Pid pid, operations::Reply<std::string> reply) {
+Async<void> describe_one(Self self, ContextPtr context, Pid pid, operations::Reply<std::string> reply) {
   auto answer = std::make_shared<std::expected<std::string, CallError>>();
   auto asking = self.blocking([context, pid, answer] { *answer = context->runtime.describe(pid); });
   co_await asking;
@@ -114,7 +114,7 @@ Task<void> describe_one(Self self, ContextPtr context, Pid pid, operations::Repl
   }
 }
 
-Task<void> dump_all(Self self, ContextPtr context, operations::Reply<std::string> reply) {
+Async<void> dump_all(Self self, ContextPtr context, operations::Reply<std::string> reply) {
   const std::string path = fmt::format(
       "{}/dump-{}.txt", context->config()->node.data,
       std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch())
@@ -129,8 +129,8 @@ Task<void> dump_all(Self self, ContextPtr context, operations::Reply<std::string
   }
 }
 
-Task<void> reload_config(Self self, ContextPtr context, operations::Reply<operations::ReloadAnswer> reply) {
-  auto asking = self.call<ConfigKeeper>(self.whereis(k_config_name), ReloadConfig{}, k_reload_wait);
+Async<void> reload_config(Self self, ContextPtr context, operations::Reply<operations::ReloadAnswer> reply) {
+  auto asking = self.call<ConfigService>(self.whereis(k_config_name), ReloadConfig{}, k_reload_wait);
   auto answer = co_await asking;
   if (!answer) {
     reply.fail({Code::stopped, "the config could not be reloaded: " + answer.error().text(), "try again",
@@ -148,7 +148,8 @@ Task<void> reload_config(Self self, ContextPtr context, operations::Reply<operat
   reply(std::move(*answer));
 }
 
-Task<void> back_up(Self self, ContextPtr context, std::string dest, operations::Reply<operations::BackupAnswer> reply) {
+Async<void> back_up(Self self, ContextPtr context, std::string dest,
+                    operations::Reply<operations::BackupAnswer> reply) {
   auto made = std::make_shared<operations::BackupAnswer>();
   auto error = std::make_shared<std::string>();
   auto copying = self.blocking([context, dest, made, error] {

@@ -17,7 +17,7 @@ std::optional<net::HttpResponse> HttpFront::on_head(Self self, const net::HttpRe
   return service_at(self, head.path).on_head(self, head);
 }
 
-Task<void> HttpFront::on_request(Self self, net::HttpRequest request) {
+Async<void> HttpFront::on_request(Self self, net::HttpRequest request) {
   asked_ = &service_at(self, request.path);
   return asked_->on_request(self, std::move(request));
 }

@@ -20,7 +20,7 @@ class HttpFront final : public net::HttpService {
       : setup_(std::move(setup)), answers_(answers) {}
 
   std::optional<net::HttpResponse> on_head(Self self, const net::HttpRequest& head) override;
-  Task<void> on_request(Self self, net::HttpRequest request) override;
+  Async<void> on_request(Self self, net::HttpRequest request) override;
   void on_message(Self self, Message& message) override;
   void on_client_gone(Self self) override;
   void on_shutdown(Self self) override;

@@ -45,13 +45,13 @@ ledger::WallMs wall_ms() {
 // The node has one key in its data folder; what it is used for is told apart here.
 std::string task_token_key(const std::string& key) { return to_hex(hmac_sha256(key, "the tokens of attempts")); }
 
-Task<ChildStart> start_and_tell(Self self, std::shared_ptr<Node> node) {
+Async<ChildStart> start_and_tell(Self self, std::shared_ptr<Node> node) {
   SpawnOptions options;
   options.link = true;
   options.mailbox_limit = k_supervisor_mailbox_limit;
   auto starting = self.start<Supervisor>(options, node->tree());
   StartResult started = co_await starting;
-  if (started) node->is_up(started->pid);
+  if (started) node->set_root(started->pid);
   co_return detail::child_start_of(std::move(started));
 }
 
@@ -170,7 +170,7 @@ std::expected<std::shared_ptr<Node>, DataLockError> Node::prepare(Runtime& runti
 
 SupervisorSpec Node::tree() const { return node_tree(context_, hooks_); }
 
-void Node::is_up(Pid root) {
+void Node::set_root(Pid root) {
   context_->root = root;
   context_->state = NodeState::running;
 }

@@ -36,10 +36,10 @@ class Node : public std::enable_shared_from_this<Node> {
   // An empty config.node.data becomes default_data_folder().
   [[nodiscard]] static std::expected<std::shared_ptr<Node>, DataLockError> prepare(Runtime& runtime, NodeSetup setup);
 
-  // The root supervisor; say is_up() with its Pid once it is started.
+  // The root supervisor; say set_root() with its Pid once it is started.
   [[nodiscard]] SupervisorSpec tree() const;
-  void is_up(Pid root);
-  // The same as a child: permanent, says is_up() itself.
+  void set_root(Pid root);
+  // The same as a child: permanent, says set_root() itself.
   [[nodiscard]] ChildSpec child(std::string id);
 
   [[nodiscard]] operations::NodeHooks& hooks() { return *hooks_; }

@@ -24,7 +24,7 @@
 #include "skein/node/log.hpp"
 #include "skein/node/shared_slot.hpp"
 #include "skein/node/supervision_log.hpp"
-#include "skein/node/work.hpp"
+#include "skein/node/task_service.hpp"
 #include "skein/registry/registry_table.hpp"
 #include "skein/runtime/runtime.hpp"
 
@@ -66,7 +66,7 @@ struct NodeContext {
   std::weak_ptr<Engine> last_engine;  // for the journal engine alone
   // The last fence in the log when this program first opened it: whoever was given a task before has ended.
   std::optional<ledger::Fence> dead_fence;  // set by the first journal engine, before anybody reads it
-  SharedSlot<Work> work;
+  SharedSlot<TaskService> work;
   SupervisionLog supervision;
   std::atomic<NodeState> state{NodeState::starting};
   std::atomic<bool> accept_loss{false};  // at the first start of the ledger: see WorkStart

@@ -45,7 +45,7 @@ class NodePlacement : public testing::Test {
     const StartResult started = start_supervisor(*runtime_, node_->tree());
     ASSERT_TRUE(started) << started.error().reason.text();
     root_ = started->pid;
-    node_->is_up(root_);
+    node_->set_root(root_);
   }
   void stop() {
     if (!runtime_) return;

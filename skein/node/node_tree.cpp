@@ -12,15 +12,15 @@
 #include "skein/node/agent_hooks.hpp"
 #include "skein/node/agents_tree.hpp"
 #include "skein/node/asker.hpp"
+#include "skein/node/config_service.hpp"
 #include "skein/node/dispatch_log.hpp"
 #include "skein/node/engine.hpp"
 #include "skein/node/http_transport.hpp"
-#include "skein/node/keepers.hpp"
 #include "skein/node/named_pool.hpp"
 #include "skein/node/network.hpp"
+#include "skein/node/task_service.hpp"
 #include "skein/node/tcp_transport.hpp"
 #include "skein/node/watchdog.hpp"
-#include "skein/node/work.hpp"
 #include "skein/registry/registry.hpp"
 #include "skein/supervision/trees.hpp"
 #include "skein/swarm/coordinator.hpp"
@@ -122,17 +122,17 @@ ChildSpec swarms(const ContextPtr& context) {
 ChildSpec engine_sup(const ContextPtr& context) {
   return supervisor(
       "engine_sup", one_for_all, {3, 60s},
-      {named_child<ConfigKeeper>("config", std::string(k_config_name), context).labelled("service"),
+      {named_child<ConfigService>("config", std::string(k_config_name), context).labelled("service"),
        child<Registry>("registry", context->registry).labelled("service"),
        supervisor(
            "consensus_sup", rest_for_one, {5, 60s},
-           {child<LogStore>("log_store", context).labelled("service"), child<JournalEngine>("journal_engine", context)
-                                                                           .with(Shutdown::after(k_journal_shutdown))
-                                                                           .labelled("service")}),
+           {child<DiskWatch>("log_store", context).labelled("service"), child<JournalEngine>("journal_engine", context)
+                                                                            .with(Shutdown::after(k_journal_shutdown))
+                                                                            .labelled("service")}),
        registered(
            supervisor(
                std::string(k_work_sup_name), rest_for_one, {5, 60s},
-               {child<LedgerKeeper>("ledger", context).with(Shutdown::after(k_journal_shutdown)).labelled("service"),
+               {child<LedgerService>("ledger", context).with(Shutdown::after(k_journal_shutdown)).labelled("service"),
                 dispatcher(context), swarms(context)}),
            k_work_sup_name)});
 }

@@ -99,13 +99,13 @@ void Gate::send(const FlightPtr& flight) {
   std::uint8_t version = ledger::k_first_command_version;
   for (const Item& each : flight->items) version = std::max(version, each.version);
   batch.push_back({flight->id, command_of(flight->items.size(), version, flight->ops)});
-  const auto answer = [self = shared_from_this(), flight](journal::Answer answered) {
+  const auto answer = [self = shared_from_this(), flight](journal::AppendAnswer answered) {
     self->answered(flight, std::move(answered));
   };
   journal_.append(std::move(batch), answer, urgency_);
 }
 
-void Gate::answered(const FlightPtr& flight, journal::Answer answer) {
+void Gate::answered(const FlightPtr& flight, journal::AppendAnswer answer) {
   if (answer.outcome == Outcome::unknown) {
     flight->is_in_doubt = true;
     return send_again(flight, answer);
@@ -175,7 +175,7 @@ void Gate::fail_all(Flight& flight, const Error& error) {
   for (auto& item : flight.items) item.done(failed, {});
 }
 
-void Gate::send_again(const FlightPtr& flight, const journal::Answer& answer) {
+void Gate::send_again(const FlightPtr& flight, const journal::AppendAnswer& answer) {
   const Instant now = timers_.now();
   if (flight->again == Duration{}) {
     flight->again = limits_.again_first;

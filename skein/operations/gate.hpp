@@ -93,11 +93,11 @@ class Gate : public std::enable_shared_from_this<Gate> {
   // The next command when it may go, else null. With the mutex held.
   FlightPtr take_next();
   void send(const FlightPtr& flight);
-  void answered(const FlightPtr& flight, journal::Answer answer);
+  void answered(const FlightPtr& flight, journal::AppendAnswer answer);
   void deliver(Flight& flight, const journal::Applied& applied);
   void send_in_halves(Flight& flight);
   void fail_all(Flight& flight, const Error& error);
-  void send_again(const FlightPtr& flight, const journal::Answer& answer);
+  void send_again(const FlightPtr& flight, const journal::AppendAnswer& answer);
   void landed();
 
   journal::Journal& journal_;

@@ -48,7 +48,7 @@ class ScriptedJournal final : public journal::Journal {
   // Applies the oldest append that waits and answers it.
   void apply(bool result_kept = true) {
     auto next = take();
-    journal::Answer answer;
+    journal::AppendAnswer answer;
     answer.outcome = Outcome::applied;
     auto& id = applied[next.batch[0].id];
     const bool repeated = !id.empty();
@@ -58,7 +58,7 @@ class ScriptedJournal final : public journal::Journal {
   }
   void refuse(Outcome outcome, const std::string& why = "scripted") {
     auto next = take();
-    journal::Answer answer;
+    journal::AppendAnswer answer;
     answer.outcome = outcome;
     answer.why = why;
     answer.leader = outcome == Outcome::not_leader ? "node-2" : "";

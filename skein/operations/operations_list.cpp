@@ -122,7 +122,7 @@ class Page {
       auto since = query();
       since.above = cursor.finished_up_to;
       since.submitted_below = cursor.below;
-      since.order = archive::Query::Order::last_submitted_first;
+      since.order = archive::Query::SortOrder::last_submitted_first;
       const auto more = archive_->query(since);
       if (!more) return error_of(more.error());
       for (const auto& each : *more) found.emplace(each->task.number, TaskStatus{each->task, each, true});

@@ -25,7 +25,7 @@ Registry::Registry(Self self, std::shared_ptr<RegistryTable> table) : table_(std
   self.continue_with<Registry>(MonitorOwners{table_->attach(self.pid())});
 }
 
-Task<void> Registry::handle_continue(Self self, MonitorOwners step) {
+Async<void> Registry::handle_continue(Self self, MonitorOwners step) {
   for (std::size_t i = 0; i < step.owners.size(); ++i) {
     (void)self.monitor(step.owners[i]);
     if (i % k_owners_in_a_turn == k_owners_in_a_turn - 1) {
@@ -123,7 +123,7 @@ RegistryResult<Pid> RegistryTable::await_agent(std::string_view id, Duration tim
   return waited(runtime_.call<Registry>(attached(), AwaitAgent{std::string(id), timeout}, k_forever));
 }
 
-Task<RegistryResult<Pid>> await_agent(Self self, RegistryTable& table, std::string id, Duration timeout) {
+Async<RegistryResult<Pid>> await_agent(Self self, RegistryTable& table, std::string id, Duration timeout) {
   if (auto found = table.find_agent(id)) co_return found;
   AwaitAgent request{std::move(id), timeout};
   auto calling = self.call<Registry>(table.attached(), std::move(request), k_forever);

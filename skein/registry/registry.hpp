@@ -28,7 +28,7 @@ class Registry {
   struct MonitorOwners {
     std::vector<Pid> owners;
   };
-  Task<void> handle_continue(Self self, MonitorOwners step);
+  Async<void> handle_continue(Self self, MonitorOwners step);
   void handle_info(Self self, Message message);
   void handle_call(Self self, AwaitAgent request, Reply<RegistryResult<Pid>> reply);
   [[nodiscard]] std::string describe() const;
@@ -57,6 +57,6 @@ class Registry {
 };
 
 // co_await it in a process: waits until somebody has the name.
-Task<RegistryResult<Pid>> await_agent(Self self, RegistryTable& table, std::string id, Duration timeout);
+Async<RegistryResult<Pid>> await_agent(Self self, RegistryTable& table, std::string id, Duration timeout);
 
 }  // namespace skein::inline v0

@@ -97,8 +97,8 @@ TEST(Registry, monitors_more_owners_than_fit_in_a_turn) {
   EXPECT_EQ(world.table.entry_count(), 0U);
 }
 
-Task<RegistryResult<Pid>> wait_for(Self self, std::shared_ptr<RegistryTable> table, std::string name,
-                                   Duration timeout) {
+Async<RegistryResult<Pid>> wait_for(Self self, std::shared_ptr<RegistryTable> table, std::string name,
+                                    Duration timeout) {
   auto waiting = await_agent(self, *table, std::move(name), timeout);
   auto found = co_await waiting;
   co_return found;
@@ -155,7 +155,7 @@ TEST(Registry, a_waiter_that_dies_leaves_nothing) {
   struct Waiter {
     std::shared_ptr<RegistryTable> table;
     explicit Waiter(std::shared_ptr<RegistryTable> its_table) : table(std::move(its_table)) {}
-    Task<void> handle_info(Self self, Message) {
+    Async<void> handle_info(Self self, Message) {
       auto waiting = await_agent(self, *table, "never", k_forever);
       (void)co_await waiting;
     }

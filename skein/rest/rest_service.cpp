@@ -83,7 +83,7 @@ std::optional<net::HttpResponse> RestService::on_head(Self self, const net::Http
   return answer;
 }
 
-Task<void> RestService::on_request(Self self, net::HttpRequest request) {
+Async<void> RestService::on_request(Self self, net::HttpRequest request) {
   begin(self, request);
   co_return;
 }

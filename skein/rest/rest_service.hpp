@@ -38,7 +38,7 @@ class RestService final : public net::HttpService {
   RestService& operator=(const RestService&) = delete;
 
   std::optional<net::HttpResponse> on_head(Self self, const net::HttpRequest& head) override;
-  Task<void> on_request(Self self, net::HttpRequest request) override;
+  Async<void> on_request(Self self, net::HttpRequest request) override;
   void on_message(Self self, Message& message) override { (void)take(self, message); }
   void on_client_gone(Self self) override;
   void on_shutdown(Self self) override;

@@ -52,7 +52,7 @@ class Host {
   Host(std::shared_ptr<const RestSetup> setup, KeptAnswers* answers)
       : service_(std::make_unique<RestService>(std::move(setup), *answers)) {}
   bool handle_call(Self /*self*/, Settled /*request*/) { return true; }
-  Task<void> handle_info(Self self, Message message) {
+  Async<void> handle_info(Self self, Message message) {
     if (auto* ask = message.get_if<Ask>()) {
       auto answering = service_->on_request(self, std::move(ask->request));
       co_await answering;

@@ -94,7 +94,7 @@ class Simulator {
     Held held = std::move(worker.held.front());
     worker.held.pop_front();
     const bool failed = random_.chance(worker.failing);
-    Outcome outcome{.latency = end.at - held.given};
+    AttemptOutcome outcome{.latency = end.at - held.given};
     if (failed) outcome.error = ErrorClass::transient;
     router_.finished(std::move(held.assignment), outcome, end.at);
     if (held.task.number >= simulation_.tasks / 2) {

@@ -31,7 +31,7 @@ struct AgentSpec {
 
 // How a task ended. A permanent error is the task's fault and says nothing about the agent, unless the agent is alone
 // with it; see type_figures.hpp.
-struct Outcome {
+struct AttemptOutcome {
   std::optional<ErrorClass> error = {};      // nothing: it succeeded
   std::optional<Duration> latency = {};      // nothing: unknown; see known_latency
   std::optional<Duration> retry_after = {};  // of a rate_limited error: the agent gets nothing for so long

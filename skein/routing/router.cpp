@@ -218,7 +218,7 @@ Router::Result<Assignment> Router::adopted(AgentHandle handle, Instant now, Type
 }
 
 // Answers to what was asked before the breaker last changed say nothing about now.
-void Router::tell_breaker(const Assignment& assignment, const Outcome& outcome, Instant now) {
+void Router::tell_breaker(const Assignment& assignment, const AttemptOutcome& outcome, Instant now) {
   const std::uint32_t index = assignment.agent.index;
   RoutedAgent& agent = agents_[index];
   const bool says_nothing =
@@ -267,7 +267,7 @@ void Router::judge_permanent(const Assignment& assignment, Instant now) {
   agent.broken_until = agent.breaker->open_until();
 }
 
-void Router::judge_health(const Assignment& assignment, const Outcome& outcome, Instant now) {
+void Router::judge_health(const Assignment& assignment, const AttemptOutcome& outcome, Instant now) {
   const std::uint32_t index = assignment.agent.index;
   RoutedAgent& agent = agents_[index];
   const bool ok = !outcome.error;
@@ -286,7 +286,7 @@ void Router::judge_health(const Assignment& assignment, const Outcome& outcome, 
   learned_.learn(assignment.state, QLearning::reward(ok, scaled), state_of(agent));
 }
 
-bool Router::finished(Assignment assignment, const Outcome& outcome, Instant now) {
+bool Router::finished(Assignment assignment, const AttemptOutcome& outcome, Instant now) {
   now = advance(now);
   assignment.place = Bulkhead::Ticket();
   RoutedAgent* agent = at(assignment.agent);

@@ -165,7 +165,7 @@ class Router {
   // The agent runs this task already (the dispatcher is new): counted, with no question asked.
   [[nodiscard]] Result<Assignment> adopted(AgentHandle agent, Instant now, TypeRef type = {});
   // False: the agent left meanwhile; nothing is learned.
-  bool finished(Assignment assignment, const Outcome& outcome, Instant now);
+  bool finished(Assignment assignment, const AttemptOutcome& outcome, Instant now);
   // It was not done after all, or its outcome says nothing: only the load changes.
   bool withdrawn(Assignment assignment, Instant now);
 
@@ -224,9 +224,9 @@ class Router {
   void refresh(std::uint32_t index, Instant now);
   [[nodiscard]] Readiness readiness(std::uint32_t index, Instant now);
   void look_at_breaker(std::uint32_t index, Instant now);
-  void tell_breaker(const Assignment& assignment, const Outcome& outcome, Instant now);
+  void tell_breaker(const Assignment& assignment, const AttemptOutcome& outcome, Instant now);
   void judge_permanent(const Assignment& assignment, Instant now);
-  void judge_health(const Assignment& assignment, const Outcome& outcome, Instant now);
+  void judge_health(const Assignment& assignment, const AttemptOutcome& outcome, Instant now);
   void tell(std::uint32_t index, AgentChange::Kind kind);
   [[nodiscard]] std::size_t probes_of(const RoutedAgent& agent) const;
   [[nodiscard]] QState state_of(const RoutedAgent& agent) const;

@@ -15,8 +15,8 @@ using std::chrono::minutes;
 using std::chrono::seconds;
 
 constexpr std::string_view k_fair_work[] = {"work"};
-constexpr Outcome k_fair_ok{.latency = milliseconds(10)};
-constexpr Outcome k_fair_broke{.error = ErrorClass::transient, .latency = milliseconds(10)};
+constexpr AttemptOutcome k_fair_ok{.latency = milliseconds(10)};
+constexpr AttemptOutcome k_fair_broke{.error = ErrorClass::transient, .latency = milliseconds(10)};
 
 class FairRouterTest : public testing::Test {
  protected:
@@ -41,7 +41,7 @@ class FairRouterTest : public testing::Test {
     EXPECT_TRUE(assignment) << route_error_text(assignment.error());
     return std::move(*assignment);
   }
-  void run(AgentHandle agent, const Outcome& outcome, int times = 1) {
+  void run(AgentHandle agent, const AttemptOutcome& outcome, int times = 1) {
     for (int i = 0; i < times; ++i) router_.finished(assign(agent), outcome, now_);
   }
   AgentView view(AgentHandle agent) { return *router_.view(agent, now_); }
@@ -139,8 +139,8 @@ TEST_F(FairRouterTest, nobody_at_work_is_chosen_beside_an_idle_agent_whatever_it
 // At 400d72d one agent that answered `permanent` at once took 19 of 40 tasks.
 class BlackHoleTest : public FairRouterTest {
  protected:
-  static constexpr Outcome k_never{.error = ErrorClass::permanent, .latency = milliseconds(1)};
-  void finish(AgentHandle agent, const Outcome& outcome) {
+  static constexpr AttemptOutcome k_never{.error = ErrorClass::permanent, .latency = milliseconds(1)};
+  void finish(AgentHandle agent, const AttemptOutcome& outcome) {
     auto given = router_.assigned(agent, now_, work_);
     ASSERT_TRUE(given) << route_error_text(given.error());
     router_.finished(std::move(*given), outcome, now_);

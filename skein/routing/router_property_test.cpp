@@ -147,7 +147,7 @@ class Model {
     for (auto& known : agents_) {
       if (known && known->handle == task->assignment.agent) --known->load;
     }
-    Outcome outcome{.latency = milliseconds(how % 5 == 0 ? 3000 : 20)};
+    AttemptOutcome outcome{.latency = milliseconds(how % 5 == 0 ? 3000 : 20)};
     if (how % 3 == 0) outcome.error = ErrorClass::transient;
     RC_ASSERT(router_->finished(std::move(task->assignment), outcome, now_));
     tasks_.erase(task);

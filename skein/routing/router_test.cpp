@@ -17,8 +17,8 @@ using std::chrono::minutes;
 using std::chrono::seconds;
 
 constexpr std::string_view k_work[] = {"work"};
-constexpr Outcome k_ok{.latency = milliseconds(10)};
-constexpr Outcome k_broke{.error = ErrorClass::transient, .latency = milliseconds(10)};
+constexpr AttemptOutcome k_ok{.latency = milliseconds(10)};
+constexpr AttemptOutcome k_broke{.error = ErrorClass::transient, .latency = milliseconds(10)};
 
 class RouterTest : public testing::Test {
  protected:
@@ -42,7 +42,7 @@ class RouterTest : public testing::Test {
     EXPECT_TRUE(assignment) << route_error_text(assignment.error());
     return std::move(*assignment);
   }
-  void run(AgentHandle agent, const Outcome& outcome, int times = 1) {
+  void run(AgentHandle agent, const AttemptOutcome& outcome, int times = 1) {
     for (int i = 0; i < times; ++i) router_.finished(assign(agent), outcome, now_);
   }
   AgentView view(AgentHandle agent) { return *router_.view(agent, now_); }

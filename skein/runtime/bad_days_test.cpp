@@ -67,7 +67,7 @@ struct Doubler {
   int handle_call(Self /*self*/, Twice request) { return 2 * request.value; }
 };
 
-Task<int> ask_many(Self self, Pid doubler, int many) {
+Async<int> ask_many(Self self, Pid doubler, int many) {
   std::vector<detail::CallAwaiter<int>> asked;
   for (int i = 0; i < many; ++i) asked.push_back(self.call<Doubler>(doubler, Doubler::Twice{i}));
   int right = 0;
@@ -90,14 +90,14 @@ TEST(EarlyAnswers, none_is_lost_however_many_come_before_they_are_awaited) {
 
 // The server takes its time, so its answer comes when nobody awaits it any more.
 struct Late {
-  Task<int> handle_call(Self self, Doubler::Twice request) {
+  Async<int> handle_call(Self self, Doubler::Twice request) {
     auto sleeping = self.sleep(milliseconds(20));
     co_await sleeping;
     co_return 2 * request.value;
   }
 };
 
-Task<std::string> keep_nothing(Self self, Pid late, Pid doubler) {
+Async<std::string> keep_nothing(Self self, Pid late, Pid doubler) {
   for (int i = 0; i < 10; ++i) {
     auto asking = self.call<Late>(late, Doubler::Twice{i}, milliseconds(1));
     const auto answer = co_await asking;
@@ -126,7 +126,7 @@ TEST(EarlyAnswers, neither_late_answers_nor_waits_that_are_over_pile_up) {
 }
 
 struct Asker {
-  Task<int> handle_call(Self self, Pid doubler) { return ask_many(self, doubler, 100); }
+  Async<int> handle_call(Self self, Pid doubler) { return ask_many(self, doubler, 100); }
 };
 
 TEST(EarlyAnswers, have_nothing_to_do_with_the_limit_of_the_mailbox) {
@@ -358,7 +358,7 @@ TEST(Spawn, with_a_taken_name_leaves_no_sender_without_an_answer) {
 
 TEST(Start, refuses_to_monitor_as_it_could_not_give_the_ref) {
   struct Starter {
-    Task<void> handle_info(Self self, Message /*message*/) {
+    Async<void> handle_info(Self self, Message /*message*/) {
       SpawnOptions options;
       options.monitor = true;
       auto starting = self.start<Puppet>(options);

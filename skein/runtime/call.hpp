@@ -85,7 +85,7 @@ void answer_current(Self self, Answer&& answer) {
 }
 
 template <class S, class Request>
-Task<void> await_call(S* server, Self self, MessageNode* node) {
+Async<void> await_call(S* server, Self self, MessageNode* node) {
   using Answer = typename CallTraits<S, Request>::Answer;
   auto pending = server->handle_call(self, std::move(payload_as<Request>(node)));
   if constexpr (std::is_void_v<Answer>) {

@@ -68,7 +68,7 @@ class Server {
   int handle_call(Self /*self*/, Add add) { return sum_ += add.number; }
   void handle_call(Self /*self*/, Reset /*request*/) { sum_ = 0; }
   int handle_call(Self /*self*/, Boom /*request*/) { throw std::runtime_error("boom"); }
-  Task<int> handle_call(Self self, Slow slow) {
+  Async<int> handle_call(Self self, Slow slow) {
     auto sleeping = self.sleep(slow.time);
     co_await sleeping;
     co_return sum_;
@@ -126,7 +126,7 @@ TEST(Call, is_answered_with_what_the_handler_returns) {
   });
 }
 
-Task<int> sum_of_calls(Self self, Pid server) {
+Async<int> sum_of_calls(Self self, Pid server) {
   int last = 0;
   for (int i = 1; i <= 10; ++i) {
     auto calling = self.call<Server>(server, Add{i});
@@ -143,13 +143,13 @@ TEST(Call, works_from_inside_a_process) {
   });
 }
 
-Task<std::string> try_add(Self self, Pid server, Duration timeout) {
+Async<std::string> try_add(Self self, Pid server, Duration timeout) {
   auto calling = self.call<Server>(server, Add{1}, timeout);
   const auto answer = co_await calling;
   co_return failure(answer);
 }
 
-Task<std::string> call_myself(Self self) {
+Async<std::string> call_myself(Self self) {
   auto calling = self.call<Server>(self.pid(), Add{1});
   const auto answer = co_await calling;
   co_return failure(answer);
@@ -193,7 +193,7 @@ TEST(Call, to_a_server_that_crashes_gives_its_reason_to_all_who_wait) {
   });
 }
 
-Task<std::string> call_the_slow(Self self, Pid server, Notebook* notebook) {
+Async<std::string> call_the_slow(Self self, Pid server, Notebook* notebook) {
   auto calling = self.call<Server>(server, Slow{seconds(2)}, seconds(1));
   const auto late = co_await calling;
   notebook->add(failure(late));
@@ -213,7 +213,7 @@ TEST(Call, a_late_answer_is_dropped_and_not_taken_for_another) {
   }
 }
 
-Task<Duration> time_out(Self self, Pid server, Duration timeout) {
+Async<Duration> time_out(Self self, Pid server, Duration timeout) {
   const Instant begin = self.now();
   auto calling = self.call<Server>(server, Slow{seconds(100)}, timeout);
   const auto answer = co_await calling;
@@ -253,7 +253,7 @@ TEST(Call, without_time_just_asks_what_is_there) {
   EXPECT_EQ(runtime.call<Server>(server, Slow{seconds(100)}, Duration::zero()).error().failure, CallFailure::timeout);
 }
 
-Task<int> call_later(Self self, Pid server) {
+Async<int> call_later(Self self, Pid server) {
   auto calling = self.call<Server>(server, Later{});
   const auto answer = co_await calling;
   co_return answer.value();
@@ -299,7 +299,7 @@ TEST(Reply, in_the_hands_of_a_server_that_dies_gives_its_reason) {
   EXPECT_EQ(answer.error().reason.term(), "boom");
 }
 
-Task<std::string> say_bye(Self self, Notebook* notebook) {
+Async<std::string> say_bye(Self self, Notebook* notebook) {
   SpawnOptions named;
   named.name = "leaver";
   auto starting = self.start<Server>(named, notebook);
@@ -323,12 +323,12 @@ class Careful {
  public:
   explicit Careful(Duration time) : time_(time) {}
   int handle_call(Self /*self*/, Boom /*request*/) { throw std::runtime_error("boom"); }
-  Task<int> handle_call(Self self, Slow slow) {
+  Async<int> handle_call(Self self, Slow slow) {
     auto sleeping = self.sleep(slow.time);
     co_await sleeping;
     throw std::runtime_error("late boom");
   }
-  Task<void> terminate(Self self, ExitReason /*reason*/) {
+  Async<void> terminate(Self self, ExitReason /*reason*/) {
     if (time_ > Duration::zero()) {
       auto sleeping = self.sleep(time_);
       co_await sleeping;
@@ -363,7 +363,7 @@ struct Go {
 class Picky {
  public:
   explicit Picky(Notebook* notebook) : notebook_(notebook) {}
-  Task<void> handle_cast(Self self, Go go) {
+  Async<void> handle_cast(Self self, Go go) {
     const MonitorRef ref = self.monitor(go.doomed);
     auto calling = self.call<Server>(go.server, Slow{milliseconds(10)});
     const auto answer = co_await calling;
@@ -404,7 +404,7 @@ TEST(Call, others_queue_while_a_particular_answer_or_down_is_awaited) {
   }
 }
 
-Task<std::string> catch_the_crash(Self self, Pid server) {
+Async<std::string> catch_the_crash(Self self, Pid server) {
   auto calling = self.call<Server>(server, Boom{});
   const auto answer = co_await calling;
   if (!answer) throw std::logic_error("the server died");
@@ -421,7 +421,7 @@ struct Dropper {
   void handle_call(Self /*self*/, Deferred /*request*/, Reply<int> /*reply*/) { throw std::runtime_error("plain"); }
 };
 struct LateDropper {
-  Task<void> handle_call(Self self, Deferred /*request*/, Reply<int> reply) {
+  Async<void> handle_call(Self self, Deferred /*request*/, Reply<int> reply) {
     auto sleeping = self.sleep(milliseconds(1));
     co_await sleeping;
     const Reply<int> held = std::move(reply);
@@ -449,7 +449,7 @@ TEST(Reply, lost_in_a_crash_tells_the_reason_and_only_when_the_server_is_dead) {
 struct Join {};
 // Ends of a link to nobody, with a caller waiting.
 struct LonelyServer {
-  Task<int> handle_call(Self self, Join /*request*/) {
+  Async<int> handle_call(Self self, Join /*request*/) {
     self.link(Pid(0, 5, 3));
     auto sleeping = self.sleep(std::chrono::seconds(100));
     co_await sleeping;
@@ -466,7 +466,7 @@ TEST(Call, of_a_server_that_ended_of_noproc_says_that_it_died) {
   EXPECT_EQ(answer.error().failure, CallFailure::server_died) << answer.error().text();
 }
 
-Task<int> await_in_the_other_order(Self self) {
+Async<int> await_in_the_other_order(Self self) {
   const auto count = std::make_shared<std::atomic<int>>(0);
   auto first = self.blocking([count] { ++*count; });
   auto second = self.blocking([count] { ++*count; });

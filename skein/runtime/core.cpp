@@ -51,7 +51,7 @@ Core::~Core() {
   };
   for (std::uint32_t i = 0; i < table.used(); ++i) {
     Slot& slot = table.at(i);
-    if (slot.phase.load(std::memory_order_relaxed) == Phase::free) continue;
+    if (slot.phase.load(std::memory_order_relaxed) == ProcessPhase::free) continue;
     free_all(slot.mailbox.close());
     free_all(slot.queue_head);
     if (slot.has_spare && slot.spare().continuation != nullptr) free_node(slot.spare().continuation);
@@ -231,7 +231,7 @@ static void claim_name(Core& core, Slot& slot, std::string_view name) {
     extend(slot).name = name;
     return;
   }
-  slot.phase.store(Phase::free, std::memory_order_relaxed);
+  slot.phase.store(ProcessPhase::free, std::memory_order_relaxed);
   // It was open, if only for a moment: what came in, meant for the slot's last process, is answered.
   MessageNode* node = slot.mailbox.close();
   slot.generation.store(pid.generation() + 1, std::memory_order_release);
@@ -292,7 +292,7 @@ Slot& claim_slot(Core& core, const SpawnRequest& request, const SpawnOptions& op
   slot.first_link = Pid{};
   slot.first_watcher = Watcher{};
   // Open before anybody can find it by its name; it runs from launch() on.
-  slot.phase.store(Phase::starting, std::memory_order_release);
+  slot.phase.store(ProcessPhase::starting, std::memory_order_release);
   slot.mailbox.open();
   if (!options.name.empty()) claim_name(core, slot, options.name);
   if (spawner != nullptr && options.link) {

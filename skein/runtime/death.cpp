@@ -64,7 +64,7 @@ Remains empty_slot(Core& core, Slot& slot) {
   slot.queued.store(0, std::memory_order_relaxed);
   slot.popped = 0;
   slot.has_spare = false;
-  slot.phase.store(Phase::free, std::memory_order_relaxed);
+  slot.phase.store(ProcessPhase::free, std::memory_order_relaxed);
   core.table.mark_dead(slot);
   remains.left = slot.mailbox.close();
   // From here on senders see that it is dead by the generation.
@@ -178,7 +178,7 @@ void answer_for_the_dead(Core& core, MessageNode* node, const ExitReason& reason
 }
 
 bool destroy_process(Core& core, Slot& slot) {
-  slot.phase.store(Phase::ending, std::memory_order_relaxed);
+  slot.phase.store(ProcessPhase::ending, std::memory_order_relaxed);
   slot.stop_requested = false;
   const ProcessType* type = slot.type.load(std::memory_order_relaxed);
   if (slot.boot != nullptr) {

@@ -30,7 +30,7 @@ struct Work {
 class Holder {
  public:
   explicit Holder(Notebook* notebook) : notebook_(notebook), epitaph_(notebook, "state") {}
-  Task<void> handle_cast(Self self, Work work) {
+  Async<void> handle_cast(Self self, Work work) {
     const Epitaph frame(notebook_, "frame");
     auto job = self.blocking([gate = work.gate, notebook = notebook_] {
       gate.wait();
@@ -45,7 +45,7 @@ class Holder {
   Epitaph epitaph_;
 };
 
-Task<void> watch(Self self, Pid pid, Notebook* notebook) {
+Async<void> watch(Self self, Pid pid, Notebook* notebook) {
   const MonitorRef ref = self.monitor(pid);
   auto waiting = self.down(ref);
   const auto reason = co_await waiting;
@@ -151,14 +151,14 @@ TEST(Death, is_told_last_for_every_seed) {
 class Frames {
  public:
   explicit Frames(Notebook* notebook) : notebook_(notebook) {}
-  Task<void> handle_info(Self self, Message /*message*/) {
+  Async<void> handle_info(Self self, Message /*message*/) {
     const Epitaph mark(notebook_, "outer");
     auto waiting = inner(self);
     co_await waiting;
   }
 
  private:
-  Task<void> inner(Self self) {
+  Async<void> inner(Self self) {
     const Epitaph mark(notebook_, "inner");
     auto sleeping = self.sleep(seconds(100));
     co_await sleeping;
@@ -226,14 +226,14 @@ TEST(Death, gives_the_slot_to_another_process_with_another_pid) {
 
 struct FailsLate {
   void handle_info(Self self, Message /*message*/) { self.stop(); }
-  Task<void> terminate(Self self, ExitReason /*reason*/) {
+  Async<void> terminate(Self self, ExitReason /*reason*/) {
     auto sleeping = self.sleep(milliseconds(1));
     co_await sleeping;
     throw std::runtime_error("too late");
   }
 };
 struct FailsEarly {
-  Task<Init> init(Self self) {
+  Async<Init> init(Self self) {
     auto sleeping = self.sleep(milliseconds(1));
     co_await sleeping;
     throw std::runtime_error("too early");

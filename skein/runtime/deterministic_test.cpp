@@ -24,7 +24,7 @@ using tests::Puppet;
 class Player {
  public:
   Player(Notebook* notebook, int number) : notebook_(notebook), number_(number) {}
-  Task<void> handle_info(Self self, Message message) {
+  Async<void> handle_info(Self self, Message message) {
     const int ball = *message.get_if<int>();
     notebook_->add(std::to_string(number_) + " has " + std::to_string(ball) + " at " +
                    std::to_string(self.now().time_since_epoch() / milliseconds(1)));
@@ -149,7 +149,7 @@ class Cell {
 class Incrementer {
  public:
   explicit Incrementer(Pid cell) : cell_(cell) {}
-  Task<void> handle_info(Self self, Message /*message*/) {
+  Async<void> handle_info(Self self, Message /*message*/) {
     auto reading = self.call<Cell>(cell_, Read{});
     const auto value = co_await reading;
     auto writing = self.call<Cell>(cell_, Write{value.value() + 1});

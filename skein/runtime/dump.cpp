@@ -50,11 +50,11 @@ bool is_overdue(Core& core, Pid pid) {
 
 ProcessState state_of(Core& core, const Slot& slot, Pid pid) {
   switch (slot.phase.load(std::memory_order_relaxed)) {
-    case Phase::starting:
+    case ProcessPhase::starting:
       return ProcessState::starting;
-    case Phase::terminating:
+    case ProcessPhase::terminating:
       return is_overdue(core, pid) ? ProcessState::stuck : ProcessState::terminating;
-    case Phase::ending:
+    case ProcessPhase::ending:
       return is_overdue(core, pid) ? ProcessState::stuck : ProcessState::ending;
     default:
       if (!slot.mailbox.is_idle()) return ProcessState::runnable;
@@ -76,7 +76,7 @@ std::vector<ProcessInfo> list_processes(Core& core, std::size_t at_most) {
   const std::uint32_t used = core.table.used();
   for (std::uint32_t i = 0; i < used && all.size() < at_most; ++i) {
     const Slot& slot = core.table.at(i);
-    if (slot.phase.load(std::memory_order_acquire) == Phase::free) continue;
+    if (slot.phase.load(std::memory_order_acquire) == ProcessPhase::free) continue;
     ProcessInfo info;
     info.pid = pid_of(core, slot);
     const ProcessType* type = slot.type.load(std::memory_order_relaxed);

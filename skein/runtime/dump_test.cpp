@@ -128,11 +128,11 @@ struct NapFirst {
 };
 class Sleeper {
  public:
-  Task<void> handle_cast(Self self, Nap /*note*/) {
+  Async<void> handle_cast(Self self, Nap /*note*/) {
     auto sleeping = self.sleep(seconds(1));
     co_await sleeping;
   }
-  Task<void> handle_call(Self self, NapFirst /*request*/, Reply<void> reply) {
+  Async<void> handle_call(Self self, NapFirst /*request*/, Reply<void> reply) {
     auto sleeping = self.sleep(seconds(1));
     co_await sleeping;
     reply();

@@ -62,16 +62,16 @@ class Line {
 
 std::string_view phase_name(const Core& core, const Slot& slot) {
   switch (slot.phase.load(std::memory_order_relaxed)) {
-    case Phase::free:
+    case ProcessPhase::free:
       return "free";
-    case Phase::starting:
+    case ProcessPhase::starting:
       return "starting";
-    case Phase::running:
+    case ProcessPhase::running:
       if (!slot.mailbox.is_idle()) return "runnable";
       return core.table.waits_in(slot).load(std::memory_order_relaxed) == nullptr ? "idle" : "waiting";
-    case Phase::terminating:
+    case ProcessPhase::terminating:
       return "terminating";
-    case Phase::ending:
+    case ProcessPhase::ending:
       return "ending";
   }
   return "unknown";
@@ -81,7 +81,7 @@ void write_processes(const Core& core, int file) {
   const std::uint32_t used = core.table.used();
   for (std::uint32_t i = 0; i < used; ++i) {
     const Slot& slot = core.table.at(i);
-    if (slot.phase.load(std::memory_order_relaxed) == Phase::free) continue;
+    if (slot.phase.load(std::memory_order_relaxed) == ProcessPhase::free) continue;
     const ProcessType* type = slot.type.load(std::memory_order_relaxed);
     Line line;
     line.pid(pid_of(core, slot)).text(" ");

@@ -133,7 +133,7 @@ struct Ticker {
     ++*beats;
     self.send_after(milliseconds(1), self.pid(), Beat{});
   }
-  Task<void> handle_cast(Self self, Pause /*request*/) {
+  Async<void> handle_cast(Self self, Pause /*request*/) {
     auto sleeping = self.sleep(milliseconds(20));
     co_await sleeping;
   }

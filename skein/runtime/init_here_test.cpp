@@ -56,7 +56,7 @@ class Starter {
     std::string name;
   };
   explicit Starter(Self self) { self.trap_exit(true); }
-  Task<Outcome> handle_call(Self self, Go go) {
+  Async<Outcome> handle_call(Self self, Go go) {
     SpawnOptions options;
     options.link = true;
     options.init_here = true;

@@ -64,7 +64,7 @@ TEST(Leftovers, many_monitors_of_one_process_are_taken_back_in_any_order) {
   EXPECT_EQ(watchers_of(runtime, hub), 0U);
 }
 
-Task<bool> down_after_demonitor(Self self) {
+Async<bool> down_after_demonitor(Self self) {
   const MonitorRef ref = self.monitor(k_nobody);
   auto sleeping = self.sleep(milliseconds(10));
   co_await sleeping;
@@ -88,7 +88,7 @@ struct WatchOften {
 struct OftenWatcher {
   std::vector<int>* all;
   explicit OftenWatcher(std::vector<int>* told) : all(told) {}
-  Task<void> handle_cast(Self self, WatchOften often) {
+  Async<void> handle_cast(Self self, WatchOften often) {
     for (int i = 0; i < often.rounds; ++i) {
       const MonitorRef ref = self.monitor(k_nobody);
       auto sleeping = self.sleep(milliseconds(1));

@@ -23,7 +23,7 @@ using tests::Puppet;
 
 // Takes messages and never comes back from the first.
 struct Sunk {
-  Task<void> handle_info(Self self, Message /*message*/) {
+  Async<void> handle_info(Self self, Message /*message*/) {
     auto sleeping = self.sleep(k_forever);
     co_await sleeping;
   }
@@ -109,7 +109,7 @@ class SlowFlooder {
 class SlowYielder {
  public:
   explicit SlowYielder(Flood* flood) : flood_(flood) {}
-  Task<void> handle_info(Self self, Message /*message*/) {
+  Async<void> handle_info(Self self, Message /*message*/) {
     while (!flood_->stop) {
       flood_->take_time();
       auto yielding = self.yield();
@@ -264,7 +264,7 @@ struct Drawn {
 // Takes long only after it has waited, while others have been handled where it goes on.
 struct Dawdler {
   void handle_cast(Self /*self*/, Quick /*note*/) {}
-  Task<void> handle_cast(Self self, Drawn note) {
+  Async<void> handle_cast(Self self, Drawn note) {
     auto sleeping = self.sleep(milliseconds(300));
     co_await sleeping;
     dawdle(*note.reports);

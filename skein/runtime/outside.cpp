@@ -84,7 +84,7 @@ void send_answer(Core& core, MessageNode* node) noexcept {
   Slot* by = t_turn.running;
   // The answer of a process that is about to end goes out when it is dead, so that whoever gets it finds its name free.
   if (by != nullptr && t_turn.core == &core &&
-      (by->stop_requested || by->phase.load(std::memory_order_relaxed) >= Phase::terminating)) {
+      (by->stop_requested || by->phase.load(std::memory_order_relaxed) >= ProcessPhase::terminating)) {
     Extension& extension = extend(*by);
     node->next = nullptr;
     (extension.deferred_tail == nullptr ? extension.deferred_head : extension.deferred_tail->next) = node;
@@ -112,7 +112,7 @@ MessageNode* take_current(Slot& slot) { return std::exchange(slot.current, nullp
 void abandon(Core& core, MessageNode* node) noexcept {
   Slot* by = t_turn.running;
   const bool ends = by != nullptr && t_turn.core == &core &&
-                    (by->stop_requested || by->phase.load(std::memory_order_relaxed) >= Phase::terminating);
+                    (by->stop_requested || by->phase.load(std::memory_order_relaxed) >= ProcessPhase::terminating);
   // An exception is on its way out, perhaps of the handler: whether the process ends is known when it arrived there.
   if (by != nullptr && t_turn.core == &core && std::uncaught_exceptions() > 0 && by->current == nullptr) {
     by->current = node;

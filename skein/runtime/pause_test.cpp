@@ -22,7 +22,7 @@ class Slow {
   void handle_info(Self, Message message) {
     if (message.is<Ring>()) ++*fired_;
   }
-  Task<int> handle_call(Self self, Ask) {
+  Async<int> handle_call(Self self, Ask) {
     auto sleeping = self.sleep(10s);
     co_await sleeping;
     co_return 7;
@@ -38,7 +38,7 @@ class Caller {
  public:
   Caller(Self self, Pid slow, int* answer) : slow_(slow), answer_(answer) { self.continue_with<Caller>(Begin{}); }
   struct Begin {};
-  Task<void> handle_continue(Self self, Begin) {
+  Async<void> handle_continue(Self self, Begin) {
     auto asking = self.call<Slow>(slow_, Ask{}, 15s);
     const auto told = co_await asking;
     *answer_ = told ? *told : -1;

@@ -22,7 +22,7 @@ struct Splash {
 class Source {
  public:
   Source(Self self, Pid sink, std::atomic<bool>* stop) : sink_(sink), stop_(stop) { self.send(self.pid(), 1); }
-  Task<> handle_info(Self self, Message /*message*/) {
+  Async<> handle_info(Self self, Message /*message*/) {
     while (!*stop_) {
       self.send(sink_, Splash{std::this_thread::get_id()});
       co_await self.yield();

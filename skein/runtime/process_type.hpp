@@ -1,6 +1,6 @@
 // What the runtime knows about a type of process: found from the handlers the class has, at compile time.
 //
-// A process is any class with some of these members (each may return Task<...> instead and wait with co_await):
+// A process is any class with some of these members (each may return Async<...> instead and wait with co_await):
 //   T(Self, args...) or T(args...)                    its init; an exception is a failed start
 //   Init init(Self)                                   a second step that may say ignore or stop, or wait
 //   R handle_call(Self, Request)                      answers a call with what it returns
@@ -22,8 +22,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "skein/runtime/async.hpp"
 #include "skein/runtime/self.hpp"
-#include "skein/runtime/task.hpp"
 
 namespace skein::inline v0 {
 
@@ -120,9 +120,9 @@ inline constexpr ProcessType k_process_type = make_process_type<T>();
 void apply_init(Slot& slot, const Init& init);
 
 template <class T>
-Task<void> await_init(T* process, Self self) {
+Async<void> await_init(T* process, Self self) {
   auto pending = process->init(self);
-  if constexpr (std::same_as<decltype(pending), Task<Init>>) {
+  if constexpr (std::same_as<decltype(pending), Async<Init>>) {
     const Init init = co_await pending;
     apply_init(*self.slot(), init);
   } else {

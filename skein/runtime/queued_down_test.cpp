@@ -10,7 +10,7 @@ struct Mortal {
 };
 
 // Lets all end first, so that every Down is in the queue, and then asks for them, the last one first.
-Task<int> take_in_reverse(Self self, int many) {
+Async<int> take_in_reverse(Self self, int many) {
   std::vector<MonitorRef> refs;
   refs.reserve(static_cast<std::size_t>(many));
   for (int number = 0; number < many; ++number) refs.push_back(self.spawn_monitor<Mortal>(number).ref);

@@ -70,7 +70,7 @@ class Citizen {
  public:
   explicit Citizen(World* world) : world_(world) {}
 
-  Task<void> handle_info(Self self, Message message) {
+  Async<void> handle_info(Self self, Message message) {
     if (const auto* order = message.get_if<Order>()) {
       const Order copy = *order;
       if (copy.act == Act::sleep) {

@@ -17,7 +17,7 @@
 namespace skein::inline v0 {
 namespace {
 
-Task<std::optional<ExitReason>> watch_end(Self self, Pid pid, Duration timeout) {
+Async<std::optional<ExitReason>> watch_end(Self self, Pid pid, Duration timeout) {
   const MonitorRef ref = self.monitor(pid);
   auto waiting = self.down(ref, timeout);
   std::optional<ExitReason> reason = co_await waiting;
@@ -176,7 +176,7 @@ class Told {
     const std::uint32_t used = core_.table.used();
     for (std::uint32_t i = 0; i < used; ++i) {
       const detail::Slot& slot = core_.table.at(i);
-      if (slot.phase.load(std::memory_order_acquire) == detail::Phase::free) continue;
+      if (slot.phase.load(std::memory_order_acquire) == detail::ProcessPhase::free) continue;
       const Pid parent = Pid::from_bits(slot.parent.load(std::memory_order_relaxed));
       if (!everybody && core_.table.is_alive(parent)) continue;
       const Pid pid = detail::pid_of(core_, slot);

@@ -39,13 +39,13 @@ namespace detail {
 template <class R>
 struct RunRequest {
   using Answer = R;
-  std::move_only_function<Task<R>(Self)> body;
+  std::move_only_function<Async<R>(Self)> body;
 };
 
 template <class R>
 struct Runner {
-  Task<R> handle_call(Self self, RunRequest<R> request) {
-    Task<R> running = request.body(self);
+  Async<R> handle_call(Self self, RunRequest<R> request) {
+    Async<R> running = request.body(self);
     // Stopping before the answer: it goes out when this process is dead.
     if constexpr (std::is_void_v<R>) {
       co_await running;
@@ -120,7 +120,7 @@ class Runtime {
   // Runs a coroutine function in a process of its own and waits for what it returns; an error is how it died. Throws
   // SpawnError when there can be no such process.
   template <class R, class... Params, class... Args>
-  std::expected<R, CallError> run(Task<R> (*body)(Self, Params...), Args&&... args);
+  std::expected<R, CallError> run(Async<R> (*body)(Self, Params...), Args&&... args);
 
   void exit(Pid pid, ExitReason reason);
   [[nodiscard]] Pid whereis(std::string_view name);
@@ -176,7 +176,7 @@ class Runtime {
 namespace detail {
 
 template <class T, class... Args>
-Task<StartResult> start_outside(Self self, SpawnOptions options, std::string name, Args... args) {
+Async<StartResult> start_outside(Self self, SpawnOptions options, std::string name, Args... args) {
   options.name = name;
   auto starting = self.start_orphan<T>(options, std::move(args)...);
   co_return co_await starting;
@@ -185,7 +185,7 @@ Task<StartResult> start_outside(Self self, SpawnOptions options, std::string nam
 }  // namespace detail
 
 template <class R, class... Params, class... Args>
-std::expected<R, CallError> Runtime::run(Task<R> (*body)(Self, Params...), Args&&... args) {
+std::expected<R, CallError> Runtime::run(Async<R> (*body)(Self, Params...), Args&&... args) {
   detail::RunRequest<R> request;
   request.body = [body, held = std::tuple<std::decay_t<Params>...>(std::forward<Args>(args)...)](Self self) mutable {
     return std::apply([&](auto&... each) { return body(self, std::move(each)...); }, held);

@@ -32,7 +32,7 @@ struct Deaf {
 class NeverEnding {
  public:
   void handle_info(Self self, Message /*message*/) { self.stop(); }
-  Task<void> terminate(Self self, ExitReason /*reason*/) {
+  Async<void> terminate(Self self, ExitReason /*reason*/) {
     auto waiting = self.down(self.monitor(self.pid()));
     co_await waiting;
   }
@@ -73,7 +73,7 @@ struct Guardian {
     self.trap_exit(true);
     ward = self.spawn<Ward>(notes);
   }
-  Task<void> handle_info(Self self, Message message) {
+  Async<void> handle_info(Self self, Message message) {
     if (message.get_if<Exit>() == nullptr) co_return;
     const MonitorRef ref = self.monitor(ward);
     self.exit(ward, ExitReason::shutdown());
@@ -221,7 +221,7 @@ TEST(Shutdown, lets_go_a_thread_that_waits_for_the_stuck) {
   EXPECT_TRUE(is_all_over(core));
 }
 
-Task<void> wait_in_job(Self self, std::shared_future<void> gate) {
+Async<void> wait_in_job(Self self, std::shared_future<void> gate) {
   auto job = self.blocking([gate] { gate.wait(); });
   co_await job;
 }
@@ -237,7 +237,7 @@ TEST(Shutdown, ends_without_a_blocking_job_that_never_returns_and_names_who_wait
       std::shared_future<void> gate;
     };
     struct Jobber {
-      Task<void> handle_cast(Self self, Job job) { return wait_in_job(self, std::move(job.gate)); }
+      Async<void> handle_cast(Self self, Job job) { return wait_in_job(self, std::move(job.gate)); }
     };
     const Pid jobber = runtime.spawn<Jobber>();
     runtime.cast<Jobber>(jobber, Job{open});
@@ -324,7 +324,7 @@ TEST(Limits, a_process_that_finds_no_slot_gets_the_error_and_a_start_its_result)
   EXPECT_TRUE(runtime.is_alive(pid));
 }
 
-Task<std::string> start_without_room(Self self) {
+Async<std::string> start_without_room(Self self) {
   SpawnOptions options;
   options.link = true;
   auto starting = self.start<Puppet>(options);
@@ -363,7 +363,7 @@ struct Try {
 };
 struct Ask {};
 struct Slow {
-  Task<int> handle_call(Self self, Ask /*request*/) {
+  Async<int> handle_call(Self self, Ask /*request*/) {
     auto yielding = self.yield();
     co_await yielding;
     co_return 1;
@@ -374,7 +374,7 @@ struct Slow {
 class Waiter {
  public:
   explicit Waiter(Notebook* notebook) : notebook_(notebook) {}
-  Task<void> handle_cast(Self self, Try attempt) {
+  Async<void> handle_cast(Self self, Try attempt) {
     try {
       auto calling = self.call<Slow>(attempt.server, Ask{}, seconds(1));
       const auto answer = co_await calling;
@@ -383,7 +383,7 @@ class Waiter {
       notebook_->add("no timer");
     }
   }
-  Task<void> handle_info(Self self, Message /*message*/) {
+  Async<void> handle_info(Self self, Message /*message*/) {
     auto calling = self.call<Slow>(self.pid(), Ask{}, k_forever);
     const auto answer = co_await calling;
     notebook_->add(answer ? "?" : "self call");
@@ -454,7 +454,7 @@ TEST(BadDays, sending_to_the_dead_or_to_nobody_is_harmless) {
 TEST(BadDays, a_blocking_job_that_throws_is_reported_and_its_process_goes_on) {
   Runtime runtime(tests::seeded(1));
   struct Thrower {
-    Task<int> handle_call(Self self, Ask /*request*/) {
+    Async<int> handle_call(Self self, Ask /*request*/) {
       auto job = self.blocking([] { throw std::runtime_error("inside a job"); });
       co_await job;
       co_return 5;

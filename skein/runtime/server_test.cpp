@@ -50,7 +50,7 @@ class Scribe {
     self.stop(ExitReason::custom("too late"));
     notebook_->add("stopping");
   }
-  Task<void> handle_cast(Self self, Wait wait) {
+  Async<void> handle_cast(Self self, Wait wait) {
     notebook_->add("waiting");
     auto sleeping = self.sleep(wait.time);
     co_await sleeping;
@@ -134,7 +134,7 @@ struct Orders {
   Pid* child;
 };
 
-Task<void> start_and_end(Self self, Orders orders) {
+Async<void> start_and_end(Self self, Orders orders) {
   SpawnOptions options;
   options.link = true;
   auto starting = self.start<Scribe>(options, orders.notebook, orders.trap);
@@ -198,7 +198,7 @@ class SlowEnd {
  public:
   explicit SlowEnd(Notebook* notebook) : notebook_(notebook) {}
   void handle_info(Self self, Message /*message*/) { self.stop(); }
-  Task<void> terminate(Self self, ExitReason /*reason*/) {
+  Async<void> terminate(Self self, ExitReason /*reason*/) {
     notebook_->add("begins");
     auto sleeping = self.sleep(seconds(1));
     co_await sleeping;
@@ -272,7 +272,7 @@ TEST(Server, releases_memory_once_when_it_has_been_idle_for_the_chosen_time) {
 
 class Opaque {
  public:
-  Task<void> handle_info(Self self, Message /*message*/) {
+  Async<void> handle_info(Self self, Message /*message*/) {
     auto sleeping = self.sleep(seconds(100));
     co_await sleeping;
   }
@@ -368,7 +368,7 @@ TEST(Server, an_interval_to_the_dead_ends_by_itself) {
 class Yielder {
  public:
   explicit Yielder(Notebook* notebook) : notebook_(notebook) {}
-  Task<void> handle_info(Self self, Message message) {
+  Async<void> handle_info(Self self, Message message) {
     const int number = *message.get_if<int>();
     for (int i = 0; i < 50; ++i) {
       auto yielding = self.yield();

@@ -30,7 +30,7 @@ void on_exit_signal(Slot& slot, Pid self, MessageNode* node) {
     free_node(node);  // unlinked meanwhile
     return;
   }
-  if (slot.phase.load(std::memory_order_relaxed) == Phase::ending) {
+  if (slot.phase.load(std::memory_order_relaxed) == ProcessPhase::ending) {
     free_node(node);
     return;
   }
@@ -41,8 +41,8 @@ void on_exit_signal(Slot& slot, Pid self, MessageNode* node) {
   }
   // Its parent was killed and it waits, perhaps for ever: a subtree goes with its root, at any depth. What has begun to
   // terminate may finish that.
-  const Phase phase = slot.phase.load(std::memory_order_relaxed);
-  const bool waits = phase == Phase::starting || (phase == Phase::running && slot.leaf);
+  const ProcessPhase phase = slot.phase.load(std::memory_order_relaxed);
+  const bool waits = phase == ProcessPhase::starting || (phase == ProcessPhase::running && slot.leaf);
   if (over_link && waits && slot.server_start && exit.reason.kind() == ExitKind::killed &&
       exit.from == Pid::from_bits(slot.parent.load(std::memory_order_relaxed))) {
     request_exit(slot, exit.reason, false);

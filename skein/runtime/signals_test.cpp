@@ -132,7 +132,7 @@ struct Nap {
 class Napper {
  public:
   explicit Napper(Notebook* seen) : seen_(seen) {}
-  Task<void> handle_cast(Self self, Nap nap) {
+  Async<void> handle_cast(Self self, Nap nap) {
     const MonitorRef ref = self.monitor(nap.watched);
     auto sleeping = self.sleep(milliseconds(10));
     co_await sleeping;
@@ -161,7 +161,7 @@ TEST(Signals, demonitor_also_flushes_a_down_that_waits_in_the_queue) {
   }
 }
 
-Task<bool> await_none(Self self) {
+Async<bool> await_none(Self self) {
   auto waiting = self.down(MonitorRef{}, milliseconds(10));
   const auto reason = co_await waiting;
   co_return reason.has_value();

@@ -32,7 +32,7 @@ class Core;
 enum class BootStep : std::uint8_t { run, discard };
 using BootFunction = std::coroutine_handle<> (*)(BootStep step, Core& core, Slot& slot);
 
-enum class Phase : std::uint8_t {
+enum class ProcessPhase : std::uint8_t {
   free,
   starting,     // init has not finished
   running,      // takes messages
@@ -104,7 +104,7 @@ struct alignas(64) Slot {
   MessageNode* current = nullptr;  // what is being handled
   std::coroutine_handle<> leaf;    // to resume
   std::atomic<std::uint32_t> handled{0};
-  std::atomic<Phase> phase{Phase::free};
+  std::atomic<ProcessPhase> phase{ProcessPhase::free};
   std::atomic<bool> traced{false};
   bool trap_exit : 1 = false;
   bool exact_count : 1 = false;     // few fit into the mailbox: `queued` is written for every message

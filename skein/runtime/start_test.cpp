@@ -23,7 +23,7 @@ enum class Way : std::uint8_t { ok, ignore, stop, fail, stop_normally, wait_then
 class Child {
  public:
   Child(Notebook* notebook, Way way) : notebook_(notebook), way_(way) {}
-  Task<Init> init(Self self) {
+  Async<Init> init(Self self) {
     notebook_->add("init");
     if (way_ == Way::wait_then_ok || way_ == Way::wait_then_fail || way_ == Way::wait_for_ever) {
       auto sleeping = self.sleep(way_ == Way::wait_for_ever ? Duration(seconds(1'000'000)) : milliseconds(10));
@@ -64,7 +64,7 @@ class Starter {
     Notebook* notebook;
   };
   explicit Starter(Self self) { self.trap_exit(true); }
-  Task<void> handle_cast(Self self, Start start) {
+  Async<void> handle_cast(Self self, Start start) {
     SpawnOptions options;
     options.link = true;
     options.name = "child";

@@ -233,7 +233,7 @@ struct Failing {
   explicit Failing(int) { throw std::runtime_error("no"); }
 };
 
-Task<int> start_failing(Self self, int times) {
+Async<int> start_failing(Self self, int times) {
   SpawnOptions options;
   options.link = true;
   for (int i = 0; i < times; ++i) {

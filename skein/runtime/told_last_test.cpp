@@ -47,7 +47,7 @@ TEST(ToldLast, an_answer_given_with_a_stop_reaches_a_thread_after_terminate_and_
 struct Tap {};
 // Waits for ever in its first message; others queue behind it.
 struct Absent {
-  Task<void> handle_info(Self self, Message /*message*/) {
+  Async<void> handle_info(Self self, Message /*message*/) {
     auto sleeping = self.sleep(k_forever);
     co_await sleeping;
   }

@@ -12,9 +12,9 @@ using RootHandle = std::coroutine_handle<TaskPromise<void>>;
 
 std::string where_of(const Slot& slot) {
   std::string where(slot.type.load(std::memory_order_relaxed)->name);
-  const Phase phase = slot.phase.load(std::memory_order_relaxed);
-  if (phase == Phase::starting) return where + ": init";
-  if (phase == Phase::terminating) return where + ": terminate";
+  const ProcessPhase phase = slot.phase.load(std::memory_order_relaxed);
+  if (phase == ProcessPhase::starting) return where + ": init";
+  if (phase == ProcessPhase::terminating) return where + ": terminate";
   if (slot.current != nullptr && slot.current->type != nullptr) {
     where += ": ";
     where += slot.current->type->name;
@@ -26,7 +26,7 @@ void crashed(Slot& slot, const std::string& where) {
   // The reason of an end already under way gives way to what went wrong on that way.
   slot.stop_requested = false;
   request_exit(slot, ExitReason::crash_of_current_exception(where),
-               slot.phase.load(std::memory_order_relaxed) == Phase::running);
+               slot.phase.load(std::memory_order_relaxed) == ProcessPhase::running);
 }
 
 void end_current(Core& core, Slot& slot) {
@@ -55,13 +55,13 @@ void end_current(Core& core, Slot& slot) {
 void handler_done(Core& core, Slot& slot) {
   // The request a process crashed on is answered when it is dead, so it outlives the terminate handler.
   if (slot.stop_requested) return;
-  const Phase phase = slot.phase.load(std::memory_order_relaxed);
-  if (phase == Phase::starting) {
+  const ProcessPhase phase = slot.phase.load(std::memory_order_relaxed);
+  if (phase == ProcessPhase::starting) {
     // Messages are taken from now on.
-    slot.phase.store(Phase::running, std::memory_order_relaxed);
+    slot.phase.store(ProcessPhase::running, std::memory_order_relaxed);
     if (slot.start_ref != 0) tell_starter(core, slot);
   }
-  if (phase != Phase::terminating) end_current(core, slot);
+  if (phase != ProcessPhase::terminating) end_current(core, slot);
 }
 
 // For introspection: no handler waits any more.
@@ -211,9 +211,9 @@ void handle(Core& core, Slot& slot, MessageNode* node) {
 bool go_down(Core& core, Slot& slot) {
   destroy_frames(core, slot);
   const ProcessType* type = slot.type.load(std::memory_order_relaxed);
-  const Phase phase = slot.phase.load(std::memory_order_relaxed);
-  if (phase == Phase::running && slot.run_terminate && slot.state_alive && type->terminate != nullptr) {
-    slot.phase.store(Phase::terminating, std::memory_order_relaxed);
+  const ProcessPhase phase = slot.phase.load(std::memory_order_relaxed);
+  if (phase == ProcessPhase::running && slot.run_terminate && slot.state_alive && type->terminate != nullptr) {
+    slot.phase.store(ProcessPhase::terminating, std::memory_order_relaxed);
     slot.stop_requested = false;
     publish_handling(nullptr);
     HandlerResult frame;
@@ -266,7 +266,7 @@ bool step(Core& core, Slot& slot) {
     resume_waiting(core, slot);
     return true;
   }
-  if (slot.phase.load(std::memory_order_relaxed) != Phase::running) return false;
+  if (slot.phase.load(std::memory_order_relaxed) != ProcessPhase::running) return false;
   MessageNode* node = take_continuation(slot);
   if (node == nullptr && slot.queue_head != nullptr) node = pop_queued(slot);
   if (node == nullptr) return false;
@@ -276,7 +276,8 @@ bool step(Core& core, Slot& slot) {
 
 void before_rest(Core& core, Slot& slot) {
   const ProcessType* type = slot.type.load(std::memory_order_relaxed);
-  if (type->release == nullptr || slot.leaf || slot.phase.load(std::memory_order_relaxed) != Phase::running) return;
+  if (type->release == nullptr || slot.leaf || slot.phase.load(std::memory_order_relaxed) != ProcessPhase::running)
+    return;
   Extension& extension = extend(slot);
   const std::uint32_t handled = slot.handled.load(std::memory_order_relaxed);
   if (extension.tick_armed || handled == extension.handled_at_tick) return;
@@ -304,7 +305,7 @@ void stop_timing(Slot& slot) {
 
 // True when an exit in progress has run its terminate handler to the end.
 bool terminate_finished(const Slot& slot) {
-  return slot.phase.load(std::memory_order_relaxed) == Phase::terminating && !slot.root;
+  return slot.phase.load(std::memory_order_relaxed) == ProcessPhase::terminating && !slot.root;
 }
 
 }  // namespace
@@ -335,7 +336,7 @@ bool launch_here(Core& core, Slot& slot) {
     core.schedule_new(slot);
     return false;
   }
-  slot.phase.store(Phase::running, std::memory_order_relaxed);
+  slot.phase.store(ProcessPhase::running, std::memory_order_relaxed);
   slot.start_ref = 0;
   if (slot.orphan) slot.parent.store(0, std::memory_order_relaxed);
   const bool goes_on = type->release != nullptr || (slot.has_spare && slot.spare().continuation != nullptr) ||
@@ -355,7 +356,7 @@ void run_turn(Core& core, Slot& slot) {
   for (;;) {
     if (!std::exchange(leave_mail, false)) take_mail(core, slot);
     if (slot.boot != nullptr && !slot.stop_requested) boot(core, slot);
-    if (slot.phase.load(std::memory_order_relaxed) == Phase::ending) {
+    if (slot.phase.load(std::memory_order_relaxed) == ProcessPhase::ending) {
       slot.stop_requested = false;
       if (slot.extension->jobs == 0) {
         bury(core, slot);

@@ -37,14 +37,14 @@ std::int64_t steady_ns() { return std::chrono::steady_clock::now().time_since_ep
 // What a turn is at that handles no message, or no longer knows which.
 std::string_view doing(const Slot& slot) {
   switch (slot.phase.load(std::memory_order_relaxed)) {
-    case Phase::starting:
+    case ProcessPhase::starting:
       return "init";
-    case Phase::terminating:
+    case ProcessPhase::terminating:
       return "terminate";
-    case Phase::ending:
-    case Phase::free:
+    case ProcessPhase::ending:
+    case ProcessPhase::free:
       return "its end";
-    case Phase::running:
+    case ProcessPhase::running:
       break;
   }
   return "a handler that has waited";

@@ -282,7 +282,7 @@ TEST(Scheduler, two_runtimes_live_side_by_side) {
   }
 }
 
-Task<int> sleep_often(Self self, int times) {
+Async<int> sleep_often(Self self, int times) {
   for (int i = 0; i < times; ++i) {
     const Instant begin = self.now();
     auto sleeping = self.sleep(milliseconds(1 + i % 3));

@@ -20,7 +20,7 @@ TEST_F(Bitten, start_function_that_blocks_does_not_outlive_its_killed_supervisor
   const Pid root = start(tree(Strategy::one_for_one, 5, 60s, {}));
   struct Asker {
     Asker(Self self, Pid sup, PlanPtr how) : sup_(sup), how_(std::move(how)) { self.send(self.pid(), 1); }
-    Task<void> handle_info(Self self, Message /*message*/) {
+    Async<void> handle_info(Self self, Message /*message*/) {
       auto asking = start_child(self, sup_, worker("blocks", how_));
       const StartChildResult result = co_await asking;
       static_cast<void>(result);
@@ -55,7 +55,7 @@ struct ShortLived {
 };
 
 // As careless start functions do: spawn, and link only when the child may be dead already.
-Task<ChildStart> start_then_link(Self self, std::shared_ptr<int> starts) {
+Async<ChildStart> start_then_link(Self self, std::shared_ptr<int> starts) {
   ++*starts;
   const Pid pid = self.spawn<ShortLived>();
   auto sleeping = self.sleep(10ms);
@@ -66,7 +66,7 @@ Task<ChildStart> start_then_link(Self self, std::shared_ptr<int> starts) {
 
 struct CarelessStarter {
   std::shared_ptr<int> starts;
-  Task<ChildStart> operator()(Self self, const std::any& /*extra*/) const { return start_then_link(self, starts); }
+  Async<ChildStart> operator()(Self self, const std::any& /*extra*/) const { return start_then_link(self, starts); }
 };
 
 }  // namespace
@@ -258,7 +258,7 @@ TEST_F(Bitten, queued_messages_die_with_the_old_process_and_callers_get_its_reas
   struct Sleeper {
     struct Nap {};
     explicit Sleeper(std::shared_ptr<int> told) : told_(std::move(told)) {}
-    Task<int> handle_call(Self self, Nap /*request*/) {
+    Async<int> handle_call(Self self, Nap /*request*/) {
       auto sleeping = self.sleep(1h);
       co_await sleeping;
       co_return 1;

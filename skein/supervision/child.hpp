@@ -27,7 +27,7 @@ namespace detail {
   return result->ignored() ? ChildStart::ignore() : ChildStart::ok(result->pid);
 }
 
-inline Task<ChildStart> wait_for_start(StartAwaiter starting) {
+inline Async<ChildStart> wait_for_start(StartAwaiter starting) {
   StartResult result = co_await starting;
   co_return child_start_of(std::move(result));
 }

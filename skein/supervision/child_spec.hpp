@@ -13,8 +13,8 @@
 #include <string>
 #include <utility>
 
+#include "skein/runtime/async.hpp"
 #include "skein/runtime/self.hpp"
-#include "skein/runtime/task.hpp"
 #include "skein/supervision/backoff.hpp"
 
 namespace skein::inline v0 {
@@ -80,18 +80,18 @@ class ChildStart {
 // What a start function returns: how it went, or the coroutine that will know. co_await gives the ChildStart, once.
 class ChildStarting {
  public:
-  ChildStarting(ChildStart done) : done_(std::move(done)) {}                 // NOLINT(google-explicit-constructor)
-  ChildStarting(Task<ChildStart> waiting) : waiting_(std::move(waiting)) {}  // NOLINT(google-explicit-constructor)
+  ChildStarting(ChildStart done) : done_(std::move(done)) {}                  // NOLINT(google-explicit-constructor)
+  ChildStarting(Async<ChildStart> waiting) : waiting_(std::move(waiting)) {}  // NOLINT(google-explicit-constructor)
 
   [[nodiscard]] bool is_done() const { return done_.has_value(); }
   // If it is done.
   [[nodiscard]] ChildStart& outcome() { return *done_; }
   // If it is not.
-  [[nodiscard]] Task<ChildStart> take_waiting() { return std::move(waiting_); }
+  [[nodiscard]] Async<ChildStart> take_waiting() { return std::move(waiting_); }
 
   struct Awaiter {
     ChildStarting* starting;
-    Task<ChildStart>::Awaiter waiting;
+    Async<ChildStart>::Awaiter waiting;
     [[nodiscard]] bool await_ready() const noexcept { return starting->is_done(); }
     std::coroutine_handle<> await_suspend(std::coroutine_handle<> by) noexcept { return waiting.await_suspend(by); }
     ChildStart await_resume() { return starting->is_done() ? std::move(*starting->done_) : waiting.await_resume(); }
@@ -100,11 +100,11 @@ class ChildStarting {
 
  private:
   std::optional<ChildStart> done_;
-  Task<ChildStart> waiting_;
+  Async<ChildStart> waiting_;
 };
 
 // `extra` is what start_child on a pool was given (pool_arguments(...)), else empty. It may be referred to until the
-// first suspension only. A plain function returns a ChildStart, a coroutine a Task<ChildStart>. What it throws, before
+// first suspension only. A plain function returns a ChildStart, a coroutine a Async<ChildStart>. What it throws, before
 // or after suspending, is a failed start.
 using StartFunction = std::function<ChildStarting(Self self, const std::any& extra)>;
 

@@ -72,7 +72,7 @@ TEST_F(OtpSupervisor, child_adm_simple) {
 
 namespace {
 
-Task<ChildStart> start_with_info(Self self, PlanPtr how) {
+Async<ChildStart> start_with_info(Self self, PlanPtr how) {
   SpawnOptions options;
   options.link = true;
   auto starting = self.start<Worker>(options, how);
@@ -83,7 +83,7 @@ Task<ChildStart> start_with_info(Self self, PlanPtr how) {
 
 struct InfoStarter {
   PlanPtr how;
-  Task<ChildStart> operator()(Self self, const std::any& /*extra*/) const { return start_with_info(self, how); }
+  Async<ChildStart> operator()(Self self, const std::any& /*extra*/) const { return start_with_info(self, how); }
 };
 
 }  // namespace

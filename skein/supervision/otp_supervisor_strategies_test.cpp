@@ -113,7 +113,7 @@ TEST_F(OtpSupervisor, simple_one_for_one_shutdown) {
 
 namespace {
 
-Task<ChildStart> start_pooled_with_info(Self self, PlanPtr how) {
+Async<ChildStart> start_pooled_with_info(Self self, PlanPtr how) {
   SpawnOptions options;
   options.link = true;
   auto starting = self.start<Worker>(options, how);
@@ -123,7 +123,7 @@ Task<ChildStart> start_pooled_with_info(Self self, PlanPtr how) {
 }
 
 struct PooledStarter {
-  Task<ChildStart> operator()(Self self, const std::any& extra) const {
+  Async<ChildStart> operator()(Self self, const std::any& extra) const {
     return start_pooled_with_info(self, std::any_cast<PlanPtr>(extra));
   }
 };

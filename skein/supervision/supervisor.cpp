@@ -87,7 +87,7 @@ Supervisor::~Supervisor() {
   view_->close(std::move(remains));
 }
 
-Task<Init> Supervisor::init(Self self) {
+Async<Init> Supervisor::init(Self self) {
   if (init_) {
     auto said = init_();
     if (std::holds_alternative<IgnoreStart>(said)) {
@@ -104,7 +104,7 @@ Task<Init> Supervisor::init(Self self) {
   }
   load_children(*spec_);
   spec_.reset();
-  Task<Init> starting = start_all(self);
+  Async<Init> starting = start_all(self);
   Init result = co_await starting;
   if (!result.is_stop()) report(self, EventKind::supervisor_started, EventLevel::debug, nullptr);
   co_return result;
@@ -129,7 +129,7 @@ void Supervisor::load_children(const SupervisorSpec& spec) {
 }
 
 // Makes what the coroutine throws a failed start, and keeps the spec whose start function it may belong to.
-Task<ChildStart> Supervisor::guard_start(std::shared_ptr<const ChildSpec> spec, Task<ChildStart> waiting) {
+Async<ChildStart> Supervisor::guard_start(std::shared_ptr<const ChildSpec> spec, Async<ChildStart> waiting) {
   std::optional<ChildStart> start;
   try {
     start = co_await waiting;
@@ -161,7 +161,7 @@ void Supervisor::set_started(Self self, Index index, Pid pid) {
   }
 }
 
-Task<Init> Supervisor::start_all(Self self) {
+Async<Init> Supervisor::start_all(Self self) {
   for (Index index = children().first(); index != Children::k_none;) {
     const Index next = children().after(index);
     ChildStarting starting = start_process(self, index);
@@ -170,9 +170,9 @@ Task<Init> Supervisor::start_all(Self self) {
       const std::string term = fmt::format("failed_to_start_child({})", at(index).spec->id);
       settle_remains(self, owner(index));
       report(self, EventKind::child_start_failed, EventLevel::error, &at(index), start.reason());
-      Task<void> stopping = stop_children(self);
+      Async<void> stopping = stop_children(self);
       co_await stopping;
-      Task<bool> waiting = leftovers_gone(self, std::string(), k_forever);
+      Async<bool> waiting = leftovers_gone(self, std::string(), k_forever);
       co_await waiting;
       clean_ = true;
       co_return Init::stop(ExitReason::shutdown(term, start.reason()));
@@ -189,11 +189,11 @@ Task<Init> Supervisor::start_all(Self self) {
   co_return Init::ok();
 }
 
-Task<void> Supervisor::handle_info(Self self, Message message) {
+Async<void> Supervisor::handle_info(Self self, Message message) {
   if (const auto* exit = message.get_if<Exit>()) return on_exit(self, exit->from, exit->reason);
   if (const auto* retry = message.get_if<Retry>()) return on_retry(self, *retry);
   if (const auto* down = message.get_if<Down>()) on_leftover_down(self, down->ref.id);
-  return Task<void>();
+  return Async<void>();
 }
 
 void Supervisor::tell(Self self, EventKind kind, EventLevel level, const Child* child, const ExitReason& reason,

@@ -39,14 +39,14 @@ class Supervisor {
   Supervisor(const Supervisor&) = delete;
   Supervisor& operator=(const Supervisor&) = delete;
 
-  Task<Init> init(Self self);
-  Task<void> handle_info(Self self, Message message);
-  Task<void> terminate(Self self, ExitReason reason);
+  Async<Init> init(Self self);
+  Async<void> handle_info(Self self, Message message);
+  Async<void> terminate(Self self, ExitReason reason);
 
-  Task<StartChildResult> handle_call(Self self, StartChild request);
-  Task<void> handle_call(Self self, StartPoolChild&& request, Reply<PoolChildAnswer> reply);
-  Task<ChildResult> handle_call(Self self, TerminateChild request);
-  Task<StartChildResult> handle_call(Self self, RestartChild request);
+  Async<StartChildResult> handle_call(Self self, StartChild request);
+  Async<void> handle_call(Self self, StartPoolChild&& request, Reply<PoolChildAnswer> reply);
+  Async<ChildResult> handle_call(Self self, TerminateChild request);
+  Async<StartChildResult> handle_call(Self self, RestartChild request);
   ChildResult handle_call(Self self, const DeleteChild& request);
   ChildSpecResult handle_call(Self self, GetChildSpec request);
   std::vector<ChildInfo> handle_call(Self self, WhichChildren request);
@@ -96,21 +96,21 @@ class Supervisor {
   ChildStarting start_process(Self self, Index index);
   // `extra` must live until the start is over.
   ChildStarting run_start(Self self, const std::shared_ptr<const ChildSpec>& spec, const std::any& extra);
-  static Task<ChildStart> guard_start(std::shared_ptr<const ChildSpec> spec, Task<ChildStart> waiting);
-  Task<Init> start_all(Self self);
+  static Async<ChildStart> guard_start(std::shared_ptr<const ChildSpec> spec, Async<ChildStart> waiting);
+  Async<Init> start_all(Self self);
   void set_started(Self self, Index index, Pid pid);
   PoolChildAnswer pool_child_started(Self self, ChildStart start, Instant since);
-  Task<void> answer_when_started(Self self, ChildStarting starting, Reply<PoolChildAnswer> reply);
+  Async<void> answer_when_started(Self self, ChildStarting starting, Reply<PoolChildAnswer> reply);
 
   // Exits and restarts (supervisor_restart.cpp). What returns a Task and need not wait returns an empty one.
-  Task<void> on_exit(Self self, Pid pid, const ExitReason& reason);
-  Task<void> on_retry(Self self, Retry retry);
-  Task<void> attempt(Self self, Index index, Instant now);
-  Task<void> restart_one(Self self, Index index, Instant now);
-  Task<void> finish_restart(Self self, Index index, ChildStarting starting);
-  Task<void> restart_group(Self self, Index index);
-  Task<void> wait_with_group(Self self, Index index, Duration delay);
-  Task<bool> stop_group(Self self, Index index);
+  Async<void> on_exit(Self self, Pid pid, const ExitReason& reason);
+  Async<void> on_retry(Self self, Retry retry);
+  Async<void> attempt(Self self, Index index, Instant now);
+  Async<void> restart_one(Self self, Index index, Instant now);
+  Async<void> finish_restart(Self self, Index index, ChildStarting starting);
+  Async<void> restart_group(Self self, Index index);
+  Async<void> wait_with_group(Self self, Index index, Duration delay);
+  Async<bool> stop_group(Self self, Index index);
   [[nodiscard]] bool restarts_groups() const;
   void ended_for_good(Self self, Index index, const ExitReason& reason);
   // The view's lock is held.
@@ -128,10 +128,10 @@ class Supervisor {
   void cancel_retry(Self self, Index index);
 
   // Stopping (supervisor_stop.cpp). exits_.begin() goes first in every handler that stops children.
-  Task<void> stop_child(Self self, Index index);
-  Task<void> stop_children(Self self);
-  Task<void> stop_pool(Self self);
-  Task<ExitReason> own_reason(Self self, Pid pid);
+  Async<void> stop_child(Self self, Index index);
+  Async<void> stop_children(Self self);
+  Async<void> stop_pool(Self self);
+  Async<ExitReason> own_reason(Self self, Pid pid);
   void drop_or_keep(Index index);
 
   // What dead child supervisors left (supervisor_leftovers.cpp).
@@ -144,7 +144,7 @@ class Supervisor {
   void publish_leftovers();
   void on_leftover_down(Self self, std::uint64_t ref);
   // Waits for those of one child (all: an empty id); false when the time was up first.
-  Task<bool> leftovers_gone(Self self, std::string id, Duration limit);
+  Async<bool> leftovers_gone(Self self, std::string id, Duration limit);
 
   void report(Self self, EventKind kind, EventLevel level, const Child* child, const ExitReason& reason = {},
               Duration delay = {}, std::uint64_t count = 0) const {

@@ -140,7 +140,7 @@ StartResult start_supervisor(Runtime& runtime, SupervisorSpec spec, std::string_
   return runtime.start<Supervisor>(options_for(name), std::move(spec));
 }
 
-Task<StartResult> start_supervisor(Self self, SupervisorSpec spec, std::string name) {
+Async<StartResult> start_supervisor(Self self, SupervisorSpec spec, std::string name) {
   SpawnOptions options = options_for(name);
   options.link = true;
   auto starting = self.start<Supervisor>(options, std::move(spec));

@@ -73,6 +73,6 @@ std::expected<std::string, ChildError> supervisor_name(Runtime& runtime, Pid sup
 // Starts a root supervisor from an ordinary thread; `name` is registered if not empty.
 StartResult start_supervisor(Runtime& runtime, SupervisorSpec spec, std::string_view name = {});
 // Starts one linked to this process, which becomes its parent.
-Task<StartResult> start_supervisor(Self self, SupervisorSpec spec, std::string name = {});
+Async<StartResult> start_supervisor(Self self, SupervisorSpec spec, std::string name = {});
 
 }  // namespace skein::inline v0

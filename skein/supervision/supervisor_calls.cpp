@@ -50,7 +50,7 @@ ChildError still_dying(std::string child) {
 [[nodiscard]] bool is_living(const detail::Core& core, Pid pid) {
   const detail::Slot* slot = pid ? core.table.find(pid) : nullptr;
   return slot != nullptr && slot->generation.load(std::memory_order_acquire) == pid.generation() &&
-         slot->phase.load(std::memory_order_acquire) != detail::Phase::free;
+         slot->phase.load(std::memory_order_acquire) != detail::ProcessPhase::free;
 }
 
 ChildError not_started(ChildState state) {
@@ -68,7 +68,7 @@ std::optional<Supervisor::Index> Supervisor::find(const ChildRef& child) const {
   return view_->children.find(std::get<Pid>(child));
 }
 
-Task<StartChildResult> Supervisor::handle_call(Self self, StartChild request) {
+Async<StartChildResult> Supervisor::handle_call(Self self, StartChild request) {
   if (is_pool()) {
     co_return std::unexpected(invalid("a pool starts children from its own spec: use start_pool_child"));
   }
@@ -81,7 +81,7 @@ Task<StartChildResult> Supervisor::handle_call(Self self, StartChild request) {
   }
   const std::string id = request.spec.id;
   if (!leftovers_.empty()) {
-    Task<bool> waiting = leftovers_gone(self, id, k_remains_wait);
+    Async<bool> waiting = leftovers_gone(self, id, k_remains_wait);
     const bool gone = co_await waiting;
     if (!gone) co_return std::unexpected(still_dying(id));
   }
@@ -107,7 +107,7 @@ Task<StartChildResult> Supervisor::handle_call(Self self, StartChild request) {
   co_return ChildStarted{start.pid(), start.take_info()};
 }
 
-Task<void> Supervisor::handle_call(Self self, StartPoolChild&& request, Reply<PoolChildAnswer> reply) {
+Async<void> Supervisor::handle_call(Self self, StartPoolChild&& request, Reply<PoolChildAnswer> reply) {
   if (!is_pool()) {
     reply(refused(invalid("this supervisor is no pool: use start_child with a child spec")));
     return {};
@@ -120,7 +120,7 @@ Task<void> Supervisor::handle_call(Self self, StartPoolChild&& request, Reply<Po
   return {};
 }
 
-Task<void> Supervisor::answer_when_started(Self self, ChildStarting starting, Reply<PoolChildAnswer> reply) {
+Async<void> Supervisor::answer_when_started(Self self, ChildStarting starting, Reply<PoolChildAnswer> reply) {
   ChildStart start = co_await starting;
   reply(pool_child_started(self, std::move(start), self.now()));
 }
@@ -143,7 +143,7 @@ PoolChildAnswer Supervisor::pool_child_started(Self self, ChildStart start, Inst
   return PoolChildAnswer{ChildStarted{start.pid(), start.take_info()}, nullptr};
 }
 
-Task<ChildResult> Supervisor::handle_call(Self self, TerminateChild request) {
+Async<ChildResult> Supervisor::handle_call(Self self, TerminateChild request) {
   const bool by_pid = std::holds_alternative<Pid>(request.child);
   if (is_pool() && !by_pid) co_return std::unexpected(failed(ChildFailure::simple_one_for_one));
   const std::optional<Index> found = find(request.child);
@@ -154,12 +154,12 @@ Task<ChildResult> Supervisor::handle_call(Self self, TerminateChild request) {
     co_return std::unexpected(failed(ChildFailure::not_found));
   }
   exits_.begin();
-  Task<void> stopping = stop_child(self, *found);
+  Async<void> stopping = stop_child(self, *found);
   co_await stopping;
   co_return ChildResult();
 }
 
-Task<StartChildResult> Supervisor::handle_call(Self self, RestartChild request) {
+Async<StartChildResult> Supervisor::handle_call(Self self, RestartChild request) {
   if (is_pool()) co_return std::unexpected(failed(ChildFailure::simple_one_for_one));
   const std::optional<Index> found = find(request.child);
   if (!found) co_return std::unexpected(failed(ChildFailure::not_found));
@@ -175,7 +175,7 @@ Task<StartChildResult> Supervisor::handle_call(Self self, RestartChild request) 
     children().troubles(index).park = Duration::zero();
   }
   if (has_leftovers(at(index).key)) {
-    Task<bool> waiting = leftovers_gone(self, id, k_remains_wait);
+    Async<bool> waiting = leftovers_gone(self, id, k_remains_wait);
     const bool gone = co_await waiting;
     if (!gone) co_return std::unexpected(still_dying(id));
   }

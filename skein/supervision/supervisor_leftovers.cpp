@@ -54,7 +54,7 @@ void Supervisor::on_leftover_down(Self self, std::uint64_t ref) {
   arm_retry(self, gone.index, Duration::zero(), troubles->counted);
 }
 
-Task<bool> Supervisor::leftovers_gone(Self self, std::string id, Duration limit) {
+Async<bool> Supervisor::leftovers_gone(Self self, std::string id, Duration limit) {
   settle_remains(self, Owner{});
   const Instant deadline = later(self.now(), limit);
   for (;;) {

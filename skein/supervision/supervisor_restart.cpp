@@ -24,7 +24,7 @@ bool Supervisor::restarts_groups() const {
   return strategy == Strategy::one_for_all || strategy == Strategy::rest_for_one;
 }
 
-Task<void> Supervisor::on_exit(Self self, Pid pid, const ExitReason& reason) {
+Async<void> Supervisor::on_exit(Self self, Pid pid, const ExitReason& reason) {
   if (view_->has_remains()) settle_remains(self, Owner{});
   const std::optional<Index> found = children().find(pid);
   if (!found || at(*found).state != ChildState::running) {
@@ -179,7 +179,7 @@ void Supervisor::cancel_retry(Self self, Index index) {
   troubles.waits_for_leftovers = false;
 }
 
-Task<void> Supervisor::on_retry(Self self, Retry retry) {
+Async<void> Supervisor::on_retry(Self self, Retry retry) {
   if (!children().holds(retry.index, retry.key)) return {};
   const Index index = retry.index;
   const ChildState state = at(index).state;
@@ -207,12 +207,12 @@ Task<void> Supervisor::on_retry(Self self, Retry retry) {
   return attempt(self, index, now);
 }
 
-Task<void> Supervisor::attempt(Self self, Index index, Instant now) {
+Async<void> Supervisor::attempt(Self self, Index index, Instant now) {
   if (restarts_groups()) return restart_group(self, index);
   return restart_one(self, index, now);
 }
 
-Task<void> Supervisor::restart_one(Self self, Index index, Instant now) {
+Async<void> Supervisor::restart_one(Self self, Index index, Instant now) {
   ChildStarting starting = start_process(self, index);
   if (!starting.is_done()) return finish_restart(self, index, std::move(starting));
   const ChildStart& start = starting.outcome();
@@ -224,7 +224,7 @@ Task<void> Supervisor::restart_one(Self self, Index index, Instant now) {
   return {};
 }
 
-Task<void> Supervisor::finish_restart(Self self, Index index, ChildStarting starting) {
+Async<void> Supervisor::finish_restart(Self self, Index index, ChildStarting starting) {
   const ChildStart start = co_await starting;
   if (start.failed()) {
     const Duration delay = start_failed(self, index, start);
@@ -262,7 +262,7 @@ Duration Supervisor::start_failed(Self self, Index index, const ChildStart& star
 }
 
 // Stops those that are started again with `index`: all, or those after it. False when some left processes behind.
-Task<bool> Supervisor::stop_group(Self self, Index index) {
+Async<bool> Supervisor::stop_group(Self self, Index index) {
   exits_.begin();
   const bool all = view_->flags.strategy == Strategy::one_for_all;
   bool gone = !has_leftovers(at(index).key);
@@ -270,7 +270,7 @@ Task<bool> Supervisor::stop_group(Self self, Index index) {
     const Index before = children().before(each);
     if (each != index) {
       const std::uint64_t key = at(each).key;
-      Task<void> stopping = stop_child(self, each);
+      Async<void> stopping = stop_child(self, each);
       co_await stopping;
       gone = gone && !has_leftovers(key);
     } else if (!all) {
@@ -282,25 +282,25 @@ Task<bool> Supervisor::stop_group(Self self, Index index) {
 }
 
 // The group is down while one of it waits for its restart.
-Task<void> Supervisor::wait_with_group(Self self, Index index, Duration delay) {
+Async<void> Supervisor::wait_with_group(Self self, Index index, Duration delay) {
   {
     const std::scoped_lock lock(view_->mutex);
     children().set_waiting(index, ChildState::restarting);
   }
-  Task<bool> stopping = stop_group(self, index);
+  Async<bool> stopping = stop_group(self, index);
   co_await stopping;
   arm_retry(self, index, delay, true);
 }
 
 // one_for_all and rest_for_one: `index` and those with it are stopped in reverse, then started in order.
-Task<void> Supervisor::restart_group(Self self, Index index) {
+Async<void> Supervisor::restart_group(Self self, Index index) {
   const bool all = view_->flags.strategy == Strategy::one_for_all;
   {
     // Its old Pid stays known until it is clear whether it starts.
     const std::scoped_lock lock(view_->mutex);
     children().set_waiting(index, ChildState::restarting);
   }
-  Task<bool> stopping = stop_group(self, index);
+  Async<bool> stopping = stop_group(self, index);
   const bool gone = co_await stopping;
   if (!gone) {
     // Already counted: the next attempt is this one, continued.
@@ -318,7 +318,7 @@ Task<void> Supervisor::restart_group(Self self, Index index) {
       }
       const Duration delay = start_failed(self, each, start);
       if (delay > Duration::zero() && all) {
-        Task<bool> undoing = stop_group(self, each);
+        Async<bool> undoing = stop_group(self, each);
         co_await undoing;
       }
       arm_retry(self, each, delay, false);

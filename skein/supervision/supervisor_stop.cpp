@@ -39,7 +39,7 @@ void Supervisor::report_stop(Self self, const Child& child, const ExitReason& re
   }
 }
 
-Task<void> Supervisor::stop_child(Self self, Index index) {
+Async<void> Supervisor::stop_child(Self self, Index index) {
   if (at(index).state == ChildState::running) {
     const Pid pid = at(index).pid;
     const Shutdown shutdown = at(index).spec->effective_shutdown();
@@ -56,7 +56,7 @@ Task<void> Supervisor::stop_child(Self self, Index index) {
       reason = co_await ending;
     }
     if (reason->kind() == ExitKind::noproc) {
-      Task<ExitReason> asking = own_reason(self, pid);
+      Async<ExitReason> asking = own_reason(self, pid);
       reason = co_await asking;
     }
     if (view_->has_remains()) settle_remains(self, Owner{});
@@ -67,7 +67,7 @@ Task<void> Supervisor::stop_child(Self self, Index index) {
 
 // It was dead before it was told to end. Its reason is in the exit message that waits in the queue or, its sender being
 // on another thread, is about to come; noproc if it had unlinked itself.
-Task<ExitReason> Supervisor::own_reason(Self self, Pid pid) {
+Async<ExitReason> Supervisor::own_reason(Self self, Pid pid) {
   for (int looks = 0;; ++looks) {
     std::optional<ExitReason> found = exits_.find(*self.slot(), pid);
     if (found) co_return std::move(*found);
@@ -77,18 +77,18 @@ Task<ExitReason> Supervisor::own_reason(Self self, Pid pid) {
   }
 }
 
-Task<void> Supervisor::stop_children(Self self) {
+Async<void> Supervisor::stop_children(Self self) {
   exits_.begin();
   for (Index index = children().last(); index != Children::k_none;) {
     const Index before = children().before(index);
-    Task<void> stopping = stop_child(self, index);
+    Async<void> stopping = stop_child(self, index);
     co_await stopping;
     index = before;
   }
 }
 
 // All are told at once and share one deadline.
-Task<void> Supervisor::stop_pool(Self self) {
+Async<void> Supervisor::stop_pool(Self self) {
   struct Stopping {
     Index index;
     MonitorRef ref;
@@ -126,7 +126,7 @@ Task<void> Supervisor::stop_pool(Self self) {
       reason = co_await ending;
     }
     if (reason->kind() == ExitKind::noproc) {
-      Task<ExitReason> asking = own_reason(self, at(living[next].index).pid);
+      Async<ExitReason> asking = own_reason(self, at(living[next].index).pid);
       reason = co_await asking;
     }
     if (is_quiet(*view_->pool_template, *reason)) continue;
@@ -144,16 +144,16 @@ Task<void> Supervisor::stop_pool(Self self) {
   view_->children = Children(true);
 }
 
-Task<void> Supervisor::terminate(Self self, ExitReason reason) {
+Async<void> Supervisor::terminate(Self self, ExitReason reason) {
   if (is_pool()) {
-    Task<void> stopping = stop_pool(self);
+    Async<void> stopping = stop_pool(self);
     co_await stopping;
   } else {
-    Task<void> stopping = stop_children(self);
+    Async<void> stopping = stop_children(self);
     co_await stopping;
   }
   // What killed child supervisors left must be dead too, before anybody may start this supervisor again.
-  Task<bool> waiting = leftovers_gone(self, std::string(), k_forever);
+  Async<bool> waiting = leftovers_gone(self, std::string(), k_forever);
   co_await waiting;
   clean_ = true;
   report(self, EventKind::supervisor_stopped, EventLevel::info, nullptr, reason);

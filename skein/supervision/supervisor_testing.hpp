@@ -61,7 +61,7 @@ class PlannedWorker {
     if (const auto* die = message.get_if<Die>()) self.stop(die->reason);
     if (message.is<Crash>()) throw std::runtime_error("told to crash");
   }
-  Task<void> terminate(Self self, ExitReason reason) {
+  Async<void> terminate(Self self, ExitReason reason) {
     if (plan_->slow > Duration::zero()) {
       auto sleeping = self.sleep(plan_->slow);
       co_await sleeping;
@@ -89,7 +89,7 @@ class PlannedWorker {
 class Worker : public PlannedWorker {
  public:
   using PlannedWorker::PlannedWorker;
-  Task<Init> init(Self self) {
+  Async<Init> init(Self self) {
     const Duration takes = fails() ? plan_->init_takes + plan_->failing_takes : plan_->init_takes;
     if (takes > Duration::zero()) {
       auto sleeping = self.sleep(takes);
@@ -129,7 +129,7 @@ class Parent {
     ExitReason reason;
   };
   explicit Parent(Self self) { self.trap_exit(true); }
-  Task<StartResult> handle_call(Self self, StartIt request) {
+  Async<StartResult> handle_call(Self self, StartIt request) {
     SpawnOptions options;
     options.link = true;
     if (request.init) {

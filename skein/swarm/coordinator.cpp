@@ -41,19 +41,19 @@ Coordinator::Coordinator(Self self, std::shared_ptr<const CoordinatorSetup> setu
   self.continue_with<Coordinator>(Look{0});
 }
 
-Task<void> Coordinator::handle_continue(Self self, Look) { co_await look(self); }
+Async<void> Coordinator::handle_continue(Self self, Look) { co_await look(self); }
 
-Task<void> Coordinator::handle_info(Self self, Message message) {
+Async<void> Coordinator::handle_info(Self self, Message message) {
   if (const auto* step = message.get_if<Look>()) {
     if (step->number == looks_) co_await look(self);
   } else if (auto* trouble = message.get_if<agent::AgentTrouble>()) {
     note_trouble(std::move(*trouble), self.now());
   } else if (const auto* down = message.get_if<Down>()) {
     watched_.erase(down->ref.id);
-    const bool in_order = down->reason.is_normal() || down->reason.is_shutdown();
+    const bool is_graceful = down->reason.is_normal() || down->reason.is_shutdown();
     // The next look would do as well; a crash is made good at once.
-    if (!core_.on_down(down->pid, in_order, self.now())) co_return;
-    if (!in_order && core_.is_failing()) note_death(down->reason);
+    if (!core_.on_down(down->pid, is_graceful, self.now())) co_return;
+    if (!is_graceful && core_.is_failing()) note_death(down->reason);
     co_await follow(self);
   }
 }
@@ -95,7 +95,7 @@ void Coordinator::forget_troubles(bool is_whole, Instant now) {
 
 void Coordinator::look_after(Self self, Duration wait) { self.send_after(wait, self.pid(), Look{++looks_}); }
 
-Task<void> Coordinator::look(Self self) {
+Async<void> Coordinator::look(Self self) {
   if (!is_begun_) find_agents(self);
   is_begun_ = true;
   const Pid dispatcher = self.whereis(setup_->dispatcher);
@@ -226,7 +226,7 @@ AgentSeed Coordinator::next_seed() {
 }
 
 // Does what the core says should be done now.
-Task<void> Coordinator::follow(Self self) {
+Async<void> Coordinator::follow(Self self) {
   const Plan plan = core_.plan(self.now());
   for (const Pid agent : plan.end) self.exit(agent, ExitReason::shutdown());
   for (const Pid agent : plan.retire) self.send(agent, dispatch::PauseAgent{});
@@ -303,7 +303,7 @@ void Coordinator::end(Self self) {
   self.stop(ExitReason::normal());
 }
 
-Task<bool> Coordinator::handle_call(Self self, LookNow) {
+Async<bool> Coordinator::handle_call(Self self, LookNow) {
   auto looking = look(self);
   co_await looking;
   co_return true;

@@ -99,15 +99,15 @@ class Coordinator {
   struct Look {
     std::uint64_t number = 0;
   };
-  Task<void> handle_continue(Self self, Look step);
-  Task<void> handle_info(Self self, Message message);
-  Task<bool> handle_call(Self self, LookNow request);
+  Async<void> handle_continue(Self self, Look step);
+  Async<void> handle_info(Self self, Message message);
+  Async<bool> handle_call(Self self, LookNow request);
   SwarmStatus handle_call(Self self, GetSwarmState request);
   [[nodiscard]] std::string describe() const;
 
  private:
-  Task<void> look(Self self);
-  Task<void> follow(Self self);
+  Async<void> look(Self self);
+  Async<void> follow(Self self);
   void find_agents(Self self);
   void part_from_others();
   [[nodiscard]] std::uint64_t mark_for(const Definition& definition) const;

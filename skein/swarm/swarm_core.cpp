@@ -82,12 +82,12 @@ void SwarmCore::on_started(Pid pid, Instant now) { agents_.try_emplace(pid, Agen
 
 void SwarmCore::on_start_failed(Instant now) { die_young(now); }
 
-bool SwarmCore::on_down(Pid pid, bool in_order, Instant now) {
+bool SwarmCore::on_down(Pid pid, bool is_graceful, Instant now) {
   const auto at = agents_.find(pid);
   if (at == agents_.end()) return false;
   const Agent agent = at->second;
   agents_.erase(at);
-  if (in_order || agent.is_ending) return true;
+  if (is_graceful || agent.is_ending) return true;
   ++crashed_;
   if (now - agent.since < k_young || !agent.is_announced) {
     die_young(now);

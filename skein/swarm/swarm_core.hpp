@@ -55,7 +55,7 @@ class SwarmCore {
   void on_started(Pid agent, Instant now);
   void on_start_failed(Instant now);
   // False: it was none of this swarm's.
-  bool on_down(Pid agent, bool in_order, Instant now);
+  bool on_down(Pid agent, bool is_graceful, Instant now);
 
   [[nodiscard]] Plan plan(Instant now);
   // What tasks need that none of the swarm's agents can do.

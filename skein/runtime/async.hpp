@@ -1,4 +1,4 @@
-// Task<T>: the return type of a coroutine handler and of the coroutines it awaits.
+// Async<T>: the return type of a coroutine handler and of the coroutines it awaits.
 //
 // Lazy: it runs when awaited, or when the runtime starts a handler's. It belongs to one process and is resumed by
 // that process alone. Destroying it (the process is killed while it waits) destroys everything it waits for. Frames
@@ -16,7 +16,7 @@
 namespace skein::inline v0 {
 
 template <class T = void>
-class Task;
+class Async;
 
 namespace detail {
 
@@ -45,7 +45,7 @@ struct TaskPromiseBase {
 template <class T>
 struct TaskPromise : TaskPromiseBase {
   std::optional<T> value;
-  Task<T> get_return_object();
+  Async<T> get_return_object();
   template <class U>
   void return_value(U&& result) {
     value.emplace(std::forward<U>(result));
@@ -58,7 +58,7 @@ struct TaskPromise : TaskPromiseBase {
 
 template <>
 struct TaskPromise<void> : TaskPromiseBase {
-  Task<void> get_return_object();
+  Async<void> get_return_object();
   void return_void() const noexcept {}
   void take() const {
     if (error) std::rethrow_exception(error);
@@ -68,21 +68,21 @@ struct TaskPromise<void> : TaskPromiseBase {
 }  // namespace detail
 
 template <class T>
-class [[nodiscard]] Task {
+class [[nodiscard]] Async {
  public:
   using promise_type = detail::TaskPromise<T>;
   using Handle = std::coroutine_handle<promise_type>;
 
-  Task() = default;
-  explicit Task(Handle handle) : handle_(handle) {}
-  Task(Task&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
-  Task& operator=(Task&& other) noexcept {
+  Async() = default;
+  explicit Async(Handle handle) : handle_(handle) {}
+  Async(Async&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+  Async& operator=(Async&& other) noexcept {
     std::swap(handle_, other.handle_);
     return *this;
   }
-  Task(const Task&) = delete;
-  Task& operator=(const Task&) = delete;
-  ~Task() {
+  Async(const Async&) = delete;
+  Async& operator=(const Async&) = delete;
+  ~Async() {
     if (handle_) handle_.destroy();
   }
 
@@ -107,11 +107,11 @@ class [[nodiscard]] Task {
 };
 
 template <class T>
-Task<T> detail::TaskPromise<T>::get_return_object() {
-  return Task<T>(std::coroutine_handle<TaskPromise<T>>::from_promise(*this));
+Async<T> detail::TaskPromise<T>::get_return_object() {
+  return Async<T>(std::coroutine_handle<TaskPromise<T>>::from_promise(*this));
 }
-inline Task<void> detail::TaskPromise<void>::get_return_object() {
-  return Task<void>(std::coroutine_handle<TaskPromise<void>>::from_promise(*this));
+inline Async<void> detail::TaskPromise<void>::get_return_object() {
+  return Async<void>(std::coroutine_handle<TaskPromise<void>>::from_promise(*this));
 }
 
 namespace detail {
@@ -121,7 +121,7 @@ struct UnwrapTask {
   using type = T;
 };
 template <class T>
-struct UnwrapTask<Task<T>> {
+struct UnwrapTask<Async<T>> {
   static constexpr bool is_task = true;
   using type = T;
 };

@@ -1,4 +1,4 @@
-#include "skein/runtime/task.hpp"
+#include "skein/runtime/async.hpp"
 
 #include <gtest/gtest.h>
 
@@ -15,20 +15,20 @@ namespace {
 using tests::Epitaph;
 using tests::Notebook;
 
-Task<int> answer() { co_return 42; }
+Async<int> answer() { co_return 42; }
 
-Task<std::unique_ptr<int>> boxed() {
+Async<std::unique_ptr<int>> boxed() {
   auto asking = answer();
   const int value = co_await asking;
   co_return std::make_unique<int>(value);
 }
 
-Task<int> failing() {
+Async<int> failing() {
   throw std::runtime_error("inside");
   co_return 0;
 }
 
-Task<std::string> catching() {
+Async<std::string> catching() {
   auto trying = failing();
   try {
     const int value = co_await trying;
@@ -40,59 +40,59 @@ Task<std::string> catching() {
 
 // Runs a task outside of any process: nothing here waits.
 template <class T>
-T finish(Task<T> task) {
+T finish(Async<T> task) {
   const auto handle = task.release();
   handle.resume();
   EXPECT_TRUE(handle.done());
   struct Destroy {
-    typename Task<T>::Handle handle;
+    typename Async<T>::Handle handle;
     ~Destroy() { handle.destroy(); }
   } const destroy{handle};
   return handle.promise().take();
 }
 
-TEST(Task, hands_its_value_to_whoever_awaits_it) { EXPECT_EQ(*finish(boxed()), 42); }
+TEST(Async, hands_its_value_to_whoever_awaits_it) { EXPECT_EQ(*finish(boxed()), 42); }
 
-TEST(Task, an_exception_leaves_through_the_await) {
+TEST(Async, an_exception_leaves_through_the_await) {
   EXPECT_EQ(finish(catching()), "inside");
   EXPECT_THROW(finish(failing()), std::runtime_error);
 }
 
-Task<void> mark(Notebook* notebook) {
+Async<void> mark(Notebook* notebook) {
   notebook->add("ran");
   co_return;
 }
 
-TEST(Task, is_lazy_and_may_be_thrown_away) {
+TEST(Async, is_lazy_and_may_be_thrown_away) {
   Notebook notebook;
   {
-    const Task<void> never = mark(&notebook);
-    Task<void> moved = mark(&notebook);
-    const Task<void> away = std::move(moved);
+    const Async<void> never = mark(&notebook);
+    Async<void> moved = mark(&notebook);
+    const Async<void> away = std::move(moved);
   }
   EXPECT_EQ(notebook.size(), 0U);
   finish(mark(&notebook));
   EXPECT_EQ(notebook.size(), 1U);
 }
 
-Task<int> depth(int levels) {
+Async<int> depth(int levels) {
   if (levels == 0) co_return 0;
   auto below = depth(levels - 1);
   const int value = co_await below;
   co_return value + 1;
 }
 
-TEST(Task, nests_deeply) { EXPECT_EQ(finish(depth(1'000)), 1'000); }
+TEST(Async, nests_deeply) { EXPECT_EQ(finish(depth(1'000)), 1'000); }
 
 // A frame larger than any pool block.
-Task<int> roomy() {
+Async<int> roomy() {
   std::array<char, 5'000> room{};
   auto asking = answer();
   room[static_cast<std::size_t>(co_await asking)] = 7;
   co_return room[42];
 }
 
-TEST(Task, may_have_a_frame_larger_than_the_pools_blocks) { EXPECT_EQ(finish(roomy()), 7); }
+TEST(Async, may_have_a_frame_larger_than_the_pools_blocks) { EXPECT_EQ(finish(roomy()), 7); }
 
 }  // namespace
 }  // namespace skein

@@ -1,4 +1,4 @@
-#include "skein/node/keepers.hpp"
+#include "skein/node/config_service.hpp"
 
 #include <fmt/format.h>
 
@@ -80,14 +80,14 @@ void read_again(NodeContext& context, const Config& before, ReloadAnswer& answer
 
 }  // namespace
 
-ConfigKeeper::ConfigKeeper(Self self, ContextPtr context) : context_(std::move(context)) { settle_again(self); }
+ConfigService::ConfigService(Self self, ContextPtr context) : context_(std::move(context)) { settle_again(self); }
 
-std::string ConfigKeeper::describe() const {
+std::string ConfigService::describe() const {
   const auto config = context_->config();
   return fmt::format("{}, {} reloads", config->file.empty() ? "defaults" : config->file, reloads_);
 }
 
-Task<operations::Result<ReloadAnswer>> ConfigKeeper::handle_call(Self self, ReloadConfig) {
+Async<operations::Result<ReloadAnswer>> ConfigService::handle_call(Self self, ReloadConfig) {
   const auto before = context_->config();
   auto answer = std::make_shared<ReloadAnswer>();
   if (before->file.empty()) {
@@ -135,7 +135,7 @@ Task<operations::Result<ReloadAnswer>> ConfigKeeper::handle_call(Self self, Relo
   co_return operations::Result<ReloadAnswer>(*answer);
 }
 
-Task<void> ConfigKeeper::handle_info(Self self, Message message) {
+Async<void> ConfigService::handle_info(Self self, Message message) {
   const auto* due = message.get_if<Settle>();
   if (due == nullptr || due->number != settles_) co_return;
   auto settling = settle(self, nullptr);
@@ -143,7 +143,7 @@ Task<void> ConfigKeeper::handle_info(Self self, Message message) {
 }
 
 // A new one starts with the options of the config. Agents outlive it, and so does what they run.
-Task<void> ConfigKeeper::replace_dispatcher(Self self) {
+Async<void> ConfigService::replace_dispatcher(Self self) {
   const Pid supervisor = self.whereis(k_work_sup_name);
   if (!supervisor) co_return;  // it comes, and with it a dispatcher
   const std::string child = "dispatcher";
@@ -157,9 +157,9 @@ Task<void> ConfigKeeper::replace_dispatcher(Self self) {
   self.exit(supervisor, ExitReason::custom("it has no dispatcher"));  // it is started anew with all of it
 }
 
-void ConfigKeeper::settle_again(Self self) { self.send_after(k_settle_every, self.pid(), Settle{++settles_}); }
+void ConfigService::settle_again(Self self) { self.send_after(k_settle_every, self.pid(), Settle{++settles_}); }
 
-void ConfigKeeper::tell(const AnswerPtr& answer, std::string text) {
+void ConfigService::tell(const AnswerPtr& answer, std::string text) {
   if (answer) {
     answer->changed.push_back(std::move(text));
   } else {
@@ -167,7 +167,7 @@ void ConfigKeeper::tell(const AnswerPtr& answer, std::string text) {
   }
 }
 
-Task<void> ConfigKeeper::settle(Self self, AnswerPtr answer) {
+Async<void> ConfigService::settle(Self self, AnswerPtr answer) {
   if (!self.whereis(k_named_agents_name) || !self.whereis(k_agents_sup_name)) {
     settle_again(self);  // they have yet to start
     co_return;
@@ -205,7 +205,7 @@ Task<void> ConfigKeeper::settle(Self self, AnswerPtr answer) {
 }
 
 // None of them runs or holds anything, and none will begin.
-Task<bool> ConfigKeeper::is_idle(Self self, std::vector<std::string> agents) {
+Async<bool> ConfigService::is_idle(Self self, std::vector<std::string> agents) {
   bool are_idle = true;
   for (const std::string& id : agents) {
     const Pid pid = context_->registry->find_agent(id).value_or(Pid{});
@@ -222,7 +222,7 @@ Task<bool> ConfigKeeper::is_idle(Self self, std::vector<std::string> agents) {
   co_return are_idle;
 }
 
-Task<bool> ConfigKeeper::end_unit(Self self, std::string name, Unit unit) {
+Async<bool> ConfigService::end_unit(Self self, std::string name, Unit unit) {
   retiring_.insert(name);
   auto looking = is_idle(self, unit.agents);
   const bool may_end = co_await looking;
@@ -240,7 +240,7 @@ Task<bool> ConfigKeeper::end_unit(Self self, std::string name, Unit unit) {
   co_return true;
 }
 
-Task<void> ConfigKeeper::start_unit(Self self, std::string name, Unit unit, AnswerPtr answer) {
+Async<void> ConfigService::start_unit(Self self, std::string name, Unit unit, AnswerPtr answer) {
   const auto config = context_->config();
   const std::string id = child_id_of(name);
   std::optional<ChildSpec> spec;
@@ -260,7 +260,7 @@ Task<void> ConfigKeeper::start_unit(Self self, std::string name, Unit unit, Answ
                        : fmt::format("{} could not be started: {}", unit_text(name, unit), started.error().text()));
 }
 
-Task<void> ConfigKeeper::keep_unit(Self self, std::string name, Unit unit, AnswerPtr answer) {
+Async<void> ConfigService::keep_unit(Self self, std::string name, Unit unit, AnswerPtr answer) {
   if (retiring_.erase(name) > 0) {
     // It was to be replaced, and now it is as the config has it again.
     for (const std::string& id : unit.agents) {

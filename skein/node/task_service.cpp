@@ -1,4 +1,4 @@
-#include "skein/node/work.hpp"
+#include "skein/node/task_service.hpp"
 
 #include <fmt/format.h>
 
@@ -39,8 +39,8 @@ void must(const operations::Result<Nothing>& done, const std::string& what) {
 
 }  // namespace
 
-Work::Work(std::shared_ptr<Engine> engine, const Config& config, std::uint64_t seed, Runtime& runtime,
-           const WorkStart& start)
+TaskService::TaskService(std::shared_ptr<Engine> engine, const Config& config, std::uint64_t seed, Runtime& runtime,
+                         const WorkStart& start)
     : engine_(std::move(engine)) {
   auto opened = open_archive({config.node.data, config.archive.enabled, start.accept_loss, archiving_.wall_now()},
                              *engine_->journal, engine_->ledger);
@@ -88,7 +88,7 @@ Work::Work(std::shared_ptr<Engine> engine, const Config& config, std::uint64_t s
   archiver_->start();
 }
 
-void Work::News::tell(const archive::ArchiverNews& news) {
+void TaskService::News::tell(const archive::ArchiverNews& news) {
   const std::scoped_lock lock(mutex);
   if (log) log(archive::is_bad(news.kind), news.text);
   if (events == nullptr) return;
@@ -99,7 +99,7 @@ void Work::News::tell(const archive::ArchiverNews& news) {
   events->publish(std::move(event));
 }
 
-Work::~Work() {
+TaskService::~TaskService() {
   {
     const std::scoped_lock lock(news_->mutex);
     news_->events = nullptr;
@@ -112,7 +112,7 @@ Work::~Work() {
   archiving_.stop();
 }
 
-std::vector<std::string> Work::declare(const Config& config) {
+std::vector<std::string> TaskService::declare(const Config& config) {
   std::vector<std::string> changed;
   const auto status = ask<operations::NodeStatus>([&](auto reply) { operations_->status(std::move(reply)); });
   if (!status) throw std::runtime_error(status.error().describe());
@@ -137,7 +137,7 @@ std::vector<std::string> Work::declare(const Config& config) {
   return changed;
 }
 
-std::vector<std::string> Work::withdraw(const Config& config, Told which) {
+std::vector<std::string> TaskService::withdraw(const Config& config, Told which) {
   std::vector<std::string> changed;
   const auto swarms =
       ask<std::vector<operations::SwarmView>>([&](auto reply) { operations_->swarm_list(std::move(reply)); });
@@ -173,7 +173,7 @@ std::vector<std::string> Work::withdraw(const Config& config, Told which) {
   return changed;
 }
 
-std::vector<std::string> Work::swarm_names() {
+std::vector<std::string> TaskService::swarm_names() {
   const auto swarms =
       ask<std::vector<operations::SwarmView>>([&](auto reply) { operations_->swarm_list(std::move(reply)); });
   std::vector<std::string> names;
@@ -182,7 +182,7 @@ std::vector<std::string> Work::swarm_names() {
   return names;
 }
 
-std::vector<std::string> Work::drop_overrides() {
+std::vector<std::string> TaskService::drop_overrides() {
   std::vector<std::string> changed;
   const auto swarms =
       ask<std::vector<operations::SwarmView>>([&](auto reply) { operations_->swarm_list(std::move(reply)); });
@@ -198,9 +198,9 @@ std::vector<std::string> Work::drop_overrides() {
   return changed;
 }
 
-LedgerKeeper::LedgerKeeper(Self, std::shared_ptr<NodeContext> context) : context_(std::move(context)) {}
+LedgerService::LedgerService(Self, std::shared_ptr<NodeContext> context) : context_(std::move(context)) {}
 
-Task<Init> LedgerKeeper::init(Self self) {
+Async<Init> LedgerService::init(Self self) {
   const Instant give_up = later(self.now(), k_engine_wait);
   std::shared_ptr<Engine> engine = context_->engine.get();
   while (!engine) {
@@ -210,7 +210,7 @@ Task<Init> LedgerKeeper::init(Self self) {
     engine = context_->engine.get();
   }
   [[maybe_unused]] const MonitorRef watch = self.monitor(engine->owner);
-  auto work = std::make_shared<std::shared_ptr<Work>>();
+  auto work = std::make_shared<std::shared_ptr<TaskService>>();
   auto error = std::make_shared<std::string>();
   auto making = self.blocking([context = context_, engine = std::move(engine), work, error]() mutable {
     try {
@@ -224,7 +224,8 @@ Task<Init> LedgerKeeper::init(Self self) {
       start.log = [context](bool is_bad, const std::string& text) {
         context->log(is_bad ? LogLevel::error : LogLevel::info, text);
       };
-      auto made = std::make_shared<Work>(std::move(engine), *context->config(), random_seed(), context->runtime, start);
+      auto made =
+          std::make_shared<TaskService>(std::move(engine), *context->config(), random_seed(), context->runtime, start);
       for (const std::string& each : made->warnings()) context->log.warning(each);
       made->operations().know_agents(agent_knowledge(context));
       for (const std::string& each : made->declare(*context->config()))
@@ -253,7 +254,7 @@ Task<Init> LedgerKeeper::init(Self self) {
   co_return Init::ok();
 }
 
-void LedgerKeeper::take_changes(Self self) {
+void LedgerService::take_changes(Self self) {
   for (bool is_more = changes_ != nullptr; is_more;) {
     const operations::EventBatch batch = changes_->take();
     const auto is_of_swarm = [](const operations::Event& each) {
@@ -266,7 +267,7 @@ void LedgerKeeper::take_changes(Self self) {
 }
 
 // Level-triggered: whatever was missed, or lost with the pool, is put right by the next look.
-void LedgerKeeper::look(Self self) {
+void LedgerService::look(Self self) {
   self.send_after(k_look_every, self.pid(), Look{});
   take_changes(self);
   if (has_withdrawn_ && self.now() >= withdraw_due_) has_changed_ = true;
@@ -292,7 +293,7 @@ void LedgerKeeper::look(Self self) {
       });
 }
 
-Task<void> LedgerKeeper::start_coordinators(Self self, std::vector<std::string> names) {
+Async<void> LedgerService::start_coordinators(Self self, std::vector<std::string> names) {
   is_asking_ = false;
   for (const std::string& name : names) {
     if (const Pid there = self.whereis(swarm::coordinator_name(name))) {
@@ -311,12 +312,12 @@ Task<void> LedgerKeeper::start_coordinators(Self self, std::vector<std::string> 
   }
 }
 
-void LedgerKeeper::watch(Self self, Pid coordinator) {
+void LedgerService::watch(Self self, Pid coordinator) {
   if (!coordinator || !watched_.insert(coordinator).second) return;
   [[maybe_unused]] const MonitorRef watch = self.monitor(coordinator);
 }
 
-Task<void> LedgerKeeper::handle_info(Self self, Message message) {
+Async<void> LedgerService::handle_info(Self self, Message message) {
   const auto* down = message.get_if<Down>();
   if (down != nullptr && watched_.erase(down->pid) != 0) {
     // One that ends in order is not restarted by its pool, and its swarm may have been resumed at that moment.
@@ -340,11 +341,12 @@ Task<void> LedgerKeeper::handle_info(Self self, Message message) {
 }
 
 // Tasks that end are no change of a swarm, so it is looked again whether the last one has.
-Task<void> LedgerKeeper::withdraw_swarms(Self self) {
+Async<void> LedgerService::withdraw_swarms(Self self) {
   withdraw_due_ = later(self.now(), k_withdraw_every);
   auto withdrawing = self.blocking([context = context_, work = work_] {
     try {
-      for (const std::string& each : work->withdraw(*context->config(), Work::Told::changes)) context->log.info(each);
+      for (const std::string& each : work->withdraw(*context->config(), TaskService::Told::changes))
+        context->log.info(each);
     } catch (const std::exception& failure) {
       context->log.warning(failure.what());
     }
@@ -352,7 +354,7 @@ Task<void> LedgerKeeper::withdraw_swarms(Self self) {
   co_await withdrawing;
 }
 
-void LedgerKeeper::withdraw() {
+void LedgerService::withdraw() {
   if (!work_) return;
   changes_.reset();
   context_->work.clear(work_.get());
@@ -361,15 +363,15 @@ void LedgerKeeper::withdraw() {
   context_->watchers.clear();
 }
 
-Task<void> LedgerKeeper::terminate(Self self, ExitReason) {
+Async<void> LedgerService::terminate(Self self, ExitReason) {
   withdraw();
   // Its threads are joined: not on a scheduler's.
   auto ending = self.blocking([work = std::move(work_)]() mutable { work.reset(); });
   co_await ending;
 }
 
-LedgerKeeper::~LedgerKeeper() { withdraw(); }
+LedgerService::~LedgerService() { withdraw(); }
 
-std::string LedgerKeeper::describe() const { return work_ ? "serving" : "starting"; }
+std::string LedgerService::describe() const { return work_ ? "serving" : "starting"; }
 
 }  // namespace skein::inline v0::node

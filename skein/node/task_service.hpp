@@ -1,9 +1,10 @@
 // work_sup's ledger: tasks as they are served. Holds the operations, the archive and their threads, on top of an
 // Engine.
 //
-// The LedgerKeeper process makes a Work when it starts, declares what the config says (limits, swarms), and publishes
-// it in the context's slot. It ends when its engine does; work_sup is rest_for_one, so dispatcher and swarms go with
-// it. While it runs it sees to it that every swarm with agents of its own has a coordinator in the pool `swarms`.
+// The LedgerService process makes a TaskService when it starts, declares what the config says (limits, swarms), and
+// publishes it in the context's slot. It ends when its engine does; work_sup is rest_for_one, so dispatcher and swarms
+// go with it. While it runs it sees to it that every swarm with agents of its own has a coordinator in the pool
+// `swarms`.
 #pragma once
 
 #include <functional>
@@ -33,14 +34,14 @@ struct WorkStart {
 };
 
 // Its parts end in the order their headers ask for.
-class Work {
+class TaskService {
  public:
   // May block. Throws std::runtime_error with what to do. Processes of the runtime can be notified of the end of tasks.
-  Work(std::shared_ptr<Engine> engine, const Config& config, std::uint64_t seed, Runtime& runtime,
-       const WorkStart& start = {});
-  ~Work();
-  Work(const Work&) = delete;
-  Work& operator=(const Work&) = delete;
+  TaskService(std::shared_ptr<Engine> engine, const Config& config, std::uint64_t seed, Runtime& runtime,
+              const WorkStart& start = {});
+  ~TaskService();
+  TaskService(const TaskService&) = delete;
+  TaskService& operator=(const TaskService&) = delete;
 
   [[nodiscard]] operations::Operations& operations() { return *operations_; }
   [[nodiscard]] Engine& engine() { return *engine_; }
@@ -78,16 +79,16 @@ class Work {
   std::shared_ptr<operations::Operations> operations_;
 };
 
-class LedgerKeeper {
+class LedgerService {
  public:
-  LedgerKeeper(Self self, std::shared_ptr<NodeContext> context);
-  ~LedgerKeeper();
-  LedgerKeeper(const LedgerKeeper&) = delete;
-  LedgerKeeper& operator=(const LedgerKeeper&) = delete;
+  LedgerService(Self self, std::shared_ptr<NodeContext> context);
+  ~LedgerService();
+  LedgerService(const LedgerService&) = delete;
+  LedgerService& operator=(const LedgerService&) = delete;
 
-  Task<Init> init(Self self);
-  Task<void> handle_info(Self self, Message message);
-  Task<void> terminate(Self self, ExitReason reason);
+  Async<Init> init(Self self);
+  Async<void> handle_info(Self self, Message message);
+  Async<void> terminate(Self self, ExitReason reason);
   [[nodiscard]] std::string describe() const;
 
  private:
@@ -101,11 +102,11 @@ class LedgerKeeper {
   void look(Self self);
   void take_changes(Self self);
   void watch(Self self, Pid coordinator);
-  Task<void> withdraw_swarms(Self self);
-  Task<void> start_coordinators(Self self, std::vector<std::string> names);
+  Async<void> withdraw_swarms(Self self);
+  Async<void> start_coordinators(Self self, std::vector<std::string> names);
 
   std::shared_ptr<NodeContext> context_;
-  std::shared_ptr<Work> work_;
+  std::shared_ptr<TaskService> work_;
   std::unique_ptr<operations::EventStream::Subscription> changes_;  // of swarms, and tasks that failed
   FailureLog failure_log_;
   Pid pool_;                         // of swarms, whose coordinators were started

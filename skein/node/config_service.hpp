@@ -23,11 +23,11 @@ struct ReloadConfig {};
 // Reads the file again and puts it in force, see config_reload.hpp: executors, the dispatcher (which is replaced),
 // swarms, agents and supervisors. Agents and supervisors that differ, or are gone from the file, are ended once idle;
 // until then it looks every k_settle_every. It keeps nothing that matters: what runs is in the context's Deployment.
-class ConfigKeeper {
+class ConfigService {
  public:
-  ConfigKeeper(Self self, ContextPtr context);
-  Task<operations::Result<operations::ReloadAnswer>> handle_call(Self self, ReloadConfig request);
-  Task<void> handle_info(Self self, Message message);
+  ConfigService(Self self, ContextPtr context);
+  Async<operations::Result<operations::ReloadAnswer>> handle_call(Self self, ReloadConfig request);
+  Async<void> handle_info(Self self, Message message);
   [[nodiscard]] std::string describe() const;
 
  private:
@@ -35,14 +35,14 @@ class ConfigKeeper {
     std::uint64_t number = 0;
   };
   using AnswerPtr = std::shared_ptr<operations::ReloadAnswer>;
-  Task<void> replace_dispatcher(Self self);
+  Async<void> replace_dispatcher(Self self);
   // One pass over what should be under agents_sup and what is. With an answer, which is told what happened, agents that
   // were stopped come back.
-  Task<void> settle(Self self, AnswerPtr answer);
-  Task<bool> is_idle(Self self, std::vector<std::string> agents);
-  Task<bool> end_unit(Self self, std::string name, Unit unit);
-  Task<void> start_unit(Self self, std::string name, Unit unit, AnswerPtr answer);
-  Task<void> keep_unit(Self self, std::string name, Unit unit, AnswerPtr answer);
+  Async<void> settle(Self self, AnswerPtr answer);
+  Async<bool> is_idle(Self self, std::vector<std::string> agents);
+  Async<bool> end_unit(Self self, std::string name, Unit unit);
+  Async<void> start_unit(Self self, std::string name, Unit unit, AnswerPtr answer);
+  Async<void> keep_unit(Self self, std::string name, Unit unit, AnswerPtr answer);
   void settle_again(Self self);
   void tell(const AnswerPtr& answer, std::string text);
 
