@@ -273,8 +273,8 @@ bool Core::restore_swarms(Reader& r) {
   for (std::uint64_t i = 0; i < count && r.ok(); ++i) {
     Swarm swarm;
     describe_swarm(r, head_.version, swarm);
-    const bool in_order = swarm_index_.empty() || swarm_index_.rbegin()->first < swarm.name;
-    if (!r.ok() || swarm.name.empty() || !in_order || !numbers_are_good(swarm)) return false;
+    const bool is_sorted = swarm_index_.empty() || swarm_index_.rbegin()->first < swarm.name;
+    if (!r.ok() || swarm.name.empty() || !is_sorted || !numbers_are_good(swarm)) return false;
     const std::string name = swarm.name;
     swarm_index_.emplace_hint(swarm_index_.end(), name, new_swarm(std::move(swarm)));
   }
@@ -301,8 +301,8 @@ bool Core::restore_tokens(Reader& r) {
   for (std::uint64_t i = 0; i < count && r.ok(); ++i) {
     auto token = std::make_shared<Token>();
     describe_token(r, *token);
-    const bool in_order = tokens_.empty() || tokens_.rbegin()->first < token->name;
-    if (!r.ok() || token->name.empty() || !in_order) return false;
+    const bool is_sorted = tokens_.empty() || tokens_.rbegin()->first < token->name;
+    if (!r.ok() || token->name.empty() || !is_sorted) return false;
     tokens_.emplace_hint(tokens_.end(), token->name, token);
   }
   return r.ok() && tokens_.size() <= k_tokens_max;
