@@ -54,92 +54,133 @@ void StackWorld::bad_times() {
   }
 }
 
+// What can happen, and how often in so many harms. Seeds tell the same stories as long as the order stays.
 void StackWorld::do_harm() {
+  struct Harm {
+    std::uint64_t weight;
+    void (StackWorld::*happens)(Agent& agent);
+  };
+  static constexpr Harm k_harms[] = {
+      {2, &StackWorld::node_ends},
+      {2, &StackWorld::dispatcher_is_killed},
+      {1, &StackWorld::archiver_begins_anew},
+      {3, &StackWorld::agent_is_killed},
+      {2, &StackWorld::agent_is_cut_off},
+      {1, &StackWorld::archive_fails},
+      {1, &StackWorld::disk_slows_down},
+      {1, &StackWorld::disk_fills_up},
+      {1, &StackWorld::snapshot_is_taken},
+      {1, &StackWorld::is_deposed},
+      {1, &StackWorld::archive_loses_power},
+      {4, &StackWorld::late_word_comes},
+      {2, &StackWorld::answers_are_lost},
+      {2, &StackWorld::agent_is_cut_off_long},
+      {2, &StackWorld::agent_is_paused},
+  };
+  static constexpr std::uint64_t k_total = [] {
+    std::uint64_t sum = 0;
+    for (const Harm& each : k_harms) sum += each.weight;
+    return sum;
+  }();
   auto& agent = agents_[random_.below(agents_.size())];
-  switch (random_.below(26)) {
-    case 0:
-    case 1:
-      if (!node_ || crashes_left_ == 0) return;
-      --crashes_left_;
-      return random_.chance(0.3) ? close_node() : end_node(random_.chance(0.5) ? End::killed : End::power_cut);
-    case 2:
-    case 3:
-      if (!node_ || is_dying() || !runtime_.is_alive(node_->dispatcher)) return;
-      note([] { return std::string("the dispatcher is killed"); });
-      oracle_.count("dispatchers killed");
-      node_->may_end = true;
-      node_->dispatcher_at = runtime_.now() + std::chrono::milliseconds(random_.below(500));
-      return runtime_.exit(node_->dispatcher, ExitReason::kill());
-    case 4:
-      if (!node_ || is_dying()) return;
-      note([] { return std::string("the archiver begins anew"); });
-      oracle_.count("archivers killed");
-      node_->journal->answer_reads_at_once(true);
-      node_->archiver.reset();
-      node_->journal->answer_reads_at_once(false);
-      return start_archiver();
-    case 5:
-    case 6:
-    case 7:
-      if (!runtime_.is_alive(agent.pid)) return;
-      note([&] { return agent.id + " is killed"; });
-      oracle_.count("agents killed");
-      return runtime_.exit(agent.pid, random_.chance(0.2) ? ExitReason::shutdown() : ExitReason::kill());
-    case 8:
-    case 9: {
-      if (agent.is_function || !runtime_.is_alive(agent.pid)) return;
-      const auto time = std::chrono::milliseconds(random_.below(random_.chance(0.4) ? 10'000 : 800));
-      note([&] { return fmt::format("{} is cut off for {} ms", agent.id, time.count()); });
-      oracle_.count("agents cut off");
-      runtime_.send(agent.pid, StackAgent::CutOff{time});
-      return;
-    }
-    case 10:
-      return store_.fail(random_.chance(0.4), random_.chance(0.3));
-    case 11:
-      if (!node_) return;
-      oracle_.count("times the disk was slow or well again");
-      return node_->journal->slow_down(random_.chance(0.5) ? 1 : pick({20, 2'000}));
-    case 12:
-      return fill_disk();
-    case 13:
-      if (!node_ || is_dying()) return;
-      oracle_.count("snapshots asked for");
-      return node_->journal->snapshot([](const auto&) {});
-    case 14:
-      return depose();
-    case 16:
-    case 17:
-    case 18:
-    case 19:
-      return say_something_late();
-    case 20:
-    case 21:
-      if (!node_) return;
-      note([] { return std::string("answers of the journal are lost for a while"); });
-      return node_->journal->doubt_until(runtime_.now() + std::chrono::milliseconds(random_.below(1'000)));
-    case 22:
-    case 23:
-      // Longer than any lease.
-      if (agent.is_function || !runtime_.is_alive(agent.pid)) return;
-      note([&] { return agent.id + " is cut off for long"; });
-      oracle_.count("agents cut off");
-      runtime_.send(agent.pid, StackAgent::CutOff{std::chrono::milliseconds(6'000 + random_.below(6'000))});
-      return;
-    case 24:
-    case 25: {
-      if (!agent.is_function || !runtime_.is_alive(agent.pid)) return;
-      const bool is_paused = random_.chance(0.5);
-      note([&] { return fmt::format("{} is {}", agent.id, is_paused ? "paused" : "resumed"); });
-      oracle_.count("agents paused or resumed");
-      if (is_paused) return static_cast<void>(runtime_.send(agent.pid, dispatch::PauseAgent{}));
-      return static_cast<void>(runtime_.send(agent.pid, dispatch::ResumeAgent{}));
-    }
-    default:
-      if (crashes_left_ == 0) return;
-      --crashes_left_;
-      return store_.cut_power_at(1 + random_.below(4));
+  std::uint64_t left = random_.below(k_total);
+  for (const Harm& each : k_harms) {
+    if (left < each.weight) return (this->*each.happens)(agent);
+    left -= each.weight;
   }
+}
+
+void StackWorld::node_ends(Agent&) {
+  if (!node_ || crashes_left_ == 0) return;
+  --crashes_left_;
+  if (random_.chance(0.3)) return close_node();
+  end_node(random_.chance(0.5) ? End::killed : End::power_cut);
+}
+
+void StackWorld::dispatcher_is_killed(Agent&) {
+  if (!node_ || is_dying() || !runtime_.is_alive(node_->dispatcher)) return;
+  note([] { return std::string("the dispatcher is killed"); });
+  oracle_.count("dispatchers killed");
+  node_->may_end = true;
+  node_->dispatcher_at = runtime_.now() + std::chrono::milliseconds(random_.below(500));
+  runtime_.exit(node_->dispatcher, ExitReason::kill());
+}
+
+void StackWorld::archiver_begins_anew(Agent&) {
+  if (!node_ || is_dying()) return;
+  note([] { return std::string("the archiver begins anew"); });
+  oracle_.count("archivers killed");
+  node_->journal->answer_reads_at_once(true);
+  node_->archiver.reset();
+  node_->journal->answer_reads_at_once(false);
+  start_archiver();
+}
+
+void StackWorld::agent_is_killed(Agent& agent) {
+  if (!runtime_.is_alive(agent.pid)) return;
+  note([&] { return agent.id + " is killed"; });
+  oracle_.count("agents killed");
+  runtime_.exit(agent.pid, random_.chance(0.2) ? ExitReason::shutdown() : ExitReason::kill());
+}
+
+void StackWorld::agent_is_cut_off(Agent& agent) {
+  if (agent.is_function || !runtime_.is_alive(agent.pid)) return;
+  const auto time = std::chrono::milliseconds(random_.below(random_.chance(0.4) ? 10'000 : 800));
+  note([&] { return fmt::format("{} is cut off for {} ms", agent.id, time.count()); });
+  oracle_.count("agents cut off");
+  runtime_.send(agent.pid, StackAgent::CutOff{time});
+}
+
+// Longer than any lease.
+void StackWorld::agent_is_cut_off_long(Agent& agent) {
+  if (agent.is_function || !runtime_.is_alive(agent.pid)) return;
+  note([&] { return agent.id + " is cut off for long"; });
+  oracle_.count("agents cut off");
+  runtime_.send(agent.pid, StackAgent::CutOff{std::chrono::milliseconds(6'000 + random_.below(6'000))});
+}
+
+void StackWorld::agent_is_paused(Agent& agent) {
+  if (!agent.is_function || !runtime_.is_alive(agent.pid)) return;
+  const bool is_paused = random_.chance(0.5);
+  note([&] { return fmt::format("{} is {}", agent.id, is_paused ? "paused" : "resumed"); });
+  oracle_.count("agents paused or resumed");
+  if (is_paused) {
+    runtime_.send(agent.pid, dispatch::PauseAgent{});
+  } else {
+    runtime_.send(agent.pid, dispatch::ResumeAgent{});
+  }
+}
+
+void StackWorld::archive_fails(Agent&) { store_.fail(random_.chance(0.4), random_.chance(0.3)); }
+
+void StackWorld::archive_loses_power(Agent&) {
+  if (crashes_left_ == 0) return;
+  --crashes_left_;
+  store_.cut_power_at(1 + random_.below(4));
+}
+
+void StackWorld::disk_slows_down(Agent&) {
+  if (!node_) return;
+  oracle_.count("times the disk was slow or well again");
+  node_->journal->slow_down(random_.chance(0.5) ? 1 : pick({20, 2'000}));
+}
+
+void StackWorld::disk_fills_up(Agent&) { fill_disk(); }
+
+void StackWorld::snapshot_is_taken(Agent&) {
+  if (!node_ || is_dying()) return;
+  oracle_.count("snapshots asked for");
+  node_->journal->snapshot([](const auto&) {});
+}
+
+void StackWorld::is_deposed(Agent&) { depose(); }
+
+void StackWorld::late_word_comes(Agent&) { say_something_late(); }
+
+void StackWorld::answers_are_lost(Agent&) {
+  if (!node_) return;
+  note([] { return std::string("answers of the journal are lost for a while"); });
+  node_->journal->doubt_until(runtime_.now() + std::chrono::milliseconds(random_.below(1'000)));
 }
 
 void StackWorld::fill_disk() {

@@ -108,6 +108,22 @@ class StackWorld {
 
   void bad_times();
   void do_harm();
+  // One of these each; some harm the agent that is named, others something else.
+  void node_ends(Agent& agent);
+  void dispatcher_is_killed(Agent& agent);
+  void archiver_begins_anew(Agent& agent);
+  void agent_is_killed(Agent& agent);
+  void agent_is_cut_off(Agent& agent);
+  void agent_is_cut_off_long(Agent& agent);
+  void agent_is_paused(Agent& agent);
+  void archive_fails(Agent& agent);
+  void archive_loses_power(Agent& agent);
+  void disk_slows_down(Agent& agent);
+  void disk_fills_up(Agent& agent);
+  void snapshot_is_taken(Agent& agent);
+  void is_deposed(Agent& agent);
+  void late_word_comes(Agent& agent);
+  void answers_are_lost(Agent& agent);
   void fill_disk();
   void stand_still();
   void change_scarcity();
