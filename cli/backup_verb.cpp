@@ -7,6 +7,7 @@
 #include "cli/session.hpp"
 #include "cli/verbs.hpp"
 #include "skein/node/data_copy.hpp"
+#include "skein/node/last_run.hpp"
 
 namespace skein::cli {
 namespace {
@@ -54,8 +55,17 @@ void add_restore(CLI::App& app) {
   verb.place("BACKUP", args->first, "Folder of the backup");
   verb.place("DEST", args->second, "Folder to make");
   verb.flag("--json", args->session.json, "Print JSON");
-  verb.run(
-      [args] { return show(*args, node::restore_data(args->first, args->second), "; a node goes on from there"); });
+  verb.run([args] {
+    const auto restored = node::restore_data(args->first, args->second);
+    if (restored) {
+      // Whose config it had is not in a backup: 'skein mcp' must not start a node without it.
+      const std::string command = fmt::format("skein up CONFIG --data {}", restored->dest);
+      if (const std::string why = node::write_last_run(restored->dest, {.command = command}); !why.empty()) {
+        fmt::print(stderr, "skein: {}\n", why);
+      }
+    }
+    return show(*args, restored, "; a node goes on from there");
+  });
 }
 
 }  // namespace skein::cli

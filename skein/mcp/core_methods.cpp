@@ -7,6 +7,7 @@
 
 #include "skein/mcp/core.hpp"
 #include "skein/operations/json_exact.hpp"
+#include "skein/operations/table.hpp"
 
 namespace skein::inline v0::mcp {
 namespace {
@@ -15,6 +16,17 @@ constexpr std::size_t k_page_items = 200;
 constexpr std::array<std::string_view, 3> k_used_capabilities{"elicitation", "sampling", "roots"};
 
 RpcError bad_params(std::string why) { return {k_invalid_params, std::move(why), nullptr}; }
+
+// The name that an argument of an earlier version has now, to be put behind it; or nothing.
+std::string name_today(std::string_view tool, std::string_view argument) {
+  const operations::Operation* operation = operations::find_operation(tool);
+  if (operation == nullptr) return {};
+  for (const operations::Param& each : operation->params) {
+    const bool is_meant = std::ranges::find(each.older, argument) != each.older.end();
+    if (is_meant) return fmt::format(" (did you mean '{}'?)", each.name);
+  }
+  return {};
+}
 
 // An argument of a tools/call with its numbers as they stand in the text.
 std::optional<json::value> written_argument(std::string_view text, std::string_view name, std::size_t depth_max) {
@@ -161,11 +173,14 @@ void Core::call_tool(Exchange& exchange, const json::object& params) {
   exchange.name_ = *name;
   if (arguments != nullptr) exchange.arguments_ = arguments->get_object();
   exchange.ignored_ = tidy_arguments(found->tool.input_schema.as_object(), exchange.arguments_);
+  for (std::string& each : exchange.ignored_) each += name_today(found->tool.name, each);
   const std::string& needed = found->tool.needs;
   if (!needed.empty() && !exchange.client_can(needed)) return missing_capability(exchange, needed);
   if (found->tool.task.mode == TaskSupport::Mode::required && !exchange.can_task()) return missing_tasks(exchange);
   if (const auto fault = found->input.check(exchange.arguments_)) {
-    return exchange.finish_error(fault->describe("arguments"));
+    std::string why = fault->describe("arguments");
+    if (!exchange.ignored_.empty()) why += fmt::format("; ignored: {}", fmt::join(exchange.ignored_, ", "));
+    return exchange.finish_error(std::move(why));
   }
   if (!found->tool.as_written.empty() && !exchange.written_.empty()) {
     // Only now: to a schema such a number would look like a string.

@@ -253,6 +253,12 @@ Async<void> end_agent(Self self, ContextPtr context, std::string id, operations:
       reply.fail(declared_agent(id));
       co_return;
     }
+    // The next agent of this name is another one: it must not begin paused.
+    if (const auto work = context->work.get()) {
+      work->operations().agent_set_paused(
+          std::move(id), false, [](const std::string&) { return false; }, std::move(reply));
+      co_return;
+    }
   }
   reply(Nothing{});
 }

@@ -7,6 +7,7 @@
 #include <array>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -129,6 +130,14 @@ std::vector<ConfigFault> check_surroundings(const Config& config, const std::vec
       faults.push_back({lines.command, fmt::format("[executors.{}] command: {}", name, *problem)});
     }
   }
+  for (const AgentConfig& each : config.agents) {
+    if (each.swarm == k_default_swarm || config.swarms.contains(each.swarm)) continue;
+    std::vector<std::string_view> known{k_default_swarm};
+    for (const auto& [name, swarm] : config.swarms) known.emplace_back(name);
+    faults.push_back({0, fmt::format("[[agents]] '{}': there is no [swarms.{}]{}; one that is made at run time must be "
+                                     "there before its tasks come",
+                                     each.id, each.swarm, suggestion(each.swarm, known))});
+  }
   std::ranges::sort(faults, {}, [](const ConfigFault& each) { return std::tie(each.line, each.message); });
   return faults;
 }
@@ -137,8 +146,12 @@ ConfigFaults check_config(const ConfigResult& config, const std::string& file) {
   if (config) return {file, check_surroundings(*config), {}};
   ConfigFaults found = config.error();
   if (!found.read) return found;
-  for (ConfigFault& each : check_surroundings(*found.read)) found.faults.push_back(std::move(each));
-  std::ranges::sort(found.faults, {}, [](const ConfigFault& each) { return std::tie(each.line, each.message); });
+  // By line; of one line, what is wrong with its keys first.
+  std::multimap<std::uint32_t, ConfigFault> by_line;
+  for (ConfigFault& each : found.faults) by_line.emplace(each.line, std::move(each));
+  for (ConfigFault& each : check_surroundings(*found.read)) by_line.emplace(each.line, std::move(each));
+  found.faults.clear();
+  for (auto& [line, fault] : by_line) found.faults.push_back(std::move(fault));
   return found;
 }
 

@@ -53,6 +53,9 @@ std::string write_last_run(const std::string& data, const LastRun& run) {
       {"started_by", run.is_operator ? "operator" : "mcp"}, {"config", run.config}, {"command", run.command}};
   if (run.has_stopped) object["stopped_at"] = run.stopped_at;
   const std::string text = boost::json::serialize(object) + "\n";
+  if (!run.is_operator) {
+    if (const auto before = read_last_run(data); before && before->is_operator) return {};
+  }
   const std::string path = last_run_path(data);
   const std::string fresh = path + ".new";
   const Fd file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR));

@@ -24,7 +24,8 @@ struct LastRun {
 
 // Nothing when there is no such file, or one that cannot be read.
 [[nodiscard]] std::optional<LastRun> read_last_run(const std::string& data);
-// What went wrong; empty: nothing.
+// What went wrong; empty: nothing. What an operator's run wrote is replaced by an operator's only: a bridge's node in
+// between does not make the folder the bridge's.
 [[nodiscard]] std::string write_last_run(const std::string& data, const LastRun& run);
 
 // Whether a bridge may start a node of its own here.

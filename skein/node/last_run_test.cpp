@@ -44,16 +44,29 @@ TEST(LastRun, comes_back_as_it_was_written_and_is_its_owners_alone) {
   EXPECT_EQ(read->config, run.config);
   EXPECT_EQ(read->command, run.command);
   EXPECT_FALSE(read->has_stopped);
-  run.is_operator = false;
   run.has_stopped = true;
   run.stopped_at = 7;
   EXPECT_EQ(write_last_run(folder.path(), run), "");
   read = read_last_run(folder.path());
   ASSERT_TRUE(read);
-  EXPECT_FALSE(read->is_operator);
+  EXPECT_TRUE(read->is_operator);
   EXPECT_EQ(read->stopped_at, 7);
   std::ofstream(folder.path() + "/" + k_last_run_file) << "{";
   EXPECT_FALSE(read_last_run(folder.path()));
+}
+
+TEST(LastRun, a_bridges_node_in_between_does_not_make_the_folder_the_bridges) {
+  const RunFolder folder;
+  const LastRun bridge{false, "/other.toml", "skein up /other.toml", true, 9};
+  EXPECT_EQ(write_last_run(folder.path(), bridge), "");
+  EXPECT_FALSE(read_last_run(folder.path())->is_operator) << "nobody else was there";
+  EXPECT_EQ(write_last_run(folder.path(), LastRun{true, "/c.toml", "skein up /c.toml", true, 7}), "");
+  EXPECT_EQ(write_last_run(folder.path(), bridge), "");
+  const auto read = read_last_run(folder.path());
+  ASSERT_TRUE(read);
+  EXPECT_TRUE(read->is_operator);
+  EXPECT_EQ(read->config, "/c.toml");
+  EXPECT_FALSE(right_to_start(read, "", k_now + 3'600'000).may_start);
 }
 
 TEST(LastRun, leaves_an_empty_folder_and_its_own_to_a_bridge) {

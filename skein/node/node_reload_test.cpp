@@ -98,18 +98,20 @@ TEST_F(NodeReload, lets_a_swarm_with_open_tasks_finish_them_and_refuses_new_ones
   EXPECT_TRUE(eventually([&] { return agents_of(to_node, "calc").empty(); }));
 }
 
-TEST_F(NodeReload, a_paused_swarm_that_leaves_the_config_stays_paused_and_says_so) {
+TEST_F(NodeReload, a_paused_swarm_that_leaves_the_config_takes_nothing_and_holds_its_tasks_back) {
   begin(std::string(k_default_text) + k_calc_text);
   Client to_node = client();
   asked(to_node, "swarm_pause", {{"name", "calc"}});
   const auto task = submit(to_node, "echo", "1", "calc");
   write(std::string(k_default_text) + "[executors.calc]\nkind = \"function\"\n");
   const auto stays = ElementsAre(
-      "swarm 'calc' is no longer in the config but stays paused with its open tasks (1); 'skein "
-      "swarm resume calc' lets them run, and then it is removed");
+      "swarm 'calc' is no longer in the config: it takes nothing new and is stopped with its open tasks (1), which "
+      "were "
+      "held back; 'skein swarm resume calc' lets them run, and then it is removed");
   EXPECT_THAT(reload(to_node), stays);
   EXPECT_THAT(reload(to_node), stays) << "and with the next";
-  EXPECT_EQ(state_of(to_node, "calc"), "paused");
+  EXPECT_EQ(state_of(to_node, "calc"), "stopped");
+  EXPECT_FALSE(to_node.ask("task_submit", {{"type", "echo"}, {"swarm", "calc"}}, 10s)) << "it takes nothing new";
   EXPECT_EQ(state_of_task(to_node, task), "queued");
   asked(to_node, "swarm_resume", {{"name", "calc"}});
   EXPECT_TRUE(eventually([&] { return state_of(to_node, "calc") == "swarm_not_found"; }));

@@ -149,10 +149,16 @@ std::vector<std::string> TaskService::withdraw(const Config& config, Told which)
     // 'removed' would give out tasks that somebody holds back.
     const bool is_held = swarm.state == ledger::SwarmState::paused || swarm.state == ledger::SwarmState::stopped;
     if (is_held && swarm.open_tasks > 0 && swarm.name != k_default_swarm) {
+      // A paused one would take new tasks.
+      if (swarm.state == ledger::SwarmState::paused) {
+        const auto stopped = ask<Nothing>([&](auto reply) { operations_->swarm_stop(swarm.name, std::move(reply)); });
+        if (!stopped) throw std::runtime_error(fmt::format("swarm '{}': {}", swarm.name, stopped.error().describe()));
+      }
       const std::string kept = fmt::format(
-          "swarm '{0}' is no longer in the config but stays {1} with its open tasks ({2}); 'skein swarm "
-          "resume {0}' lets them run, and then it is removed",
-          swarm.name, ledger::name_of(swarm.state), swarm.open_tasks);
+          "swarm '{0}' is no longer in the config: it takes nothing new and is stopped with its open tasks ({1}), "
+          "which "
+          "were held back; 'skein swarm resume {0}' lets them run, and then it is removed",
+          swarm.name, swarm.open_tasks);
       if (which == Told::all) changed.push_back(kept);
       continue;
     }

@@ -368,7 +368,11 @@ void Operations::swarm_stop(std::string name, Reply<Nothing> reply) {
 
 void Operations::swarm_remove(std::string name, Reply<Nothing> reply) {
   const auto what = swarm_text(name);
-  control(ledger::SwarmRemove{std::move(name)}, what, std::move(reply));
+  auto removed = [self = shared_from_this(), name, reply = std::move(reply)](Result<Nothing> result) mutable {
+    if (result) self->forget_pauses_of(name);
+    reply(std::move(result));
+  };
+  control(ledger::SwarmRemove{std::move(name)}, what, Reply<Nothing>(std::move(removed)));
 }
 
 void Operations::set_limits(const ledger::Limits& limits, Reply<Nothing> reply) {

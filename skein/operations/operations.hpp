@@ -134,6 +134,7 @@ class Operations final : public ledger::ChangeSink, public std::enable_shared_fr
 
   // In the ledger by its name: it outlives the agent's process, the dispatcher and the node. Whether there is such an
   // agent is the caller's to know. What was said of names that `is_gone` is true of is forgotten on the way.
+  void forget_pauses_of(const std::string& swarm);
   void agent_set_paused(std::string name, bool is_paused, std::function<bool(const std::string&)> is_gone,
                         Reply<Nothing> reply);
   void set_limits(const ledger::Limits& limits, Reply<Nothing> reply);

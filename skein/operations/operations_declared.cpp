@@ -49,6 +49,20 @@ void Operations::swarm_withdraw(std::string name, Reply<bool> reply) {
   control(ledger::SwarmRemove{std::move(name)}, what, then(std::move(reply), true, std::move(has_tasks)));
 }
 
+// A swarm of the same name may come later, with agents of the same names, which nobody has paused.
+void Operations::forget_pauses_of(const std::string& swarm) {
+  on_ledger(Reply<Nothing>([](const Result<Nothing>&) {}),
+            [self = shared_from_this(), prefix = swarm + "-"](Reply<Nothing> answer) {
+              for (const ledger::AgentRecord& each : self->parts_.ledger.agents()) {
+                const bool is_its_own = each.name.starts_with(prefix) && each.name.size() > prefix.size() &&
+                                        each.name.find_first_not_of("0123456789", prefix.size()) == std::string::npos;
+                if (!is_its_own) continue;
+                self->control(ledger::AgentRemove{each.name}, each.name, Reply<Nothing>([](const Result<Nothing>&) {}));
+              }
+              answer(Nothing{});
+            });
+}
+
 void Operations::agent_set_paused(std::string name, bool is_paused, std::function<bool(const std::string&)> is_gone,
                                   Reply<Nothing> reply) {
   on_ledger(std::move(reply), [self = shared_from_this(), name = std::move(name), is_paused,
