@@ -45,6 +45,7 @@ std::shared_ptr<const ChildSpec> without_start(const ChildSpec& spec) {
 Supervisor::Supervisor(Self self, SupervisorSpec spec)
     : spec_(std::move(spec)), self_(self), random_(self.pid().bits()) {
   open_view(self);
+  const std::scoped_lock lock(view_->mutex);  // who draws the tree reads it from now on
   view_->name = spec_->name;
 }
 
