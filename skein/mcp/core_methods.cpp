@@ -178,9 +178,7 @@ void Core::call_tool(Exchange& exchange, const json::object& params) {
   if (!needed.empty() && !exchange.client_can(needed)) return missing_capability(exchange, needed);
   if (found->tool.task.mode == TaskSupport::Mode::required && !exchange.can_task()) return missing_tasks(exchange);
   if (const auto fault = found->input.check(exchange.arguments_)) {
-    std::string why = fault->describe("arguments");
-    if (!exchange.ignored_.empty()) why += fmt::format("; ignored: {}", fmt::join(exchange.ignored_, ", "));
-    return exchange.finish_error(std::move(why));
+    return exchange.finish_error(fault->describe("arguments"));
   }
   if (!found->tool.as_written.empty() && !exchange.written_.empty()) {
     // Only now: to a schema such a number would look like a string.

@@ -65,6 +65,13 @@ TEST_F(TaskToolsTest, names_what_it_passed_over_in_the_answer) {
   EXPECT_THAT(text_of(last_result()), HasSubstr("did you mean 'type'?"));
 }
 
+TEST_F(TaskToolsTest, says_what_an_older_name_is_called_now) {
+  call("swarm_create", {{"name", "s"}, {"executor", "py"}, {"agents_min", 1}, {"idle_after_ms", 5000}});
+  node_says(NodeAnswer::Kind::ok, json::object{});
+  EXPECT_EQ(last_result().at("structuredContent").at("ignored"),
+            (json::array{"agents_min (did you mean 'min'?)", "idle_after_ms (did you mean 'idle_shrink'?)"}));
+}
+
 TEST_F(TaskToolsTest, takes_null_for_what_is_optional) {
   call("task_submit",
        {{"type", "echo"}, {"priority", nullptr}, {"attempts", nullptr}, {"swarm", nullptr}, {"key", nullptr}});

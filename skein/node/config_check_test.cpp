@@ -75,6 +75,13 @@ TEST(ConfigCheck, finds_users_groups_and_functions_that_are_not_there) {
   EXPECT_EQ(check_surroundings(config_to_check(text), {"mine"}).size(), 1U) << "the program has that one";
 }
 
+TEST(ConfigCheck, finds_agents_of_a_swarm_that_is_not_there) {
+  const std::string swarms = "[swarms.words]\nexecutor = \"function\"\n";
+  EXPECT_THAT(found_in(swarms + "[[agents]]\nid = \"ada\"\nswarm = \"wrds\"\n"),
+              ElementsAre(HasSubstr("[[agents]] 'ada': there is no [swarms.wrds] (did you mean 'words'?)")));
+  EXPECT_THAT(found_in(swarms + "[[agents]]\nid = \"ada\"\nswarm = \"words\"\n[[agents]]\nid = \"bob\"\n"), IsEmpty());
+}
+
 TEST(ConfigCheck, shows_wrong_keys_and_missing_programs_together) {
   const std::string text =
       "[executors.a]\nkind = \"command\"\ncommand = [\"/does/not/exist\"]\nmemry_max = 1\n[executors.b]\nkind = "

@@ -239,6 +239,25 @@ TEST_F(NodeReload, an_agent_that_was_stopped_stays_so_when_its_supervisor_is_res
   EXPECT_TRUE(are("idle", "idle"));
 }
 
+TEST_F(NodeReload, a_pause_ends_with_the_agent_that_was_paused) {
+  begin(std::string(k_default_text));
+  Client to_node = client();
+  const auto makes_one = [&] {
+    asked(to_node, "swarm_create", {{"name", "z"}, {"executor", "function"}, {"min", 1}, {"max", 1}});
+    return eventually([&] { return agents_of(to_node, "z").size() == 1; });
+  };
+  ASSERT_TRUE(makes_one());
+  const std::string agent = agents_of(to_node, "z").front();
+  asked(to_node, "agent_pause", {{"id", agent}});
+  ASSERT_TRUE(eventually([&] { return status_of(to_node, agent) == "paused"; }));
+  asked(to_node, "swarm_stop", {{"name", "z"}});
+  ASSERT_TRUE(eventually([&] { return agents_of(to_node, "z").empty(); }));
+  asked(to_node, "swarm_remove", {{"name", "z"}});
+  ASSERT_TRUE(makes_one());
+  EXPECT_EQ(agents_of(to_node, "z").front(), agent) << "of the same name";
+  EXPECT_TRUE(eventually([&] { return status_of(to_node, agent) == "idle"; }));
+}
+
 TEST_F(NodeReload, a_task_whose_only_able_agent_is_paused_or_stopped_says_so) {
   begin(std::string(k_default_text) +
         "[[agents]]\nid = \"ada\"\nswarm = \"default\"\ncapabilities = [\"echo\", \"extra\"]\n");
