@@ -24,8 +24,8 @@ struct RegistryLimits {
   std::uint32_t watches = 1'000'000;                        // on names, and as many on resources
   std::uint32_t watch_backlog = 2'000'000;  // messages that wait for a watcher, from which on it misses events
   std::uint32_t subscriptions = 1'000'000;
-  std::uint32_t waits = 100'000;         // processes and threads in await_agent
-  std::size_t names_at_once = 10'000;    // of register_agents
+  std::uint32_t waits = 100'000;       // processes and threads in await_agent
+  std::size_t names_at_once = 10'000;  // of register_agents
 };
 
 enum class RegistryFailure : std::uint8_t {
