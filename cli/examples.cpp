@@ -42,8 +42,10 @@ constexpr std::array k_examples{
 
 }  // namespace
 
-void add_examples(Verb& root) {
-  for (const VerbExample& each : k_examples) root.below(std::string(each.path)).example(std::string(each.text));
+void add_examples(Verb& root, std::string_view only) {
+  for (const VerbExample& each : k_examples) {
+    if (only.empty() || each.path == only) root.below(std::string(each.path)).example(std::string(each.text));
+  }
 }
 
 }  // namespace skein::cli

@@ -116,7 +116,7 @@ std::string other_word_for(const std::string& word) {
 int run(std::span<char* const> args) {
   CLI::App app{"Runs swarms of agents so that no crash loses work.", "skein"};
   app.set_version_flag("--version", fmt::format("skein {}", skein::version()), "Print the version and exit");
-  skein::cli::add_verbs(app);
+  skein::cli::add_verbs(app, args.size() > 1 ? args[1] : "");
 
   // 'skein help task wait' is 'skein task wait --help'.
   std::vector<char*> help;

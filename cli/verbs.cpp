@@ -6,9 +6,15 @@
 
 namespace skein::cli {
 
-void add_verbs(CLI::App& app) {
+void add_verbs(CLI::App& app, std::string_view first) {
   app.require_subcommand(0, 1);
   Verb root(app);
+  if (first == "up" || first == "mcp") {
+    if (first == "up") add_up(root);
+    if (first == "mcp") add_mcp(root);
+    add_examples(root, first);
+    return;
+  }
   add_config(root);
   add_up(root);
   add_mcp(root);
@@ -25,7 +31,7 @@ void add_verbs(CLI::App& app) {
   add_completion(root);
   add_operations_verb(root);
   add_other_operations(root);
-  add_examples(root);
+  add_examples(root, {});
   group_verbs(app);
 }
 

@@ -3,12 +3,16 @@
 // once, from main, before any thread exists.
 #pragma once
 
+#include <string_view>
+
 #include "cli/arguments.hpp"
 
 namespace skein::cli {
 
 // Adds every verb, in the order --help shows them. New verbs: declare add_<family> here, call it in verbs.cpp.
-void add_verbs(CLI::App& app);
+// `first` is the first word of the command line. For 'up' and 'mcp', which somebody waits for, only that verb is made:
+// the options of all others cost two milliseconds.
+void add_verbs(CLI::App& app, std::string_view first);
 
 void add_config(Verb& root);
 void add_up(Verb& root);
@@ -26,7 +30,7 @@ void add_log(CLI::App& app);
 void add_backup(CLI::App& app);
 void add_restore(CLI::App& app);
 void add_archive(CLI::App& app);
-// After all others: to the verbs that have none yet.
-void add_examples(Verb& root);
+// After all others: to the verbs that have none yet, or only to `only`.
+void add_examples(Verb& root, std::string_view only);
 
 }  // namespace skein::cli

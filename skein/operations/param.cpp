@@ -47,55 +47,48 @@ Param Param::duration(std::string_view name, std::uint64_t least_ms, std::uint64
 Param Param::task_id(std::string_view name, std::string_view help) { return {name, Kind::task_id, help}; }
 Param Param::task_ids(std::string_view name, std::string_view help) { return {name, Kind::task_ids, help}; }
 
-Param Param::required() const {
-  Param made = *this;
-  made.is_required = true;
-  return made;
+Param Param::required() && {
+  is_required = true;
+  return std::move(*this);
 }
 
-Param Param::required_unless(std::string_view other) const {
-  Param made = required();
-  made.unless = other;
-  return made;
+Param Param::required_unless(std::string_view other) && {
+  is_required = true;
+  unless = other;
+  return std::move(*this);
 }
 
-Param Param::or_else(std::string_view text) const {
-  Param made = *this;
-  made.otherwise = text;
-  return made;
+Param Param::or_else(std::string_view text) && {
+  otherwise = text;
+  return std::move(*this);
 }
 
-Param Param::once_called(std::string_view older_name) const {
-  Param made = *this;
-  made.older.push_back(older_name);
-  return made;
+Param Param::once_called(std::string_view older_name) && {
+  older.push_back(older_name);
+  return std::move(*this);
 }
 
-Param Param::narrowed(Way way, std::uint64_t most_there, std::uint64_t otherwise_there) const {
-  Param made = *this;
-  made.narrower.push_back({way, most_there, otherwise_there});
-  return made;
+Param Param::narrowed(Way way, std::uint64_t most_there, std::uint64_t otherwise_there) && {
+  narrower.push_back({way, most_there, otherwise_there});
+  return std::move(*this);
 }
 
-Param Param::only_on(std::initializer_list<Way> all) const {
-  Param made = *this;
-  made.ways = all;
-  return made;
+Param Param::only_on(Ways all) && {
+  ways = all;
+  return std::move(*this);
 }
 
-Param Param::at(std::string_view place_name) const {
-  Param made = *this;
-  made.place = place_name;
-  return made;
+Param Param::at(std::string_view place_name) && {
+  place = place_name;
+  return std::move(*this);
 }
 
-Param Param::as_option(std::string_view option_name) const {
-  Param made = *this;
-  made.option = option_name;
-  return made;
+Param Param::as_option(std::string_view option_name) && {
+  option = option_name;
+  return std::move(*this);
 }
 
-bool Param::is_on(Way way) const { return std::ranges::find(ways, way) != ways.end(); }
+bool Param::is_on(Way way) const { return ways.contains(way); }
 
 bool Param::is_number() const { return kind == Kind::count || kind == Kind::milliseconds; }
 

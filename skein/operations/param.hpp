@@ -10,12 +10,26 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace skein::inline v0::operations {
 
 // How a request gets to a node. The Unix socket in the data folder takes every operation.
 enum class Way : std::uint8_t { socket, mcp, rest, cli };
+
+// Some of the ways in. A value of one byte, since every parameter has one.
+class Ways {
+ public:
+  constexpr Ways(std::initializer_list<Way> all) {
+    for (const Way each : all) bits_ = static_cast<std::uint8_t>(bits_ | bit(each));
+  }
+  [[nodiscard]] constexpr bool contains(Way way) const { return (bits_ & bit(way)) != 0; }
+
+ private:
+  static constexpr std::uint8_t bit(Way way) { return static_cast<std::uint8_t>(1U << static_cast<unsigned>(way)); }
+  std::uint8_t bits_ = 0;
+};
 
 struct Param {
   enum class Kind : std::uint8_t {
@@ -50,7 +64,7 @@ struct Param {
   std::vector<std::string_view> older{};  // names that it had before; they are still read
   std::string_view unless{};              // another parameter that may be given instead of a required one
   std::vector<Narrower> narrower{};
-  std::vector<Way> ways{Way::socket, Way::mcp, Way::rest, Way::cli};
+  Ways ways{Way::socket, Way::mcp, Way::rest, Way::cli};
   std::string_view place{};  // on the command line: what stands for it where it is given by its place; empty: an option
   std::string_view option{};  // likewise, the option without dashes; empty: made from the name
 
@@ -70,16 +84,16 @@ struct Param {
   [[nodiscard]] static Param json(std::string_view name, std::string_view help) { return {name, Kind::json, help}; }
   [[nodiscard]] static Param fields(std::string_view name, std::string_view help) { return {name, Kind::fields, help}; }
 
-  // The same parameter, and what the function says of it.
-  [[nodiscard]] Param required() const;
-  [[nodiscard]] Param required_unless(std::string_view other) const;
-  [[nodiscard]] Param or_else(std::string_view text) const;
-  [[nodiscard]] Param or_else(std::uint64_t number) const { return or_else(std::to_string(number)); }
-  [[nodiscard]] Param once_called(std::string_view older_name) const;
-  [[nodiscard]] Param narrowed(Way way, std::uint64_t most_there, std::uint64_t otherwise_there) const;
-  [[nodiscard]] Param only_on(std::initializer_list<Way> all) const;
-  [[nodiscard]] Param at(std::string_view place_name) const;
-  [[nodiscard]] Param as_option(std::string_view option_name) const;
+  // The same parameter, and what the function says of it. They are chained where a parameter is declared.
+  [[nodiscard]] Param required() &&;
+  [[nodiscard]] Param required_unless(std::string_view other) &&;
+  [[nodiscard]] Param or_else(std::string_view text) &&;
+  [[nodiscard]] Param or_else(std::uint64_t number) && { return std::move(*this).or_else(std::to_string(number)); }
+  [[nodiscard]] Param once_called(std::string_view older_name) &&;
+  [[nodiscard]] Param narrowed(Way way, std::uint64_t most_there, std::uint64_t otherwise_there) &&;
+  [[nodiscard]] Param only_on(Ways all) &&;
+  [[nodiscard]] Param at(std::string_view place_name) &&;
+  [[nodiscard]] Param as_option(std::string_view option_name) &&;
 
   [[nodiscard]] bool is_on(Way way) const;
   [[nodiscard]] bool is_number() const;

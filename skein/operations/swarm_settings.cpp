@@ -33,7 +33,8 @@ Param param_of(const ledger::SwarmField& field) {
   } else if (field.max > 0) {
     param = Param::count(field.name, field.min, field.max, field.help);
   }
-  return field.stored == field.name ? param : param.once_called(field.stored);
+  if (field.stored != field.name) param.older.push_back(field.stored);
+  return param;
 }
 
 std::vector<Param> params_of_settings() {

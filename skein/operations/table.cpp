@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <iterator>
 #include <set>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <unordered_map>
@@ -51,12 +54,17 @@ struct Table {
 
 Table make_table() {
   Table table;
-  table.groups = {task_operations(), swarm_operations(), agent_operations(), token_operations(), node_operations()};
-  std::set<std::string_view> names;
-  for (const OperationGroup& group : table.groups) {
-    table.operations.insert(table.operations.end(), group.operations.begin(), group.operations.end());
-    table.answers.insert(table.answers.end(), group.answers.begin(), group.answers.end());
+  std::array all{task_operations(), swarm_operations(), agent_operations(), token_operations(), node_operations()};
+  for (DeclaredGroup& group : all) {
+    std::ranges::move(group.operations, std::back_inserter(table.operations));
+    std::ranges::move(group.answers, std::back_inserter(table.answers));
   }
+  std::span<const Operation> left = table.operations;
+  for (const DeclaredGroup& group : all) {
+    table.groups.push_back({group.name, left.first(group.operations.size())});
+    left = left.subspan(group.operations.size());
+  }
+  std::set<std::string_view> names;
   for (const AnswerType& each : table.answers) check(each, table.answers);
   for (const Operation& each : table.operations) {
     if (!names.insert(each.name).second) throw std::logic_error(fmt::format("two operations '{}'", each.name));

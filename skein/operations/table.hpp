@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -83,17 +84,23 @@ struct Operation {
 // What may become of any request.
 [[nodiscard]] const std::vector<Code>& common_errors();
 
-// The groups.
-struct OperationGroup {
+// What a file of declarations gives to the table.
+struct DeclaredGroup {
   std::string_view name;
   std::vector<Operation> operations;
   std::vector<AnswerType> answers;
 };
-[[nodiscard]] OperationGroup task_operations();
-[[nodiscard]] OperationGroup swarm_operations();
-[[nodiscard]] OperationGroup agent_operations();
-[[nodiscard]] OperationGroup token_operations();
-[[nodiscard]] OperationGroup node_operations();
+[[nodiscard]] DeclaredGroup task_operations();
+[[nodiscard]] DeclaredGroup swarm_operations();
+[[nodiscard]] DeclaredGroup agent_operations();
+[[nodiscard]] DeclaredGroup token_operations();
+[[nodiscard]] DeclaredGroup node_operations();
+
+// The groups, in the order of operations().
+struct OperationGroup {
+  std::string_view name;
+  std::span<const Operation> operations;
+};
 [[nodiscard]] const std::vector<OperationGroup>& operation_groups();
 
 }  // namespace skein::inline v0::operations

@@ -277,7 +277,7 @@ std::vector<AnswerType> agent_answers() {
 
 }  // namespace
 
-OperationGroup agent_operations() {
+DeclaredGroup agent_operations() {
   return {"agents",
           {agent_spawn(), agent_list(), agent_status(), agent_pause(), agent_resume(), agent_stop(), agent_start(),
            agent_update(), agent_cancel()},

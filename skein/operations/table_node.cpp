@@ -425,7 +425,7 @@ Operation openapi() {
 
 }  // namespace
 
-OperationGroup node_operations() {
+DeclaredGroup node_operations() {
   return {"node",
           {status(),     info(),   metrics(),    tree(),       tree_restart(), processes(), describe(),
            trace(),      dump(),   log_level(),  chaos_kill(), reload(),       backup(),    stop(),

@@ -34,7 +34,7 @@ std::vector<Param> with_defaults(std::vector<Param> params) {
     const auto text = field != nullptr ? otherwise.find(std::string(field->stored)) : otherwise.end();
     // Others come from the config's sections of limits and of the dispatcher.
     const bool is_known = text != otherwise.end() && !text->second.empty() && field->is_of_agents;
-    if (is_known) each = each.or_else(text->second);
+    if (is_known) each.otherwise = text->second;
   }
   return params;
 }
@@ -303,7 +303,7 @@ std::vector<AnswerType> swarm_answers() {
 
 }  // namespace
 
-OperationGroup swarm_operations() {
+DeclaredGroup swarm_operations() {
   return {"swarms",
           {swarm_create(), swarm_list(), swarm_status(), swarm_override(), swarm_scale(), swarm_pause(), swarm_resume(),
            swarm_drain(), swarm_stop(), swarm_remove()},

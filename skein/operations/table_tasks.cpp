@@ -415,7 +415,7 @@ std::vector<AnswerType> task_answers() {
 
 }  // namespace
 
-OperationGroup task_operations() {
+DeclaredGroup task_operations() {
   return {
       "tasks", {task_submit(), task_wait(), task_status(), task_list(), task_cancel(), task_retry()}, task_answers()};
 }

@@ -133,7 +133,7 @@ std::vector<AnswerType> token_answers() {
 
 }  // namespace
 
-OperationGroup token_operations() {
+DeclaredGroup token_operations() {
   return {"tokens", {token_create(), token_list(), token_revoke(), token_rotate()}, token_answers()};
 }
 
