@@ -8,7 +8,9 @@ import re
 import signal
 import subprocess
 
-from harness import ROOT, Home, until
+from harness import Home
+from lib.places import ROOT
+from lib.waiting import wait_for
 
 K_SHELL_LIMIT_S = 30
 K_DONE = "===done==="
@@ -44,7 +46,7 @@ class Shell:
 
 
 def wait_until_up(home):
-    until(lambda: home.run("status").code == 0, (home.path / "up.log").read_text, K_SHELL_LIMIT_S)
+    wait_for(lambda: home.run("status").code == 0, (home.path / "up.log").read_text, K_SHELL_LIMIT_S)
 
 
 def check_output(wanted, said, block):

@@ -1,4 +1,4 @@
-"""A home, a node and the skein program as a person at the keyboard has them; and a count of what held."""
+"""A home, a node and the skein program as a person at the keyboard has them."""
 import contextlib
 import json
 import os
@@ -13,23 +13,14 @@ import subprocess
 import tempfile
 import termios
 import time
-import traceback
 
-BUILD = pathlib.Path(os.environ["SKEIN_BUILD"]).resolve()
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from lib import node as nodes
+from lib.places import BUILD, SKEIN
+
 K_COMMAND_LIMIT_S = 20
 K_READY_LIMIT_S = 20
-K_LOOK_S = 0.02
 ID_SAID = re.compile(r'\A(task [0-9a-f-]{36}|\{"id":"[0-9a-f-]{36}"\})\n')
 NO_TASK = "01000000-0000-7000-8000-000000000000"
-
-
-def until(condition, what, limit=K_READY_LIMIT_S):
-    """Waits for what must become true; `what` says what did not."""
-    end = time.monotonic() + limit
-    while not condition():
-        assert time.monotonic() < end, what() if callable(what) else what
-        time.sleep(K_LOOK_S)
 
 
 class Result:
@@ -62,7 +53,7 @@ class Home:
 
     def run(self, *args, stdin="", env=None, limit=K_COMMAND_LIMIT_S):
         """skein with these arguments."""
-        done = subprocess.run([str(BUILD / "bin/skein"), *args], cwd=self.path, env=self.env | (env or {}), input=stdin,
+        done = subprocess.run([str(SKEIN), *args], cwd=self.path, env=self.env | (env or {}), input=stdin,
                               capture_output=True, text=True, timeout=limit, check=False)
         return Result("skein " + " ".join(args), done.returncode, done.stdout, done.stderr)
 
@@ -90,7 +81,7 @@ class Home:
             if size:
                 termios.tcsetwinsize(0, size)
             os.chdir(self.path)
-            os.execve(str(BUILD / "bin/skein"), ["skein", *args], self.env | (env or {}))
+            os.execve(str(SKEIN), ["skein", *args], self.env | (env or {}))
         shown, pressed, deadline = b"", False, time.monotonic() + limit
         with contextlib.suppress(OSError):  # the terminal goes with its program
             while time.monotonic() < deadline:
@@ -123,7 +114,7 @@ def with_home(test, config=None):
     return run
 
 
-class Node:
+class Node(nodes.Node):
     """`skein up`, started as a service manager would: READY=1 says that it is up."""
 
     def __init__(self, home, *args, abstract=False, env=None):
@@ -133,12 +124,24 @@ class Node:
         if not abstract:
             pathlib.Path(name).unlink(missing_ok=True)
         self.socket.bind(name)
-        self.log = home.path / "node.log"
-        more = {"NOTIFY_SOCKET": name.replace("\0", "@")} | (env or {})
-        with open(self.log, "w", encoding="utf-8") as log:
-            self.process = subprocess.Popen([str(BUILD / "bin/skein"), "up", *args], cwd=home.path, stderr=log,
-                                            stdout=log, stdin=subprocess.DEVNULL, env=home.env | more)
+        super().__init__(home.path, None, *args)
+        self.popen["env"] = home.env | {"NOTIFY_SOCKET": name.replace("\0", "@")} | (env or {})
+        self.start()
         self.hear("READY=1")
+
+    def words(self):
+        """As a person types it: config and data folder are found."""
+        return [self.program, "up", *self.options]
+
+    def start(self):
+        """Its log is a file, which it tells of."""
+        with open(self.folder / "node.log", "w", encoding="utf-8") as log:
+            self.process = subprocess.Popen(self.words(), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                            **self.popen)
+        self.has_log.set()
+
+    def log(self):
+        return (self.folder / "node.log").read_text()
 
     def hear(self, wanted, limit=K_READY_LIMIT_S):
         """Waits for a message that has this line."""
@@ -147,36 +150,16 @@ class Node:
             self.socket.settimeout(0.2)
             with contextlib.suppress(TimeoutError):
                 self.heard.append(self.socket.recv(4096).decode())
-            ended = self.process.poll() is not None and wanted == "READY=1"
-            assert not ended and time.monotonic() < until, f"no {wanted} in {self.heard}\n{self.log.read_text()}"
+            ended = self.code is not None and wanted == "READY=1"
+            assert not ended and time.monotonic() < until, f"no {wanted} in {self.heard}\n{self.log()}"
 
     def end(self, code=0, how=signal.SIGTERM):
-        if self.process.poll() is None:
-            self.process.send_signal(how)
-        ended = self.process.wait(timeout=K_COMMAND_LIMIT_S)
+        if self.code is None:
+            self.signal(how)
+        ended = self.wait(K_COMMAND_LIMIT_S)
         self.socket.close()
-        assert ended == code, f"the node ended with {ended}\n{self.log.read_text()}"
+        assert ended == code, f"the node ended with {ended}\n{self.log()}"
 
     def kill(self):
-        if self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
+        super().kill()
         self.socket.close()
-
-
-class Tally:
-    def __init__(self):
-        self.passed = self.failed = 0
-
-    def run(self, name, test, *args):
-        try:
-            test(*args)
-            self.passed += 1
-        except Exception:  # whatever it was, the others still run
-            self.failed += 1
-            print(f"FAILED {name}\n{traceback.format_exc(limit=-3)}", flush=True)
-
-    def run_all(self, module, *args):
-        for name, test in list(vars(module).items()):
-            if name.startswith("test_"):
-                self.run(name, test, *args)

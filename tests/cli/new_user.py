@@ -6,7 +6,9 @@ import signal
 import subprocess
 import time
 
-from harness import BUILD, Home, Node, until, with_home
+from harness import Home, Node, with_home
+from lib.places import BUILD
+from lib.waiting import wait_for
 
 CONFIG = """
 [node]
@@ -80,7 +82,7 @@ def test_a_wrong_address_is_blamed_on_its_option(home):
 
 @with_node
 def test_a_task_says_why_it_waits(home, _node):
-    until(lambda: len(home.ok("agents", "--json").json["agents"]) == 3, "the agents do not come")
+    wait_for(lambda: len(home.ok("agents", "--json").json["agents"]) == 3, "the agents do not come")
     warned = home.expect(0, "submit", "words", err="warning: the task waits: no agent of swarm 'default' can do "
                          "'words'; swarm 'words' can: --swarm words\n")
     task = warned.out.strip()
@@ -133,7 +135,7 @@ def test_a_wait_outlives_the_node_and_says_its_id_first(home, node):
     for how in (signal.SIGTERM, signal.SIGKILL):
         waiting = started(home, "submit", "sleep", "--params", "2500", "--wait")
         task = re.match(r"task ([0-9a-f-]{36})\n", waiting.stderr.readline())[1]
-        until(lambda: home.ok("task", "show", task, "--json").json["state"] == "executing", "it does not begin")
+        wait_for(lambda: home.ok("task", "show", task, "--json").json["state"] == "executing", "it does not begin")
         node.end(0 if how == signal.SIGTERM else -9, how)
         node.__init__(home)
         _, err = waiting.communicate(timeout=30)
@@ -152,8 +154,8 @@ def test_a_wait_is_longer_than_the_nodes_own(home, _node):
 def test_an_interrupted_wait_says_that_the_task_goes_on(home, _node):
     waiting = started(home, "submit", "sleep", "--params", "60000", "--wait")
     task = re.match(r"task ([0-9a-f-]{36})\n", waiting.stderr.readline())[1]
-    until(lambda: home.ok("task", "show", task, "--json").json["state"] == "executing", "it does not begin")
-    time.sleep(0.2)
+    wait_for(lambda: home.ok("task", "show", task, "--json").json["state"] == "executing", "it does not begin")
+    wait_for(lambda: home.ok("status", "--json").json["tasks"]["waiters"] == 1, "nobody waits for it")
     waiting.send_signal(signal.SIGINT)
     _, err = waiting.communicate(timeout=10)
     assert waiting.returncode == -signal.SIGINT and f"the task goes on: 'skein task wait {task}'" in err, err
@@ -176,7 +178,7 @@ def test_a_timeout_counts_for_its_agent(home, _node):
     failed = home.expect(6, "submit", "sleep", "--params", "60000", "--task-timeout-ms", "200", "--attempts", "1",
                          "--wait", "--json").json
     agent = failed["failed_attempts"][0]["agent"]
-    until(lambda: home.ok("agent", "show", agent, "--json").json["failed"] == 1, "it is not counted")
+    wait_for(lambda: home.ok("agent", "show", agent, "--json").json["failed"] == 1, "it is not counted")
     assert home.ok("agent", "show", agent, "--json").json["success_rate"] == 0
 
 
@@ -184,7 +186,7 @@ def test_a_timeout_counts_for_its_agent(home, _node):
 def test_the_log_has_failed_tasks_and_one_line_for_the_stop(home, node):
     task = home.expect(6, "submit", "fail", "--attempts", "1", "--wait", "--json").json["id"]
     log = home.path / "node.log"
-    until(lambda: f"task {task} of type 'fail' in swarm 'default' failed: " in log.read_text(), log.read_text)
+    wait_for(lambda: f"task {task} of type 'fail' in swarm 'default' failed: " in log.read_text(), log.read_text)
     assert str(log) in home.ok("status").out and f"log          {log}" in home.run("doctor").out
     home.ok("stop", out="the node has stopped\n")
     node.end()
@@ -245,6 +247,5 @@ def test_events_are_bounded_and_have_times(home, _node):
     home.expect(0, "events", "--limit", "3", err="the last 3 of ")
     assert len(home.expect(0, "events", "--limit", "3").out.splitlines()) == 3
     assert all(each["at"] > 0 for each in home.ok("events", "--limit", "0", "--json").lines)
-    time.sleep(0.3)
-    assert not home.ok("events", "--since-ms", "1", "--kind", "task_completed").out
+    wait_for(lambda: not home.ok("events", "--since-ms", "1", "--kind", "task_completed").out, "old ones are left out")
     assert home.ok("events", "--since-ms", "60000", "--kind", "task_completed").out

@@ -2,7 +2,9 @@
 import shutil
 import subprocess
 
-from harness import ROOT, Node, until, with_home
+from harness import Node, with_home
+from lib.places import ROOT
+from lib.waiting import wait_for
 
 
 @with_home
@@ -157,7 +159,7 @@ def test_log_restore_and_archive_work_on_the_folder_of_a_node_that_has_ended(hom
     node = Node(home)
     try:
         home.ok("submit", "echo", "--count", "20", "--wait")
-        until(lambda: home.ok("status", "--json").json["tasks"]["archived"] == 20, "not all came into the archive")
+        wait_for(lambda: home.ok("status", "--json").json["tasks"]["archived"] == 20, "not all came into the archive")
         home.expect(1, "archive", "rebuild", out="", err="another program has this journal open")
         home.expect(1, "log", "repair", out="", err="stop it first")
     finally:

@@ -6,7 +6,9 @@ import stat
 import subprocess
 import time
 
-from harness import BUILD, Home, Node, until, with_home
+from harness import Home, Node, with_home
+from lib.places import BUILD
+from lib.waiting import wait_for
 
 K_WATCHDOG_US = 300_000
 K_NOBODY = 65534
@@ -144,10 +146,10 @@ def test_stop_comes_back_when_the_folder_is_free(home):
 def test_a_fatal_signal_leaves_a_dump_and_doctor_tells_of_that_alone(home):
     node = Node(home)
     try:
-        until(lambda: home.run("doctor").code == 0, "not well, and why not?")
+        wait_for(lambda: home.run("doctor").code == 0, "not well, and why not?")
         node.end()
         node = Node(home)
-        until(lambda: home.run("doctor").code == 0, "it tells of a crash that never was")
+        wait_for(lambda: home.run("doctor").code == 0, "it tells of a crash that never was")
         node.end()
         shutil.rmtree(home.path / "data")
         node = Node(home)  # the folder is new
@@ -185,7 +187,7 @@ def test_doctor_goes_by_the_settings_of_the_node_and_not_by_those_of_its_own_fol
     node = Node(home)
     other = Home()
     try:
-        until(lambda: home.run("doctor").code == 0, "not well, and why not?")
+        wait_for(lambda: home.run("doctor").code == 0, "not well, and why not?")
         (other.path / "skein.toml").write_text('[journal]\ndisk_low_water_bytes = "1024GiB"\n')
         shown = other.run("doctor", "--data", str(home.path / "data")).out
         assert "ok    disk" in shown and str(home.path / "skein.toml") in shown, shown

@@ -1,5 +1,5 @@
 """agents, agent ..., swarms, swarm ..., log-level, reload, against a running node."""
-from harness import until
+from lib.waiting import wait_for
 
 
 def agent(home, name):
@@ -33,7 +33,7 @@ def test_an_agent_is_spawned_paused_resumed_and_stopped(home):
     assert agent(home, "solo")["status"] == "idle"
     assert home.ok("agent", "pause", "solo", "--json").json == {}
     home.ok("agent", "stop", "solo", out="agent 'solo' is stopped\n")
-    until(lambda: home.run("agent", "show", "solo").code == 3, "the agent is still there")
+    wait_for(lambda: home.run("agent", "show", "solo").code == 3, "the agent is still there")
     for verb in ("pause", "resume", "stop"):
         home.expect(3, "agent", verb, "solo", out="", err="there is no agent 'solo'")
     made = home.ok("agent", "spawn", "--json").json["id"]
@@ -55,13 +55,13 @@ def test_a_swarm_has_a_whole_life(home):
             out="swarm 'flock' is created")
     home.expect(7, "swarm", "create", "flock", out="", err="'flock' exists")
     home.expect(2, "swarm", "create", "bad", "--set", "nothing", err="write key=value")
-    until(lambda: home.run("agent", "show", "flock-1").code == 0, "the swarm has no agent")
+    wait_for(lambda: home.run("agent", "show", "flock-1").code == 0, "the swarm has no agent")
     home.expect(2, "swarm", "create", "bad", "--set", "foo=1", err="unknown member 'foo'")
     home.ok("swarm", "scale", "flock", "--min", "2", out="swarm 'flock' has 2 to 4 agents")
     swarm = home.ok("swarm", "show", "flock", "--json").json
     assert swarm["overrides"] == {"agents_min": "2"}, swarm
     assert (swarm["settings"]["min"], swarm["settings"]["max"]) == (2, 4), swarm
-    until(lambda: home.run("agent", "show", "flock-2").code == 0, "the swarm was not scaled")
+    wait_for(lambda: home.run("agent", "show", "flock-2").code == 0, "the swarm was not scaled")
     assert home.ok("swarm", "scale", "flock", "--max", "3", "--json").json == {"name": "flock", "min": 2, "max": 3}
     home.ok("swarm", "set", "flock", "--idle-shrink", "7s", out="swarm 'flock' is changed")
     assert home.ok("swarm", "show", "flock", "--json").json["settings"]["idle_shrink"] == "7s"

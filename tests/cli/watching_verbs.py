@@ -6,7 +6,8 @@ import signal
 import subprocess
 import threading
 
-from harness import BUILD, until
+from lib.places import BUILD
+from lib.waiting import wait_for
 
 
 def follow(home, *args, lines):
@@ -116,10 +117,10 @@ def test_events_follow(home):
 
 def test_doctor(home):
     # Left by a test of submit.
-    until(lambda: "'small': tasks wait that need nobody" in home.run("doctor").out, "it does not tell of them")
+    wait_for(lambda: "'small': tasks wait that need nobody" in home.run("doctor").out, "it does not tell of them")
     for task in home.ok("tasks", "--swarm", "small", "--state", "queued", "--json").json["tasks"]:
         home.ok("task", "cancel", task["id"])
-    until(lambda: home.run("doctor").code == 0, "not well, and why not?")
+    wait_for(lambda: home.run("doctor").code == 0, "not well, and why not?")
     shown = home.ok("doctor", out="ok    node         answers").out
     assert "FAIL" not in shown and "ok    socket       mode 0600" in shown
     report = home.ok("doctor", "--json").json

@@ -13,7 +13,8 @@ import re
 import shutil
 import time
 
-from live_node import Node, until
+from lib.node import Node
+from lib.waiting import until
 
 CONFIG = """[node]
 workers = 2
@@ -44,8 +45,8 @@ REMAINING = re.compile(r" \(in [^()]*\)")  # of "delayed until 17:00 (in 9 h 58 
 
 
 class Maker:
-    def __init__(self, skein, folder, seed):
-        self.skein, self.folder, self.dice = skein, folder, random.Random(seed)
+    def __init__(self, folder, seed):
+        self.folder, self.dice = folder, random.Random(seed)
         self.config = folder / "skein.toml"
         folder.mkdir(parents=True)
         self.config.write_text(CONFIG)
@@ -94,10 +95,15 @@ class Maker:
             self.keys[(request.get("swarm", "default"), request["key"])] = task
 
     def open_node(self):
-        node = Node(self.skein, self.folder / "data", self.config)
-        if not node.started():
-            raise SystemExit(f"the node did not start:\n{node.log()}")
-        return node
+        return Node(self.folder).up()
+
+    def live(self, tasks):
+        """A node takes so many tasks, finishes what can be finished, and stops."""
+        node = self.open_node()
+        with node.socket() as client:
+            self.submit(client, tasks)
+            self.settle(client)
+        node.stop()
 
     def settle(self, client):
         """Waits until all that can finish has, and the archive has taken what it will."""
@@ -141,15 +147,11 @@ def steady(seen):
     return shown
 
 
-def make(skein, work, seed, tasks):
+def make(work, seed, tasks):
     """The folders by name, the expected tasks and the keys."""
-    one = Maker(skein, work / "one", seed)
+    one = Maker(work / "one", seed)
     third = tasks // 3
-    node = one.open_node()
-    with node.socket() as client:
-        one.submit(client, third)
-        one.settle(client)
-    node.stop()
+    one.live(third)
     one.copy("older")
     node = one.open_node()
     with node.socket() as client:
@@ -168,12 +170,8 @@ def make(skein, work, seed, tasks):
     time.sleep(K_QUIET_S)
     node.stop()
     one.copy("closed")
-    other = Maker(skein, work / "two", seed + 1)
-    node = other.open_node()
-    with node.socket() as client:
-        other.submit(client, third)
-        other.settle(client)
-    node.stop()
+    other = Maker(work / "two", seed + 1)
+    other.live(third)
     other.copy("foreign")
     folders = {name: one.folder / name for name in ("older", "midway", "killed", "closed")}
     folders["foreign"] = other.folder / "foreign"

@@ -10,7 +10,9 @@ import re
 import shutil
 
 from good_folder import steady
-from live_node import Node, NodeGone, Rest, until
+from lib.clients import NodeGone, Rest
+from lib.node import Node
+from lib.waiting import until
 
 K_FRESH_TASKS = 12
 K_START_LIMIT_S = 20
@@ -27,23 +29,9 @@ GOOD = ("right", "refused", "refused_mended", "reported")
 Verdict = collections.namedtuple("Verdict", "kind text")
 
 
-def page_through(client):
-    """All tasks of the list, or the error it ended with."""
-    found, cursor = {}, None
-    while True:
-        answer = client.ask("task_list", limit=1000, **({"cursor": cursor} if cursor else {}))
-        if "error" in answer:
-            return found, answer["error"]
-        for each in answer["ok"]["tasks"]:
-            found[each["id"]] = each["state"]
-        cursor = answer["ok"].get("cursor")
-        if not cursor:
-            return found, None
-
-
 class Judge:
-    def __init__(self, skein, config, expected, keys):
-        self.skein, self.config, self.expected, self.keys = skein, config, expected, keys
+    def __init__(self, config, expected, keys):
+        self.config, self.expected, self.keys = config, expected, keys
         self.questions = [("task_status", {"id": task}) for task in expected]
 
     def judge(self, data, name, is_foreign=False):
@@ -53,7 +41,7 @@ class Judge:
         return verdict
 
     def judge_start(self, data, name):
-        node = Node(self.skein, data, self.config)
+        node = Node(self.config.parent, data=data, file=self.config)
         try:
             if not node.started(K_START_LIMIT_S):
                 return self.of_refusal(node, data, name)
@@ -107,7 +95,8 @@ class Judge:
             return Verdict("lost_told" if is_told else "lost_silent",
                            f"{len(missing)} of {len(self.expected)} tasks are not found, {missing[0]} for one; "
                            f"log: {loud_lines(node)}")
-        listed, error = page_through(client)
+        tasks, error = client.all_tasks()
+        listed = {each["id"]: each["state"] for each in tasks}
         unlisted = self.expected.keys() - listed.keys()
         if unlisted and not error and not reported:
             return Verdict("unlisted", f"{len(unlisted)} tasks are in no list, {sorted(unlisted)[0]} for one")

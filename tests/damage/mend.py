@@ -4,7 +4,9 @@ import re
 import subprocess
 
 from judge import LOUD, Judge, Verdict, copy_folder
-from live_node import Node, NodeGone
+from lib.clients import NodeGone
+from lib.node import Node
+from lib.places import SKEIN
 
 K_TOOL_LIMIT_S = 60
 LOSS = re.compile(r"\b(?:lost|loss|missing|dropped|gone|damaged|not in|unreadable|forgot\w*|nothing could)\b", re.I)
@@ -27,14 +29,13 @@ class Mender:
 
     def remedies(self, data):
         """Pairs of a name and the command lines, without `up` itself, and the options of `up`."""
-        skein = self.judge.skein
-        yield "archive rebuild", [[skein, "archive", "rebuild", "--data", data]], ()
-        yield "log repair", [[skein, "log", "repair", data / "journal", "--yes"]], ()
-        yield "log repair and archive rebuild", [[skein, "log", "repair", data / "journal", "--yes"],
-                                                 [skein, "archive", "rebuild", "--data", data]], ()
+        yield "archive rebuild", [[SKEIN, "archive", "rebuild", "--data", data]], ()
+        yield "log repair", [[SKEIN, "log", "repair", data / "journal", "--yes"]], ()
+        yield "log repair and archive rebuild", [[SKEIN, "log", "repair", data / "journal", "--yes"],
+                                                 [SKEIN, "archive", "rebuild", "--data", data]], ()
         if self.accepts_loss:
             yield "up --accept-loss", [], ("--accept-loss",)
-            yield "log repair and up --accept-loss", [[skein, "log", "repair", data / "journal", "--yes"]], \
+            yield "log repair and up --accept-loss", [[SKEIN, "log", "repair", data / "journal", "--yes"]], \
                 ("--accept-loss",)
 
     def mend(self, damaged, data):
@@ -63,7 +64,7 @@ class Mender:
 
     def serve(self, data, options, said, is_second=False):
         """None when it does not start, which is its right."""
-        node = Node(self.judge.skein, data, self.judge.config, options)
+        node = Node(self.judge.config.parent, None, *options, data=data, file=self.judge.config)
         try:
             if not node.started():
                 if node.code is None or node.code < 0:

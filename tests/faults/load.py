@@ -3,7 +3,8 @@ import random
 import threading
 import time
 
-from live_node import NodeGone, until
+from lib.clients import NodeGone
+from lib.waiting import until
 
 K_PAD = 24_000  # so that segments of 1 MiB are full, and snapshots due, after some fifty tasks
 K_ENDS_S = 20
@@ -78,10 +79,8 @@ def ask_in_doubt(node, account):
     rest = node.rest()
     end = time.monotonic() + K_ENDS_S
     for key in [key for key in account.asked if key not in account.known]:
-        while not submit(rest, account, key):
-            if time.monotonic() > end:
-                return False
-            time.sleep(0.02)
+        if not until(lambda key=key: submit(rest, account, key), end - time.monotonic()):
+            return False
     return True
 
 
@@ -98,13 +97,10 @@ def settle(node, account):
             seen = answer.get("ok", answer)
             if seen.get("state") != "completed" or seen.get("result") != account.asked[key]:
                 wrong.append(f"{key}, {account.known[key]}: {str(seen)[:300]}")
-        found, cursor = [], None
-        while cursor != "":
-            page = client.ask("task_list", limit=1000, **({"cursor": cursor} if cursor else {}))
-            if "error" in page:
-                return wrong + [f"the list is answered {page['error']}"]
-            found += [each["id"] for each in page["ok"]["tasks"]]
-            cursor = page["ok"].get("cursor", "")
+        tasks, error = client.all_tasks()
+        if error:
+            return wrong + [f"the list is answered {error}"]
+        found = [each["id"] for each in tasks]
     if sorted(found) != sorted(account.known.values()):
         extra, gone = set(found) - set(account.known.values()), set(account.known.values()) - set(found)
         wrong.append(f"the list has {len(found)} tasks, the account {len(account.known)}: {len(extra)} that nobody "

@@ -1,19 +1,15 @@
 """What is done to a node from outside: signals to it, to its guard, launcher and keepers, and to agents."""
 import os
-import pathlib
 import signal
+
+from lib import processes
 
 
 def tree_of(pid):
     """Pids below it by depth: 1 the guard, 2 the launcher, 3 keepers, 4 and more what agents are."""
     children = {}
-    for entry in pathlib.Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                fields = (entry / "stat").read_text().rpartition(")")[2].split()
-            except OSError:
-                continue
-            children.setdefault(int(fields[1]), []).append(int(entry.name))
+    for each, entry in processes.table().items():
+        children.setdefault(entry.parent, []).append(each)
     depths, row = {}, [pid]
     for depth in range(1, 7):
         row = [child for each in row for child in children.get(each, [])]
@@ -64,17 +60,3 @@ def cut_wal(dice, data):
         at = dice.randrange(len(content))
         path.write_bytes(content[:at] + bytes([content[at] ^ 1]) + content[at + 1:])
     return f"WAL {kind}"
-
-
-def left_running(text):
-    """Processes whose command line has this text."""
-    found = []
-    for entry in pathlib.Path("/proc").iterdir():
-        if entry.name.isdigit() and int(entry.name) != os.getpid():
-            try:
-                words = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-            except OSError:
-                continue
-            if text in words:
-                found.append(f"{entry.name} {words}")
-    return found

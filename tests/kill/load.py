@@ -6,7 +6,7 @@ import threading
 import time
 
 from account import REFUSALS, TOO_LATE
-from live_node import NodeGone
+from lib.clients import NodeGone
 from ways_in import Refused
 
 K_PAUSE_S = 0.05

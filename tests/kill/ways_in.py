@@ -5,8 +5,8 @@ import queue
 import re
 import subprocess
 
-from clients import HttpClient, StdioClient
-from live_node import NodeGone, Rest, Socket
+from lib.clients import NodeGone, Rest, Socket
+from lib.mcp import HttpClient, StdioClient
 
 LEGACY = "2025-11-25"
 K_CLI_LIMIT_S = 60

@@ -1,12 +1,20 @@
 """`skein mcp` when its node goes away and comes back, beside an operator's node, and to a node by its address."""
 import json
 import os
-import re
 import signal
 import subprocess
 import time
 
+from lib.mcp import StdioClient
+from lib.node import Node
+from lib.places import LOOPBACK, SKEIN
+from lib.processes import lives
+from lib.waiting import until
+
 K_NODE_WAIT_S = 20  # how long a request waits for a node, as docs/mcp.md says
+K_NOBODY_COMES_S = 1.5  # a node that must not be started would be there after this time
+K_HURRY_S = 1  # between the end of a client's input and its signal
+K_NOTICED_S = 0.3  # until a bridge has noticed that its node is gone
 
 
 def answers_of(client, count):
@@ -18,7 +26,7 @@ def answers_of(client, count):
     return lambda: [client.answer(each["id"]) for each in asked]
 
 
-def own_node(world, check, until, lives, works):
+def own_node(world, check, works):
     """A node that the bridge has started is killed: what was under way is answered, the session goes on."""
     legacy, modern = world.client("--keep"), world.client("--keep")
     legacy.initialize("2025-11-25")
@@ -28,7 +36,7 @@ def own_node(world, check, until, lives, works):
     modern.send(listen)
     modern.until(lambda each: each.get("method") == "notifications/subscriptions/acknowledged")
     collect = answers_of(legacy, 3)
-    time.sleep(0.3)
+    world.waits(3)
     pid = world.node_pid()
     os.kill(pid, signal.SIGKILL)
     told = collect()
@@ -49,7 +57,7 @@ def own_node(world, check, until, lives, works):
     pid = world.node_pid()
     world.skein("stop")
     check("a node that is told to stop stops", until(lambda: not lives(pid)))
-    time.sleep(0.5)
+    time.sleep(K_NOBODY_COMES_S)
     check("and stays so while nobody asks", world.node_pid() is None)
     check("the next request starts it", works(modern))
     for each in (legacy, modern):
@@ -83,69 +91,60 @@ def odd_lines(world, check):
     check("it ends well", client.process.wait(K_NODE_WAIT_S) == 0)
 
 
-def hurried_end(world, check, until, lives):
+def hurried_end(world, check):
     """The SDKs send SIGTERM two seconds after they have closed standard input; a task may run longer."""
     client = world.client()
     client.call("task_submit", {"type": "sleep", "params": 6000})
     pid = world.node_pid()
     until(lambda: world.skein("tasks", "--state", "executing", "--json").stdout.strip())
     client.process.stdin.close()
-    time.sleep(1)
+    time.sleep(K_HURRY_S)
     client.process.terminate()
     check("a signal while the node finishes its work is no failure", client.process.wait(5) == 0)
     check("the node finishes it and ends", until(lambda: not lives(pid)))
 
 
-class Operator:
+OPERATORS = """[executors.builtin]
+kind = "function"
+[swarms.default]
+executor = "builtin"
+min = 1
+max = 2
+[executors.shout]
+kind = "command"
+command = ["tr", "a-z", "A-Z"]
+[swarms.loud]
+executor = "shout"
+min = 1
+max = 1
+"""
+
+
+def operator_of(world):
     """`skein up` with a config of its own on the world's folder."""
-
-    def __init__(self, world, skein, *more):
-        self.log = world.folder / "operator.log"
-        (world.folder / "c.toml").write_text('[executors.builtin]\nkind = "function"\n'
-                                             '[swarms.default]\nexecutor = "builtin"\nmin = 1\nmax = 2\n'
-                                             '[executors.shout]\nkind = "command"\ncommand = ["tr", "a-z", "A-Z"]\n'
-                                             '[swarms.loud]\nexecutor = "shout"\nmin = 1\nmax = 1\n')
-        self.command = [skein, "up", "c.toml", "--data", world.data, "--http", "127.0.0.1:0", *more]
-        self.world = world
-        self.process = None
-
-    def start(self):
-        with open(self.log, "w", encoding="utf-8") as log:
-            self.process = subprocess.Popen(self.command, cwd=self.world.folder, stdout=log, stderr=subprocess.STDOUT)
-        end = time.monotonic() + K_NODE_WAIT_S
-        while " is up: " not in self.log.read_text():
-            assert self.process.poll() is None and time.monotonic() < end, self.log.read_text()
-            time.sleep(0.02)
-        return self
-
-    def url(self):
-        return re.search(r"MCP is at (http://\S+)/mcp", self.log.read_text())[1]
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
+    return Node(world.folder, OPERATORS, file=world.folder / "c.toml", http=LOOPBACK).up()
 
 
-def operators_node(world, check, works, skein):
-    operator = Operator(world, skein).start()
+def operators_node(world, check, works):
+    operator = operator_of(world)
     client = world.client()
     client.initialize("2025-06-18")
-    check("beside an operator's node it works", works(client) and world.node_pid() == operator.process.pid)
+    check("beside an operator's node it works", works(client) and world.node_pid() == operator.pid)
     operator.kill()
-    time.sleep(0.3)
+    time.sleep(K_NOTICED_S)
     asked = client.request("tools/call", {"name": "swarm_status", "arguments": {"name": "loud"}})
     client.send(asked)
-    time.sleep(1.5)
+    time.sleep(K_NOBODY_COMES_S)
     check("while the operator's node is down it starts none", world.node_pid() is None)
     fresh = world.client()  # a client that begins now does neither
     early = fresh.request("tools/list")
     fresh.send(early)
-    operator.start()
-    check("the operator's node can come back", operator.process.poll() is None)
+    operator.up()
+    check("the operator's node can come back", operator.code is None)
     check("what waited for it is answered by it",
           client.answer(asked["id"])["result"]["structuredContent"]["name"] == "loud")
     check("also to a client that began meanwhile", fresh.answer(early["id"])["result"]["tools"])
-    check("it is the operator's", world.node_pid() == operator.process.pid)
+    check("it is the operator's", world.node_pid() == operator.pid)
     operator.kill()
     late = client.request("tools/list")
     begin = time.monotonic()
@@ -158,7 +157,7 @@ def operators_node(world, check, works, skein):
     for each in (client, fresh):
         each.process.stdin.close()
         each.process.wait(K_NODE_WAIT_S)
-    done = subprocess.run([skein, "mcp", "--attach", "--data", world.data], input="", capture_output=True, text=True,
+    done = subprocess.run([SKEIN, "mcp", "--attach", "--data", world.data], input="", capture_output=True, text=True,
                           timeout=K_NODE_WAIT_S, check=False)
     check("--attach without a node ends with 5", done.returncode == 5 and "no node is running" in done.stderr, done)
     taken = world.client("--take-over")
@@ -167,14 +166,14 @@ def operators_node(world, check, works, skein):
     taken.process.wait(K_NODE_WAIT_S)
 
 
-def node_by_url(world, check, works, skein, stdio):
-    operator = Operator(world, skein).start()
-    url = operator.url()
+def node_by_url(world, check, works):
+    operator = operator_of(world)
+    url = operator.url
     token = world.data / "token"
 
     def remote(*more):
-        return stdio([skein, "mcp", "--node", url, "--token-file", token, *more], cwd=world.folder,
-                     log=subprocess.DEVNULL)
+        return StdioClient([SKEIN, "mcp", "--node", url, "--token-file", token, *more], cwd=world.folder,
+                           log=subprocess.DEVNULL)
 
     client = remote()
     client.initialize("2025-11-25")
@@ -186,12 +185,10 @@ def node_by_url(world, check, works, skein, stdio):
     whole = modern.ask("resources/read", {"uri": f"skein://tasks/{big}"})["result"]["contents"][0]["text"]
     check("with messages of any length", json.loads(whole)["result"] == "x" * 200_000)
     collect = answers_of(client, 1)
-    time.sleep(0.3)
+    world.waits(1)
     operator.kill()
     check("a call under way is answered when it goes", "Call again" in collect()[0]["error"]["message"])
-    port = url.rsplit(":", 1)[1]
-    operator.command = [each if each != "127.0.0.1:0" else f"127.0.0.1:{port}" for each in operator.command]
-    operator.start()
+    operator.up()
     check("and the session goes on when it is back", works(client))
     for each in (client, modern):
         each.process.stdin.close()
@@ -200,8 +197,7 @@ def node_by_url(world, check, works, skein, stdio):
     wrong.write_text("guess\n")
     for arguments, words in (((url, "--token-file", wrong), "401"), ((url,), "401"),
                              ((url.replace("http", "https"),), "TLS"), (("nonsense",), "http://127.0.0.1:7433")):
-        done = subprocess.run([skein, "mcp", "--node", *arguments], input="", capture_output=True, text=True,
+        done = subprocess.run([SKEIN, "mcp", "--node", *arguments], input="", capture_output=True, text=True,
                               timeout=K_NODE_WAIT_S, check=False)
         check(f"{words}: said, and no bridge", done.returncode in (2, 5) and words in done.stderr, done)
-    operator.process.terminate()
-    operator.process.wait(K_NODE_WAIT_S)
+    operator.stop()

@@ -5,7 +5,9 @@ import subprocess
 import time
 
 import bad_inputs
-from node import SKEIN, Closed, Lines, VERSION
+from lib.mcp import MODERN
+from lib.places import SKEIN
+from node import Closed, Lines
 
 K_HANG_S = 5
 K_LINES_AT_ONCE = 50
@@ -32,7 +34,7 @@ def malformed_http(story, node):
     """Each is refused with a status of 4xx or 501 or 505, or closed; none with a 5xx of ours; none hangs."""
     count = int(story.inputs * K_SHARE_OF_HTTP)
     slowest, wrong = 0, 0
-    for kind, data, allowed in bad_inputs.http_inputs(story.seed, count, node.token):
+    for kind, data, allowed in bad_inputs.http_inputs(story.seed, count, node.secret):
         begin = time.monotonic()
         try:
             found = answers_of(node, data)
@@ -149,7 +151,7 @@ def who_may_ask(story, node):
 
 def on_stdio(story, node):
     """skein mcp writes nothing but messages, answers what it can and ends with its input."""
-    meta = {"io.modelcontextprotocol/protocolVersion": VERSION, "io.modelcontextprotocol/clientCapabilities": {}}
+    meta = {"io.modelcontextprotocol/protocolVersion": MODERN, "io.modelcontextprotocol/clientCapabilities": {}}
     good = {"jsonrpc": "2.0", "id": "good", "method": "server/discover", "params": {"_meta": meta}}
     good = json.dumps(good).encode()
     rubbish = list(bad_inputs.lines(story.seed + 1, 200, bad_inputs.message))

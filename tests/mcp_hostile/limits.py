@@ -1,7 +1,8 @@
 """Clients that send too much, too slowly or not to the end. K_SECONDS is the node's limit on each kind of waiting."""
 import time
 
-from node import K_SECONDS, Closed, Lines, until
+from lib.waiting import until
+from node import K_SECONDS, Closed, Lines
 
 K_SLACK_S = 2  # a limit is looked at four times in its length
 K_SLOW_CLIENTS = 50
@@ -11,7 +12,7 @@ K_HEAD_BYTES = 16 << 10
 
 def too_large(story, node):
     """Head: 431. Path: 414. Body: 413, whether its length is said, shown or comes in chunks."""
-    plain = f"POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {node.token}\r\n".encode()
+    plain = f"POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {node.secret}\r\n".encode()
     chunked = plain + b"Transfer-Encoding: chunked\r\n\r\n"
     cases = [
         ("a head that is too long", b"GET /mcp HTTP/1.1\r\nX: " + b"x" * (2 * K_HEAD_BYTES), 431),

@@ -5,68 +5,36 @@ import pathlib
 import re
 import socket
 import struct
-import subprocess
-import time
 
-SKEIN = pathlib.Path(os.environ["SKEIN_BUILD"]).resolve() / "bin/skein"
-K_START_LIMIT_S = 30
+from lib import node as nodes
+from lib.mcp import MODERN, request as message_of
+from lib.places import LOOPBACK
+from lib.websocket import frame, handshake, read_frame
+
 K_ANSWER_LIMIT_S = 10
 K_SECONDS = 2  # the node's idle, receive and stalled limits here
 K_CONNECTIONS = 1000
+K_TCP_CONNECTIONS = 50
 K_READERS = 20  # of events
-K_LOOK_S = 0.02
-VERSION = "2026-07-28"
 
 
-def until(holds, limit_s=K_ANSWER_LIMIT_S):
-    end = time.monotonic() + limit_s
-    while time.monotonic() < end:
-        if found := holds():
-            return found
-        time.sleep(K_LOOK_S)
-    return holds()
+class Node(nodes.Node):
+    """With short limits, few places and four agents."""
 
-
-class Node:
     def __init__(self, folder, more=()):
-        self.folder = pathlib.Path(folder)
-        self.data = self.folder / "data"
-        self.log = open(self.folder / "log", "w+")
-        (self.folder / "skein.toml").write_text("[swarms.default]\nmin = 4\nmax = 4\n")
         limits = [f'{section}.{key}="{K_SECONDS}s"' for section, keys in
                   (("http", ("idle", "receive", "stalled")), ("tcp", ("login", "idle", "receive", "stalled")))
                   for key in keys]
-        words = [SKEIN, "up", "--data", self.data, "--http", "127.0.0.1:0", "--tcp", "127.0.0.1:0", *more]
-        for each in limits + [f"http.connections={K_CONNECTIONS}", f"tcp.connections={Tcp.K_CONNECTIONS}",
-                              f"operations.subscribers={K_READERS}",
-                              f"node.unauthenticated_max={2 * K_CONNECTIONS}"]:
-            words += ["--set", each]
-        self.process = subprocess.Popen(words, cwd=folder, stdout=self.log, stderr=subprocess.STDOUT)
-        found = until(lambda: re.search(r"MCP is at http://127\.0\.0\.1:(\d+)/", self.text()), K_START_LIMIT_S)
-        assert found, f"the node did not come up:\n{self.text()}"
-        self.port = int(found[1])
-        self.tcp_port = int(re.search(r"is at tcp 127\.0\.0\.1:(\d+)", self.text())[1])
-        token = self.data / "token"
-        self.token = token.read_text().strip() if token.exists() else None
-        self.pid = self.process.pid
+        limits += [f"http.connections={K_CONNECTIONS}", f"tcp.connections={K_TCP_CONNECTIONS}",
+                   f"operations.subscribers={K_READERS}", f"node.unauthenticated_max={2 * K_CONNECTIONS}"]
+        super().__init__(folder, "[swarms.default]\nmin = 4\nmax = 4\n", *more, http=LOOPBACK, tcp=LOOPBACK,
+                         settings=limits)
+        self.up()
+        self.secret = self.token() if (self.data / "token").exists() else None
         self.base = 0  # descriptors with nobody connected
 
-    def text(self):
-        return pathlib.Path(self.log.name).read_text()
-
-    def end(self):
-        self.process.terminate()
-        return self.process.wait(K_START_LIMIT_S)
-
-    def run(self, *words):
-        return subprocess.run([SKEIN, *words, "--data", self.data], capture_output=True, text=True, check=False,
-                              timeout=K_START_LIMIT_S)
-
     def processes(self):
-        return json.loads(self.run("ps", "--limit", "1", "--json").stdout)["count"]
-
-    def descriptors(self):
-        return sorted(int(each) for each in os.listdir(f"/proc/{self.pid}/fd"))
+        return self.json("ps", "--limit", "1")["count"]
 
     def resident_mb(self):
         pages = int(pathlib.Path(f"/proc/{self.pid}/statm").read_text().split()[1])
@@ -75,9 +43,9 @@ class Node:
     def client(self, **more):
         return Client(self, **more)
 
-    def tcp(self, token="", **more):
+    def tcp_client(self, token="", **more):
         """A client that has shown the node's token, or another; None: none yet."""
-        return Tcp(self, self.token if token == "" else token, **more)
+        return Tcp(self, self.secret if token == "" else token, **more)
 
     def websocket(self, **more):
         return WebSocket(self, **more)
@@ -182,14 +150,13 @@ class Client:
 
     def request(self, method, params=None, ident=1, token=None, more=()):
         """The bytes of a modern request."""
-        params = dict(params or {}, _meta={"io.modelcontextprotocol/protocolVersion": VERSION,
-                                           "io.modelcontextprotocol/clientCapabilities": {}})
-        body = json.dumps({"jsonrpc": "2.0", "id": ident, "method": method, "params": params}).encode()
+        params = params or {}
+        body = json.dumps(message_of(ident, method, params)).encode()
         return self.post(body, method, params.get("name", params.get("uri")), token, more)
 
     def post(self, body, method="tools/list", name=None, token=None, more=()):
         lines = ["POST /mcp HTTP/1.1", "Host: localhost", "Content-Type: application/json",
-                 f"Authorization: Bearer {token or self.node.token}", f"MCP-Protocol-Version: {VERSION}",
+                 f"Authorization: Bearer {token or self.node.secret}", f"MCP-Protocol-Version: {MODERN}",
                  f"Mcp-Method: {method}", f"Content-Length: {len(body)}", *more]
         if name:
             lines.append(f"Mcp-Name: {name}")
@@ -206,15 +173,8 @@ class Client:
         return result["structuredContent"]
 
 
-def message_of(ident, method, params=None):
-    """A modern request."""
-    meta = {"io.modelcontextprotocol/protocolVersion": VERSION, "io.modelcontextprotocol/clientCapabilities": {}}
-    return {"jsonrpc": "2.0", "id": ident, "method": method, "params": dict(params or {}, _meta=meta)}
-
-
 class Tcp(Client):
     """Lines over TCP."""
-    K_CONNECTIONS = 50
 
     def __init__(self, node, token, **more):
         super().__init__(node, port=node.tcp_port, **more)
@@ -245,24 +205,6 @@ class Tcp(Client):
         return self.line()["result"]["structuredContent"]
 
 
-def frame(payload, opcode=1, last=True, masked=True, reserved=0, said=None):
-    """A client's frame; `said` is what its head says of its length, when that is not so."""
-    size = len(payload) if said is None else said
-    head = bytes([(128 if last else 0) | reserved << 4 | opcode])
-    mask_bit = 128 if masked else 0
-    if size < 126:
-        head += bytes([mask_bit | size])
-    elif size < 1 << 16:
-        head += bytes([mask_bit | 126]) + size.to_bytes(2, "big")
-    else:
-        head += bytes([mask_bit | 127]) + size.to_bytes(8, "big")
-    if not masked:
-        return head + payload
-    mask = b"\x37\xfa\x21\x3d"
-    key = int.from_bytes((mask * (len(payload) // 4 + 1))[:len(payload)], "big")
-    return head + mask + (int.from_bytes(payload, "big") ^ key).to_bytes(len(payload), "big")
-
-
 class WebSocket(Client):
     """Frames made by hand."""
 
@@ -270,15 +212,9 @@ class WebSocket(Client):
         super().__init__(node, **rest)
         self.request = lambda *words: json.dumps(message_of(*words)).encode()
         self.pongs = 0
-        self.send(self.handshake(node.token, more).encode())
+        self.send(handshake(node.secret, more).encode())
         self.head = self.until(b"\r\n\r\n").decode().lower()
         assert self.head.startswith("http/1.1 101 "), self.head
-
-    @staticmethod
-    def handshake(token, more=()):
-        return "\r\n".join(["GET /mcp/ws HTTP/1.1", "Host: localhost", f"Authorization: Bearer {token}",
-                            "Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13",
-                            "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==", *more, "", ""])
 
     def discover(self, ident):
         return self.request(ident, "server/discover")
@@ -290,12 +226,7 @@ class WebSocket(Client):
         return found
 
     def frame(self):
-        """(opcode, payload); a server's is whole and not masked."""
-        first, size = self.take(2)
-        assert first & 0xF0 == 0x80 and size < 128, (first, size)
-        if size > 125:
-            size = int.from_bytes(self.take(2 if size == 126 else 8), "big")
-        return first & 0x0F, self.take(size)
+        return read_frame(self.take)
 
     def message(self):
         """The next; pongs on the way are counted."""

@@ -4,7 +4,8 @@ import random
 import time
 
 import bad_inputs
-from node import K_READERS, K_SECONDS, Closed, until
+from lib.waiting import until
+from node import K_READERS, K_SECONDS, Closed
 
 K_SPOILED = 400
 K_CANCELLERS = 40
@@ -15,7 +16,7 @@ ANY = bad_inputs.ANY | {201, 409, 422}
 
 
 def request(node, method, path, body=None, more=(), json_type="application/json", token=None):
-    lines = [f"{method} {path} HTTP/1.1", "Host: localhost", f"Authorization: Bearer {token or node.token}", *more]
+    lines = [f"{method} {path} HTTP/1.1", "Host: localhost", f"Authorization: Bearer {token or node.secret}", *more]
     body = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
     if body is not None:
         lines += [f"Content-Length: {len(body)}"] + ([f"Content-Type: {json_type}"] if json_type else [])
@@ -87,7 +88,7 @@ def one_by_one(story, node):
                                                                  "If-Range: x", "If-Modified-Since: x"]))
         got = client.response()
         story.check("REST: a part is asked for: all of it comes", got.status == 200 and "journal" in got.json, got.body)
-    for what, token in (("a wrong token", "guess-of-rest"), ("the token and more", node.token + "x")):
+    for what, token in (("a wrong token", "guess-of-rest"), ("the token and more", node.secret + "x")):
         with node.client() as client:
             client.send(request(node, "GET", "/api/v1/status", token=token))
             got = client.response()
@@ -98,8 +99,8 @@ def one_by_one(story, node):
         client.send(request(node, "POST", "/api/v1/tasks", token="guess-of-rest",
                             more=["Content-Length: 4000000", "Content-Type: application/json"]))
         story.check("REST: a stranger's body is not waited for", client.response().status in (401, 429))
-    log = node.text()
-    story.check("REST: the log has none of what was shown", "guess-" not in log and node.token not in log)
+    log = node.log()
+    story.check("REST: the log has none of what was shown", "guess-" not in log and node.secret not in log)
 
 
 def spoiled(story, node):

@@ -3,7 +3,8 @@ import json
 import time
 
 import bad_inputs
-from node import K_SECONDS, Node, Tcp, until
+from lib.waiting import until
+from node import K_SECONDS, K_TCP_CONNECTIONS, Node
 
 K_TCP_LINES = 1000
 K_LINES_AT_ONCE = 50
@@ -15,7 +16,7 @@ K_FAIR_S = 0.5
 
 def malformed(story, node):
     """Each line that is no message gets an error; the connection goes on."""
-    with node.tcp() as client:
+    with node.tcp_client() as client:
         for at, text in enumerate(bad_inputs.lines(story.seed + 2, K_TCP_LINES, bad_inputs.message)):
             client.say(text)
             if at % K_LINES_AT_ONCE == 0:
@@ -39,9 +40,9 @@ def one_by_one(story, node):
         ("a batch", b"[" + request + b"]", -32600), ("a number", b"7", -32600),
         ("an id that is a list", request.replace(b": 1", b": [1]"), -32600),
         ("params that are a list", request.replace(b'"tools/list"', b'"tools/list", "params": []'), -32602),
-        ("the token again", json.dumps({"token": node.token}).encode(), -32600),
+        ("the token again", json.dumps({"token": node.secret}).encode(), -32600),
     ]
-    with node.tcp() as client:
+    with node.tcp_client() as client:
         for what, line, code in cases:
             client.say(line)
             got = client.line()
@@ -52,7 +53,7 @@ def one_by_one(story, node):
 
 
 def duplicate_ids(story, node):
-    with node.tcp() as client:
+    with node.tcp_client() as client:
         task = client.call(1, "task_submit", type="sleep", params=300)["id"]
         waits = client.request("same", "tools/call", {"name": "task_wait", "arguments": {"id": task}})
         client.say(waits)
@@ -64,7 +65,7 @@ def duplicate_ids(story, node):
 
 def first_lines(story, node):
     """Whatever does nothing but show the right token is an error without an id, and the end."""
-    token = node.token
+    token = node.secret
     good = json.dumps({"token": token})
     cases = [
         ("nothing", ""), ("a request", json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"})), ("the token", token),
@@ -75,14 +76,14 @@ def first_lines(story, node):
         ("5,000 bytes", '{"token":"' + "x" * 5000 + '"}'),
     ]
     for what, text in cases:
-        with node.tcp(token=None) as client:
+        with node.tcp_client(token=None) as client:
             client.say(text.encode())
             client.say(client.request(1, "server/discover"))
             told = client.line()
             holds = told is not None and "token" in told["error"]["message"] and "id" not in told
             story.check(f"TCP: a first line that is {what} is refused", holds, told)
             story.check(f"TCP: and closed after {what}", client.line() is None)
-    with node.tcp(token=None) as client:
+    with node.tcp_client(token=None) as client:
         client.send(b"x" * 100000)
         told = client.line()["error"]["message"]
         holds = "token" in told and "in time" not in told
@@ -91,19 +92,19 @@ def first_lines(story, node):
 
 def guessers(story, node):
     """Told so ten times, then only to come back later; the right token works all the while."""
-    before = node.text().count("tcp: a client showed a wrong token")
+    before = node.log().count("tcp: a client showed a wrong token")
     told = set()
     for at in range(K_GUESSES):
-        with node.tcp(token=f"guess-{at}") as client:
+        with node.tcp_client(token=f"guess-{at}") as client:
             told.add(client.line()["error"]["message"].split(";")[0].split(":")[0])
         if at % 10 == 0:
-            with node.tcp() as client:
+            with node.tcp_client() as client:
                 client.good("beside guesses")
     story.check("TCP: guesses are soon put off", "too many wrong tokens" in told, told)
-    log = node.text()
+    log = node.log()
     logged = log.count("tcp: a client showed a wrong token") - before
     story.check("TCP: the log does not grow with the guesses", logged <= 20, logged)
-    story.check("TCP: and has none of what was shown", "guess-" not in log and node.token not in log)
+    story.check("TCP: and has none of what was shown", "guess-" not in log and node.secret not in log)
 
 
 def pages(story, node):
@@ -112,22 +113,22 @@ def pages(story, node):
     folder.mkdir()
     open_node = Node(folder, ("--auth", "none"))
     try:
-        with open_node.tcp(token=None) as client:
+        with open_node.tcp_client(token=None) as client:
             head = f"POST / HTTP/1.1\r\nHost: 127.0.0.1:{open_node.tcp_port}\r\nOrigin: http://evil.example\r\n\r\n\n"
             client.send(head.encode())
             client.say(client.request(1, "tools/call", {"name": "task_submit", "arguments": {"type": "echo"}}))
             told = client.line()
             story.check("TCP: HTTP is told that it is no message", "no message" in told["error"]["message"], told)
             story.check("TCP: and closed", client.line() is None)
-        with open_node.tcp(token=None) as client:
+        with open_node.tcp_client(token=None) as client:
             found = client.call(2, "task_list")
             story.check("TCP: and the task of a page is not there", found["tasks"] == [], found)
     finally:
-        open_node.end()
+        open_node.stop()
 
 
 def too_large(story, node):
-    with node.tcp() as client:
+    with node.tcp_client() as client:
         try:
             client.send(b"x" * (K_LINE_BYTES + 2))
         except OSError:
@@ -140,7 +141,7 @@ def too_large(story, node):
 def gone(story, node):
     """What was asked whole is answered, half a line is dropped; who vanishes leaves nothing."""
     before = len(node.descriptors())
-    with node.tcp() as client:
+    with node.tcp_client() as client:
         for at in range(3):
             client.say(client.request(at, "tools/list"))
         client.send(b'{"jsonrpc":"2.0","id":3')
@@ -149,7 +150,7 @@ def gone(story, node):
         story.check("TCP: what was asked before the client closed its side is answered", found == [0, 1, 2], found)
         story.check("TCP: and half a line is not", client.line() is None)
     for at in range(100):
-        client = node.tcp(token=node.token if at % 4 else None)
+        client = node.tcp_client(token=node.secret if at % 4 else None)
         request = client.request(at, "tools/call", {"name": "task_list", "arguments": {}})
         if at % 4 == 1:
             client.send(json.dumps(request).encode()[:at])
@@ -165,7 +166,7 @@ def gone(story, node):
 
 def served(node):
     """A client that was let in and answered; None when there is no place for it."""
-    client = node.tcp()
+    client = node.tcp_client()
     client.say(client.request(1, "server/discover"))
     if "result" in (client.line() or {}):
         return client
@@ -176,9 +177,9 @@ def served(node):
 def one_too_many(story, node):
     """[tcp] connections are kept, the next is told so and closed."""
     # Those of before may have their places for a moment.
-    crowd = [until(lambda: served(node)) for _ in range(Tcp.K_CONNECTIONS)]
+    crowd = [until(lambda: served(node)) for _ in range(K_TCP_CONNECTIONS)]
     story.check("TCP: there is room for as many as there may be", all(crowd), crowd.count(None))
-    with node.tcp(token=None) as late:
+    with node.tcp_client(token=None) as late:
         told = late.line()
         story.check("TCP: one too many is told so", "too many connections" in told["error"]["message"], told)
         story.check("TCP: and closed", late.line() is None)
@@ -192,7 +193,7 @@ def one_too_many(story, node):
 def flood(story, node):
     """Who asks without waiting waits for itself: others are answered in time."""
     worst = 0
-    with node.tcp() as client, node.client() as other:
+    with node.tcp_client() as client, node.client() as other:
         batch = b"".join(json.dumps(client.request(at, "tools/list")).encode() + b"\n" for at in range(100))
         end = time.monotonic() + K_FLOOD_S
         answered = 0
@@ -211,13 +212,13 @@ class Slow:
 
     def __init__(self, node):
         self.begin = time.monotonic()
-        self.before_login = node.tcp(token=None)
-        self.half_login = node.tcp(token=None)
+        self.before_login = node.tcp_client(token=None)
+        self.half_login = node.tcp_client(token=None)
         self.half_login.send(b'{"token":')
-        self.half_line = node.tcp()
+        self.half_line = node.tcp_client()
         self.half_line.send(b'{"jsonrpc":')
-        self.silent = node.tcp()
-        self.no_reader = node.tcp(limit_s=0.3, receive_bytes=4096)
+        self.silent = node.tcp_client()
+        self.no_reader = node.tcp_client(limit_s=0.3, receive_bytes=4096)
         batch = b"".join(json.dumps(self.no_reader.request(at, "tools/list")).encode() + b"\n" for at in range(50))
         self.sent = 0
         try:

@@ -3,7 +3,9 @@ import json
 import random
 import time
 
-from node import K_SECONDS, Closed, WebSocket, frame, until
+from lib.waiting import until
+from lib.websocket import frame, handshake
+from node import K_SECONDS, Closed
 
 K_MESSAGE_BYTES = 4 << 20
 K_PINGS = 5000
@@ -13,18 +15,17 @@ CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG = 0x0, 0x1, 0x2, 0x8, 0x9, 0xA
 
 def handshakes(story, node):
     """Who may not, or does not ask for a WebSocket as RFC 6455 says, is answered in HTTP."""
-    good = WebSocket.handshake(node.token)
+    good = handshake(node.secret)
     key = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="
     wrong_token = {401, 429}  # by then others may have guessed
     cases = [
-        ("no token", good.replace(f"Authorization: Bearer {node.token}\r\n", ""), wrong_token),
-        ("a wrong token", good.replace(node.token, "guess-of-ws"), wrong_token),
+        ("no token", good.replace(f"Authorization: Bearer {node.secret}\r\n", ""), wrong_token),
+        ("a wrong token", good.replace(node.secret, "guess-of-ws"), wrong_token),
         ("a wrong one as a subprotocol",
-         good.replace(f"Authorization: Bearer {node.token}", "Sec-WebSocket-Protocol: mcp, bearer.guess-of-ws"),
+         good.replace(f"Authorization: Bearer {node.secret}", "Sec-WebSocket-Protocol: mcp, bearer.guess-of-ws"),
          wrong_token),
         ("the token in the query",
-         good.replace(f"Authorization: Bearer {node.token}\r\n", "").replace("/mcp/ws", f"/mcp/ws?token={node.token}"),
-         wrong_token),
+         handshake(None, path=f"/mcp/ws?token={node.secret}"), wrong_token),
         ("a page from elsewhere", good.replace(key, key + "\r\nOrigin: http://evil.example"), {403}),
         ("a page without an origin", good.replace(key, key + "\r\nOrigin: null"), {403}),
         ("another host", good.replace("Host: localhost", "Host: evil.example"), {403}),

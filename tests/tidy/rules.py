@@ -47,6 +47,7 @@ NO_LIMITS = {
     "launcher::k_packet_fds_max",
 }
 
+SHARED = re.compile(r"def (?:until|wait_for|free_port|processes)\(|class (?:Node|Up|Tally)(?=:)|passed = failed = 0")
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 # Spelled in halves, so that this file passes its own rules.
 LEFTOVER = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b")
@@ -108,6 +109,15 @@ def layering(path, lines):
             yield number, f"layer {own} includes {other}, which is not below it"
         elif kind == "top" and target_kind == "top" and other != own and own not in {"tests", "examples"}:
             yield number, f"{own}/ includes {other}/"
+
+
+def shared_rules(path, lines):
+    """What the library of the script tests has is not written again in a script."""
+    if path.parts[0] != "tests" or path.parts[1] == "lib":
+        return
+    for number, line in enumerate(lines, 1):
+        if found := SHARED.match(line):
+            yield number, f"'{found[0]}': tests/lib has one for all scripts"
 
 
 def text_rules(path, lines):
@@ -204,7 +214,7 @@ def problems(root):
             continue
         text = (root / path).read_text(errors="replace")
         lines = text.splitlines()
-        rules = [text_rules(path, lines)]
+        rules = [text_rules(path, lines), shared_rules(path, lines)]
         if path.suffix in CODE:
             rules += [layering(path, lines), code_rules(path, text, lines), limit_rules(path, lines, documented)]
         found += [f"{path}:{number}: {what}" for rule in rules for number, what in rule]

@@ -1,10 +1,10 @@
 """Tokens that are bound to a swarm or a task: what they may see, name and be told of."""
 import json
 
-from live_node import Rest, until
-from token_node import AGENTS, HERE, code_of, create, node, submitted
-
 from clients import LegacySession, McpHttp, TokenSocket, listening
+from lib.clients import Rest
+from lib.waiting import until
+from token_node import AGENTS, HERE, code_of, create, node, submitted
 
 
 def a_token_of_a_swarm_sees_that_swarm_only():

@@ -1,15 +1,12 @@
 """What the tests of tokens share: a node with agents that have tokens, and what is asked of it."""
 import contextlib
-import os
 import pathlib
-import sys
 import tempfile
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "outside_parts"))
-from live_node import Node  # noqa: E402, beside this file
+from lib.node import Node
+from lib.places import LOOPBACK
 
-SKEIN = pathlib.Path(os.environ["SKEIN_BUILD"]).resolve() / "bin/skein"
+HERE = pathlib.Path(__file__).resolve().parent
 AGENTS = """
 [executors.agent]
 kind = "command"
@@ -49,15 +46,9 @@ max = 1
 
 @contextlib.contextmanager
 def node(config="", *options):
-    with tempfile.TemporaryDirectory(prefix="skein-tokens-") as folder:
-        file = pathlib.Path(folder) / "skein.toml"
-        file.write_text(config)
-        made = Node(SKEIN, f"{folder}/data", file, ["--http", "127.0.0.1:0", *options])
-        try:
-            assert made.started(), made.log()
-            yield made
-        finally:
-            made.kill()
+    with tempfile.TemporaryDirectory(prefix="skein-tokens-") as folder, \
+            Node(folder, config, *options, http=LOOPBACK).up() as made:
+        yield made
 
 
 def create(at, name, *words):

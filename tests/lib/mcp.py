@@ -1,12 +1,16 @@
-"""MCP clients over standard input and output and over HTTP. Each shows every message it gets to `on_message(version,
-method, message)`, with the method of the request that it answers. Every wait is bounded."""
+"""MCP clients over standard input and output, HTTP, TCP and WebSocket. Each shows every message it gets to
+`on_message(version, method, message)`, with the method of the request that it answers. Every wait is bounded."""
 import http.client
 import json
 import queue
+import socket
+import struct
 import subprocess
 import threading
 import time
 import urllib.parse
+
+from lib import websocket
 
 MODERN = "2026-07-28"
 META = "io.modelcontextprotocol/"
@@ -14,16 +18,19 @@ TASKS = META + "tasks"
 K_LIMIT_S = 60
 
 
-def modern(params, capabilities):
+def modern(params, capabilities=None):
     """Params as a modern client sends them."""
-    meta = dict(params.get("_meta", {}))
-    meta[META + "protocolVersion"] = MODERN
-    meta[META + "clientCapabilities"] = capabilities
-    return dict(params, _meta=meta)
+    meta = {META + "protocolVersion": MODERN, META + "clientCapabilities": capabilities or {}}
+    return dict(params, _meta=meta | params.get("_meta", {}))
+
+
+def request(ident, method, params=None):
+    """A modern request."""
+    return {"jsonrpc": "2.0", "id": ident, "method": method, "params": modern(params or {})}
 
 
 class Client:
-    def __init__(self, on_message):
+    def __init__(self, on_message=None):
         self.on_message = on_message
         self.version = MODERN
         self.capabilities = {}
@@ -190,3 +197,88 @@ class HttpClient(Client):
             self.request("subscriptions/listen", {"notifications": notifications}, message_id))
         assert response.status == 200, response.status
         return self.messages(response), connection
+
+
+class LineClient(Client):
+    """TCP, a message per line. With a token, it logs in with that."""
+
+    def __init__(self, port, token=None, on_message=None):
+        super().__init__(on_message)
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=K_LIMIT_S)
+        self.file = self.socket.makefile("r", encoding="utf-8")
+        if token is not None:
+            self.send({"token": token})
+
+    def send(self, message):
+        self.socket.sendall((json.dumps(message) + "\n").encode())
+
+    def next(self):
+        """The next message; None at the end."""
+        text = self.file.readline()
+        if not text:
+            return None
+        message = json.loads(text)
+        self.saw(message)
+        return message
+
+    def ask(self, method, params=None, message_id=None):
+        """The answer; an error of its own when the node closes instead."""
+        message = self.request(method, params, message_id)
+        self.send(message)
+        while (got := self.next()) is not None:
+            if got.get("id") == message["id"]:
+                return got
+        return {"error": {"message": "closed"}}
+
+    def closing(self):
+        """What is said without being asked for, until the connection ends."""
+        return self.file.read()
+
+
+class WebSocketClient(Client):
+    """A message per frame. Raises AssertionError with the head of the answer when the node refuses the upgrade."""
+
+    def __init__(self, port, token, on_message=None):
+        super().__init__(on_message)
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=K_LIMIT_S)
+        self.file = self.socket.makefile("rb")
+        self.socket.sendall(websocket.handshake(None, [f"Sec-WebSocket-Protocol: mcp, bearer.{token}"]).encode())
+        head = b""
+        while not head.endswith(b"\r\n\r\n"):
+            line = self.file.readline()
+            assert line, head
+            head += line
+        assert b" 101 " in head, head
+
+    def frame(self):
+        """(opcode, payload); None at the end."""
+        def take(count):
+            got = self.file.read(count)
+            if len(got) < count:
+                raise EOFError
+            return got
+
+        try:
+            return websocket.read_frame(take)
+        except EOFError:
+            return None
+
+    def ask(self, method, params=None, message_id=None):
+        """The answer; an error of its own when the node closes instead."""
+        message = self.request(method, params, message_id)
+        self.socket.sendall(websocket.frame(json.dumps(message).encode()))
+        while (got := self.frame()) is not None and got[0] != websocket.CLOSE:
+            answer = json.loads(got[1]) if got[0] == websocket.TEXT else {}
+            if answer:
+                self.saw(answer)
+            if answer.get("id") == message["id"]:
+                return answer
+        code = struct.unpack(">H", got[1][:2])[0] if got and got[1] else 0
+        return {"error": {"message": "closed", "code": code}}
+
+    def closing(self):
+        """The close frame that comes without being asked for: code and reason."""
+        while (got := self.frame()) is not None:
+            if got[0] == websocket.CLOSE:
+                return struct.unpack(">H", got[1][:2])[0], got[1][2:].decode()
+        return None

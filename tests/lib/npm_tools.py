@@ -7,7 +7,7 @@ import pathlib
 import shutil
 import subprocess
 
-HERE = pathlib.Path(__file__).resolve().parent
+HERE = pathlib.Path(__file__).resolve().parent / "npm"
 K_INSTALL_LIMIT_S = 400
 
 
