@@ -118,7 +118,7 @@ void ChaosHost::start_tree() {
     options.name = dispatch::k_dispatcher_name;
     const auto starting = self.start<dispatch::Dispatcher>(options, dispatcher_setup());
     if (starting.up) return ChildStart::ok(starting.up);
-    return detail::wait_for_start(starting);
+    return wait_for_start(starting);
   };
   const SupervisorSpec agents =
       pool("agent_pool", {k_restarts, 60s},

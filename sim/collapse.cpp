@@ -50,7 +50,7 @@ Async<ChildStart> start_named(Self self, Shared facts, std::string name, std::sh
     result = co_await starting;
   }
   if (!result) ++(result.error().already_started ? facts->already_started : facts->failed_starts);
-  co_return skein::detail::child_start_of(std::move(result));
+  co_return child_start_of(std::move(result));
 }
 
 struct NamedStart {

@@ -10,8 +10,7 @@
 #include "sim/fairness_agent.hpp"
 #include "skein/agent/agent.hpp"
 #include "skein/dispatch/dispatcher.hpp"
-#include "skein/runtime/core.hpp"
-#include "skein/runtime/deterministic.hpp"
+#include "skein/runtime/inspect.hpp"
 
 namespace skein::sim {
 namespace {
@@ -104,12 +103,11 @@ LabFigures LabWorld::play() {
   declare_swarms();
   runtime_.spawn<LabKeeper>(this);
   runtime_.spawn<LabClient>(this);
-  auto& scheduler = *runtime_.core().deterministic;
   const Instant until = start_ + plan_.horizon;
   std::uint64_t steps = 0;
   while (over_ < tasks_.size()) {
     if (++steps > k_lab_steps_max) throw std::runtime_error("the scenario does not come to an end");
-    if (!runtime_.step() && !scheduler.pass_time(until)) break;
+    if (!runtime_.step() && !inspect::pass_time(runtime_, until)) break;
   }
   return judge_fairness(plan_, tasks_, events_);
 }

@@ -7,8 +7,7 @@
 
 #include "sim/stack_agent.hpp"
 #include "sim/stack_world.hpp"
-#include "skein/runtime/core.hpp"
-#include "skein/runtime/deterministic.hpp"
+#include "skein/runtime/inspect.hpp"
 #include "skein/runtime/pause.hpp"
 
 namespace skein::sim {
@@ -207,7 +206,7 @@ void StackWorld::stand_still() {
   } else {
     note([&] { return fmt::format("nobody has a turn for {} ms", time.count()); });
     oracle_.count("times nobody had a turn");
-    runtime_.core().deterministic->set_now(runtime_.now() + time);
+    inspect::set_now(runtime_, runtime_.now() + time);
   }
   oracle_.stood_still(from, wall());
 }

@@ -9,8 +9,7 @@
 #include "sim/stack_agent.hpp"
 #include "skein/agent/function_agent.hpp"
 #include "skein/archive/agreement.hpp"
-#include "skein/runtime/core.hpp"
-#include "skein/runtime/deterministic.hpp"
+#include "skein/runtime/inspect.hpp"
 #include "skein/runtime/pause.hpp"
 
 namespace skein::sim {
@@ -177,15 +176,14 @@ dispatch::DispatcherOptions StackWorld::make_options() {
 }
 
 void StackWorld::run_until(Instant until, std::uint64_t steps_max) {
-  auto& scheduler = *runtime_.core().deterministic;
   for (std::uint64_t i = 0; i < steps_max && !violated();) {
     if (node_ && node_->journal->is_dead()) end_node(is_cut_ && random_.chance(0.5) ? End::power_cut : End::killed);
     if (node_ && is_cut_) end_node(random_.chance(0.5) ? End::power_cut : End::killed);
     if (++steps_ > k_steps_max) return oracle_.violated("the story does not come to an end");
     if (runtime_.step()) {
       ++i;
-    } else if (!scheduler.pass_time(until)) {
-      if (scheduler.now() < until) scheduler.set_now(until);
+    } else if (!inspect::pass_time(runtime_, until)) {
+      if (runtime_.now() < until) inspect::set_now(runtime_, until);
       return;
     }
   }

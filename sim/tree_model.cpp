@@ -148,7 +148,7 @@ Async<ChildStart> start_node(Self self, Shared world, std::string parent, std::s
     if (!started && started.error().already_started) {
       world->account.violation(fmt::format("{} found its name taken", name));
     }
-    result = skein::detail::child_start_of(std::move(started));
+    result = child_start_of(std::move(started));
   }
   const bool ok = result.kind() == ChildStart::Kind::ok;
   StartOutcome outcome = StartOutcome::failed;

@@ -78,7 +78,7 @@ Async<ChildStart> start_worker_process(Self self, std::shared_ptr<Shared> shared
   options.link = true;
   auto starting = self.start<TreeWorker>(options, shared, std::move(node));
   StartResult result = co_await starting;
-  co_return skein::detail::child_start_of(std::move(result));
+  co_return child_start_of(std::move(result));
 }
 
 Async<ChildStart> start_supervisor_process(Self self, std::shared_ptr<Shared> shared, SupervisorSpec spec) {
@@ -86,7 +86,7 @@ Async<ChildStart> start_supervisor_process(Self self, std::shared_ptr<Shared> sh
   const std::string name = spec.name;
   auto starting = start_supervisor(self, std::move(spec), name);
   StartResult result = co_await starting;
-  co_return skein::detail::child_start_of(std::move(result));
+  co_return child_start_of(std::move(result));
 }
 
 struct WorkerStart {

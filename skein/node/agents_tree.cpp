@@ -25,7 +25,7 @@ using Build = std::function<SupervisorSpec(const ContextPtr&)>;
 ChildSpec built_at_start(const ContextPtr& context, std::string_view name, Build build) {
   ChildSpec spec = supervisor_child(std::string(name), SupervisorSpec{});
   spec.start = [context, name = std::string(name), build = std::move(build)](Self self, const std::any&) {
-    return detail::start_linked<Supervisor>(self, name, k_supervisor_mailbox_limit, build(context));
+    return start_linked<Supervisor>(self, name, k_supervisor_mailbox_limit, build(context));
   };
   return spec;
 }

@@ -213,7 +213,7 @@ ChildStarting start_agent(Self self, const Executors& executors, const swarm::Ag
   options.init_here = true;
   const auto starting = self.start<agent::Agent>(options, executors.make(seed));
   if (starting.up) return ChildStart::ok(starting.up);
-  return detail::wait_for_start(starting);
+  return wait_for_start(starting);
 }
 
 ChildSpec agent_template() {

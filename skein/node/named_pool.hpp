@@ -3,7 +3,6 @@
 
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <utility>
 
 #include "skein/supervision/child.hpp"
@@ -13,8 +12,7 @@ namespace skein::inline v0::node {
 
 [[nodiscard]] inline ChildSpec registered(SupervisorSpec spec, std::string_view name) {
   ChildSpec child = supervisor_child(spec.name, spec);
-  child.start = detail::Starter<Supervisor, SupervisorSpec>{std::string(name), k_supervisor_mailbox_limit,
-                                                            std::tuple<SupervisorSpec>(std::move(spec))};
+  child.start = named_start_function<Supervisor>(std::string(name), k_supervisor_mailbox_limit, std::move(spec));
   return child;
 }
 

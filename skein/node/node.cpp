@@ -52,7 +52,7 @@ Async<ChildStart> start_and_tell(Self self, std::shared_ptr<Node> node) {
   auto starting = self.start<Supervisor>(options, node->tree());
   StartResult started = co_await starting;
   if (started) node->set_root(started->pid);
-  co_return detail::child_start_of(std::move(started));
+  co_return child_start_of(std::move(started));
 }
 
 // An agent runs on this machine: it asks at the address the node listens at, or at the loopback one if that is any.

@@ -76,7 +76,7 @@ ChildStarting start_dispatcher(Self self, const ContextPtr& context) {
   options.name = dispatch::k_dispatcher_name;
   const auto starting = self.start<dispatch::Dispatcher>(options, std::move(setup));
   if (starting.up) return ChildStart::ok(starting.up);
-  return detail::wait_for_start(starting);
+  return wait_for_start(starting);
 }
 
 ChildSpec dispatcher(const ContextPtr& context) {

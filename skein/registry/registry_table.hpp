@@ -160,8 +160,8 @@ class RegistryTable {
   RegistryResult<SubscriptionRef> subscribe_if(std::string_view topic, Pid subscriber, F condition,
                                                Deliver deliver = Deliver::always) {
     return add_subscription(topic, subscriber, deliver,
-                            [liked = std::move(condition)](const detail::PayloadType* type, const void* value) {
-                              return type == &detail::k_payload_type<T> && liked(*static_cast<const T*>(value));
+                            [liked = std::move(condition)](const inspect::PayloadType* type, const void* value) {
+                              return type == inspect::payload_type<T>() && liked(*static_cast<const T*>(value));
                             });
   }
   void unsubscribe(SubscriptionRef ref);
@@ -170,7 +170,7 @@ class RegistryTable {
   std::size_t publish(std::string_view topic, const T& value) {
     std::size_t sent = 0;
     for (const auto& each : topics_.of(topic)) {
-      if (!each->wants(&detail::k_payload_type<T>, &value) || !each->take()) continue;
+      if (!each->wants(inspect::payload_type<T>(), &value) || !each->take()) continue;
       sent += runtime_.send(each->subscriber, T(value)) == SendResult::ok ? 1 : 0;
       if (each->deliver == Deliver::once) unsubscribe(SubscriptionRef{each->id});
     }

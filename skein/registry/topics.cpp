@@ -4,7 +4,7 @@
 
 namespace skein::inline v0::detail {
 
-bool Subscription::wants(const PayloadType* type, const void* value) const {
+bool Subscription::wants(const inspect::PayloadType* type, const void* value) const {
   if (!condition) return true;
   try {
     return condition(type, value);

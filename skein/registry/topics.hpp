@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "skein/registry/registry_types.hpp"
-#include "skein/runtime/message.hpp"
+#include "skein/runtime/inspect.hpp"
 
 namespace skein::inline v0 {
 
@@ -32,12 +32,12 @@ enum class Deliver : std::uint8_t { always, once };
 namespace detail {
 
 // Whether a subscriber wants a value of that type.
-using Condition = std::function<bool(const PayloadType* type, const void* value)>;
+using Condition = std::function<bool(const inspect::PayloadType* type, const void* value)>;
 
 struct Subscription {
   Subscription(std::uint64_t its_id, Pid its_subscriber, Deliver its_deliver, Condition its_condition)
       : id(its_id), subscriber(its_subscriber), deliver(its_deliver), condition(std::move(its_condition)) {}
-  [[nodiscard]] bool wants(const PayloadType* type, const void* value) const;
+  [[nodiscard]] bool wants(const inspect::PayloadType* type, const void* value) const;
   // True for the one publisher that may deliver to a one-shot subscription; always true for others.
   [[nodiscard]] bool take() { return deliver == Deliver::always || !taken.exchange(true, std::memory_order_acq_rel); }
 

@@ -13,12 +13,12 @@
 
 #include "skein/base/type_name.hpp"
 #include "skein/runtime/call.hpp"
+#include "skein/runtime/inspect.hpp"
 #include "skein/supervision/child_spec.hpp"
 
 namespace skein::inline v0 {
 
-namespace detail {
-
+// What a process's start was, for its supervisor; for start functions that start the process themselves.
 [[nodiscard]] inline ChildStart child_start_of(StartResult result) {
   if (!result) {
     if (result.error().already_started) return ChildStart::already_started(result.error().already_started);
@@ -27,12 +27,13 @@ namespace detail {
   return result->ignored() ? ChildStart::ignore() : ChildStart::ok(result->pid);
 }
 
-inline Async<ChildStart> wait_for_start(StartAwaiter starting) {
+inline Async<ChildStart> wait_for_start(inspect::StartAwaiter starting) {
   StartResult result = co_await starting;
   co_return child_start_of(std::move(result));
 }
 
-// An init that does not wait runs within the supervisor's turn, and then nothing is left to wait for.
+// Starts T(args...) linked to the supervisor, registered under `name` if that is not empty. An init that does not wait
+// runs within the supervisor's turn, and then nothing is left to wait for.
 template <class T, class... Args>
 [[nodiscard]] ChildStarting start_linked(Self self, std::string_view name, std::uint32_t mailbox_limit,
                                          const Args&... args) {
@@ -41,10 +42,12 @@ template <class T, class... Args>
   options.init_here = true;
   options.name = name;
   options.mailbox_limit = mailbox_limit;
-  const StartAwaiter starting = self.start<T>(options, args...);
+  const inspect::StartAwaiter starting = self.start<T>(options, args...);
   if (starting.up) return ChildStart::ok(starting.up);
   return wait_for_start(starting);
 }
+
+namespace detail {
 
 template <class T, class... Args>
 struct Starter {
@@ -81,10 +84,16 @@ struct PoolStarter<T, std::tuple<Extra...>, Args...> {
 
 }  // namespace detail
 
+// Starts T(args...), registered under `name` if that is not empty, with a mailbox of its own size (0: the runtime's).
+template <class T, class... Args>
+[[nodiscard]] StartFunction named_start_function(std::string name, std::uint32_t mailbox_limit, Args&&... args) {
+  return detail::Starter<T, std::decay_t<Args>...>{std::move(name), mailbox_limit,
+                                                   std::tuple<std::decay_t<Args>...>(std::forward<Args>(args)...)};
+}
+
 template <class T, class... Args>
 [[nodiscard]] StartFunction start_function(Args&&... args) {
-  return detail::Starter<T, std::decay_t<Args>...>{
-      {}, 0, std::tuple<std::decay_t<Args>...>(std::forward<Args>(args)...)};
+  return named_start_function<T>({}, 0, std::forward<Args>(args)...);
 }
 
 // A worker of type T; change what is not default: child<T>("id").with(Restart::transient).
@@ -102,8 +111,7 @@ template <class T, class... Args>
 [[nodiscard]] ChildSpec named_child(std::string id, std::string name, Args&&... args) {
   ChildSpec spec;
   spec.id = std::move(id);
-  spec.start = detail::Starter<T, std::decay_t<Args>...>{
-      std::move(name), 0, std::tuple<std::decay_t<Args>...>(std::forward<Args>(args)...)};
+  spec.start = named_start_function<T>(std::move(name), 0, std::forward<Args>(args)...);
   spec.what = std::string(type_name<T>());
   return spec;
 }

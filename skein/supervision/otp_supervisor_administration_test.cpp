@@ -208,7 +208,7 @@ TEST_F(OtpSupervisor, multiple_restarts) {
 
 TEST_F(OtpSupervisor, auto_hibernate) {
   const Pid sup = start(tree(Strategy::one_for_one, 5, 3600s, {worker("child1")}));
-  const auto view = detail::find_view(rt.core(), sup);
+  const auto view = detail::find_view(rt, sup);
   ASSERT_NE(view, nullptr);
   rt.run_for(10s);
   const std::uint64_t after_init = view->memory_releases;

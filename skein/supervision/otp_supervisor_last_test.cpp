@@ -12,7 +12,7 @@ TEST_F(OtpSupervisor, code_change) {
   const Pid sup = start(tree(Strategy::one_for_one, 1, 3600s, {worker("child1"), worker("gone")}));
   const Pid first = pid_of(sup, "child1");
   const Pid gone = pid_of(sup, "gone");
-  const auto view = detail::find_view(rt.core(), sup);
+  const auto view = detail::find_view(rt, sup);
 
   const SupervisorSpec changed =
       tree(Strategy::rest_for_one, 4, 60s, {worker("child1").with(Shutdown::after(10ms)), worker("fresh")});

@@ -7,31 +7,10 @@
 
 #include <boost/unordered/unordered_flat_set.hpp>
 
-#include "skein/runtime/core.hpp"
 #include "skein/supervision/child.hpp"
 
 namespace skein::inline v0 {
 namespace {
-
-// Whether this supervisor started it: a stranger may link itself to a supervisor too, and outlive it.
-[[nodiscard]] bool is_started_by(Self self, Pid pid) {
-  const detail::Slot* slot = self.core().table.find(pid);
-  return slot != nullptr && slot->generation.load(std::memory_order_acquire) == pid.generation() &&
-         slot->parent.load(std::memory_order_acquire) == self.pid().bits();
-}
-
-// Everybody a dying supervisor is linked to, except its parent.
-std::vector<Pid> linked(Self self) {
-  std::vector<Pid> pids;
-  const detail::Slot& slot = *self.slot();
-  if (slot.first_link && slot.first_link != self.parent()) pids.push_back(slot.first_link);
-  if (slot.extension == nullptr) return pids;
-  for (const std::uint64_t bits : slot.extension->links) {
-    const Pid pid = Pid::from_bits(bits);
-    if (pid != self.parent()) pids.push_back(pid);
-  }
-  return pids;
-}
 
 // A temporary child is never started again: what its start holds would only take up memory.
 std::shared_ptr<const ChildSpec> without_start(const ChildSpec& spec) {
@@ -58,12 +37,12 @@ void Supervisor::open_view(Self self) {
   self.trap_exit(true);
   view_ = std::make_shared<SupervisorView>();
   view_->pid = self.pid();
-  view_->parent = detail::find_view(self.core(), self.parent());
+  view_->parent = detail::find_view(self, self.parent());
   if (view_->parent != nullptr) {
     const std::scoped_lock lock(view_->parent->mutex);
     view_->sink = view_->parent->sink;
   }
-  detail::publish_view(self.core(), self.pid(), view_);
+  detail::publish_view(self, self.pid(), view_);
 }
 
 Supervisor::~Supervisor() {
@@ -71,10 +50,11 @@ Supervisor::~Supervisor() {
   for (const auto& [ref, leftover] : leftovers_) remains.pids.push_back(leftover.pid);
   if (!clean_) {
     boost::unordered_flat_set<Pid, std::hash<Pid>> tied;
-    for (const Pid pid : linked(self_)) {
+    for (const Pid pid : inspect::links(self_)) {
+      if (pid == self_.parent()) continue;
       tied.insert(pid);
-      // A child, or one that is just being started.
-      if (children().find(pid) || is_started_by(self_, pid)) remains.pids.push_back(pid);
+      // A child, or one that is just being started; a stranger may link itself to a supervisor too, and outlive it.
+      if (children().find(pid) || inspect::is_started_by(self_, pid)) remains.pids.push_back(pid);
     }
     for (Children::Index index = children().first(); index != Children::k_none; index = children().after(index)) {
       const Child& child = at(index);
@@ -84,7 +64,7 @@ Supervisor::~Supervisor() {
       remains.pids.push_back(child.pid);
     }
   }
-  detail::withdraw_view(self_.core(), self_.pid());
+  detail::withdraw_view(self_, self_.pid());
   view_->close(std::move(remains));
 }
 
@@ -247,7 +227,7 @@ ChildSpec supervisor_child(std::string id, SupervisorSpec spec) {
   if (spec.name.empty()) spec.name = child.id;
   child.type = ChildType::supervisor;
   child.what = "Supervisor";
-  child.start = detail::Starter<Supervisor, SupervisorSpec>{{}, k_supervisor_mailbox_limit, {std::move(spec)}};
+  child.start = named_start_function<Supervisor>({}, k_supervisor_mailbox_limit, std::move(spec));
   return child;
 }
 
@@ -256,7 +236,7 @@ ChildSpec supervisor_child(std::string id, SupervisorInit init) {
   child.id = std::move(id);
   child.type = ChildType::supervisor;
   child.what = "Supervisor";
-  child.start = detail::Starter<Supervisor, SupervisorInit>{{}, k_supervisor_mailbox_limit, {std::move(init)}};
+  child.start = named_start_function<Supervisor>({}, k_supervisor_mailbox_limit, std::move(init));
   return child;
 }
 

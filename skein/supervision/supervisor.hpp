@@ -20,7 +20,7 @@
 
 #include "skein/base/random.hpp"
 #include "skein/runtime/call.hpp"
-#include "skein/supervision/queued_exits.hpp"
+#include "skein/runtime/inspect.hpp"
 #include "skein/supervision/supervisor_calls.hpp"
 #include "skein/supervision/supervisor_view.hpp"
 
@@ -162,7 +162,7 @@ class Supervisor {
   boost::unordered_flat_map<std::uint64_t, Leftover> leftovers_;  // by the monitor on each
   boost::unordered_flat_map<Pid, std::uint64_t, std::hash<Pid>> leftover_refs_;
   boost::unordered_flat_map<std::uint64_t, std::uint64_t> leftover_counts_;  // by the child's key
-  QueuedExits exits_;
+  inspect::QueuedExits exits_;
   std::any extra_;  // of the pool's child that is being started
   std::uint32_t next_token_ = 0;
   bool warned_ = false;  // of the intensity, since it was last far from used up

@@ -18,7 +18,7 @@ Asking<Result, Answer> ask(Self self, Pid supervisor, Request request, Duration 
 
 template <class Result, class Request>
 Result ask(Runtime& runtime, Pid supervisor, Request request, Duration timeout) {
-  using Answer = typename detail::CallTraits<Supervisor, Request>::Answer;
+  using Answer = inspect::AnswerOf<Supervisor, Request>;
   return detail::result_of<Result, Answer>(runtime.call<Supervisor>(supervisor, std::move(request), timeout));
 }
 

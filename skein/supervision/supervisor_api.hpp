@@ -18,8 +18,10 @@ template <class Result, class Answer>
 
 // A question on its way: co_await it for the Result.
 template <class Result, class Answer = Result>
-struct Asking : detail::CallAwaiter<Answer> {
-  Result await_resume() const { return detail::result_of<Result, Answer>(detail::CallAwaiter<Answer>::await_resume()); }
+struct Asking : inspect::CallAwaiter<Answer> {
+  Result await_resume() const {
+    return detail::result_of<Result, Answer>(inspect::CallAwaiter<Answer>::await_resume());
+  }
 };
 
 // already_started, already_present, start_failed, invalid; on a pool: invalid.

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <boost/unordered/unordered_flat_set.hpp>
 
-#include "skein/runtime/core.hpp"
 #include "skein/supervision/supervisor.hpp"
 
 namespace skein::inline v0 {
@@ -45,12 +44,6 @@ ChildError still_dying(std::string child) {
   error.reason = ExitReason::custom("its old processes are still dying: try again when they are gone");
   error.child = std::move(child);
   return error;
-}
-
-[[nodiscard]] bool is_living(const detail::Core& core, Pid pid) {
-  const detail::Slot* slot = pid ? core.table.find(pid) : nullptr;
-  return slot != nullptr && slot->generation.load(std::memory_order_acquire) == pid.generation() &&
-         slot->phase.load(std::memory_order_acquire) != detail::ProcessPhase::free;
 }
 
 ChildError not_started(ChildState state) {
@@ -149,7 +142,7 @@ Async<ChildResult> Supervisor::handle_call(Self self, TerminateChild request) {
   const std::optional<Index> found = find(request.child);
   if (!found) {
     // A pool can't tell a child that has just ended from one it never had; only a living stranger is not_found.
-    const bool dead = is_pool() && !is_living(self.core(), std::get<Pid>(request.child));
+    const bool dead = is_pool() && !inspect::is_present(self, std::get<Pid>(request.child));
     if (dead) co_return ChildResult();
     co_return std::unexpected(failed(ChildFailure::not_found));
   }
@@ -207,7 +200,7 @@ ChildResult Supervisor::handle_call(Self self, const DeleteChild& request) {
 ChildSpecResult Supervisor::handle_call(Self self, GetChildSpec request) {
   if (is_pool()) {
     const auto* pid = std::get_if<Pid>(&request.child);
-    const bool known = pid != nullptr ? (find(request.child) || !is_living(self.core(), *pid))
+    const bool known = pid != nullptr ? (find(request.child) || !inspect::is_present(self, *pid))
                                       : std::get<std::string>(request.child) == view_->pool_template->id;
     if (!known) return std::unexpected(failed(ChildFailure::not_found));
     return *view_->pool_template;
@@ -237,7 +230,7 @@ ChildCount Supervisor::handle_call(Self self, CountChildren /*request*/) {
   // As in OTP each is looked at: one that unlinked itself may be dead without our knowing.
   for (Index index = all.first(); index != Children::k_none; index = all.after(index)) {
     const Child& child = all.at(index);
-    if (child.state == ChildState::running && is_living(self.core(), child.pid)) ++counts.active;
+    if (child.state == ChildState::running && inspect::is_present(self, child.pid)) ++counts.active;
   }
   counts.supervisors = all.supervisors();
   counts.workers = all.size() - all.supervisors();

@@ -1,7 +1,6 @@
 // Stopping children: one at a time in reverse, a pool at once. The link stays until a child is known to be dead.
 #include <map>
 
-#include "skein/runtime/core.hpp"
 #include "skein/supervision/supervisor.hpp"
 
 namespace skein::inline v0 {
@@ -69,9 +68,9 @@ Async<void> Supervisor::stop_child(Self self, Index index) {
 // on another thread, is about to come; noproc if it had unlinked itself.
 Async<ExitReason> Supervisor::own_reason(Self self, Pid pid) {
   for (int looks = 0;; ++looks) {
-    std::optional<ExitReason> found = exits_.find(*self.slot(), pid);
+    std::optional<ExitReason> found = exits_.find(self, pid);
     if (found) co_return std::move(*found);
-    if (looks == k_exit_looks || !detail::has_link(*self.slot(), pid)) co_return ExitReason::noproc();
+    if (looks == k_exit_looks || !inspect::has_link(self, pid)) co_return ExitReason::noproc();
     auto sleeping = self.sleep(k_exit_look_every);
     co_await sleeping;
   }

@@ -111,8 +111,8 @@ struct StartPlanned {
   PlanPtr plan;
   ChildStarting operator()(Self self, const std::any& /*extra*/) const {
     const bool waits = plan->init_takes > Duration::zero() || plan->failing_takes > Duration::zero();
-    if (waits || plan->starts % 2 == 1) return detail::start_linked<Worker>(self, {}, 0, plan);
-    return detail::start_linked<QuickWorker>(self, {}, 0, plan);
+    if (waits || plan->starts % 2 == 1) return start_linked<Worker>(self, {}, 0, plan);
+    return start_linked<QuickWorker>(self, {}, 0, plan);
   }
 };
 

@@ -2,8 +2,6 @@
 
 #include <map>
 
-#include "skein/runtime/core.hpp"
-
 namespace skein::inline v0 {
 
 void SupervisorView::hand_over(std::shared_ptr<SupervisorView> view, Remains remains) {
@@ -41,14 +39,14 @@ namespace detail {
 namespace {
 
 struct Directory {
-  std::weak_ptr<Core> core;
+  std::weak_ptr<const void> life;  // of the runtime
   boost::unordered_flat_map<Pid, std::weak_ptr<SupervisorView>, std::hash<Pid>> views;
 };
 
 // One for the program: a Runtime has no room for what the layers above keep about it.
 struct Directories {
   std::mutex mutex;
-  std::map<const Core*, Directory> by_core;
+  std::map<const void*, Directory> by_runtime;
 };
 
 Directories& directories() {
@@ -56,14 +54,15 @@ Directories& directories() {
   return all;
 }
 
-Directory& directory_of(Directories& all, Core& core) {
-  Directory& found = all.by_core[&core];
-  if (found.core.lock().get() != &core) {
+Directory& directory_of(Directories& all, inspect::RuntimeRef runtime) {
+  const void* const key = runtime.key();
+  Directory& found = all.by_runtime[key];
+  if (found.life.lock().get() != key) {
     // A new runtime, perhaps where a dead one was. A good moment to forget the others that are gone.
-    std::erase_if(all.by_core, [&](const auto& each) { return each.first != &core && each.second.core.expired(); });
-    Directory& fresh = all.by_core[&core];
+    std::erase_if(all.by_runtime, [&](const auto& each) { return each.first != key && each.second.life.expired(); });
+    Directory& fresh = all.by_runtime[key];
     fresh.views.clear();
-    fresh.core = core.weak_from_this();
+    fresh.life = runtime.life();
     return fresh;
   }
   return found;
@@ -71,24 +70,24 @@ Directory& directory_of(Directories& all, Core& core) {
 
 }  // namespace
 
-void publish_view(Core& core, Pid pid, const std::shared_ptr<SupervisorView>& view) {
+void publish_view(inspect::RuntimeRef runtime, Pid pid, const std::shared_ptr<SupervisorView>& view) {
   Directories& all = directories();
   const std::scoped_lock lock(all.mutex);
-  directory_of(all, core).views.insert_or_assign(pid, view);
+  directory_of(all, runtime).views.insert_or_assign(pid, view);
 }
 
-void withdraw_view(Core& core, Pid pid) {
+void withdraw_view(inspect::RuntimeRef runtime, Pid pid) {
   Directories& all = directories();
   const std::scoped_lock lock(all.mutex);
-  const auto found = all.by_core.find(&core);
-  if (found != all.by_core.end()) found->second.views.erase(pid);
+  const auto found = all.by_runtime.find(runtime.key());
+  if (found != all.by_runtime.end()) found->second.views.erase(pid);
 }
 
-std::shared_ptr<SupervisorView> find_view(Core& core, Pid pid) {
+std::shared_ptr<SupervisorView> find_view(inspect::RuntimeRef runtime, Pid pid) {
   if (!pid) return nullptr;
   Directories& all = directories();
   const std::scoped_lock lock(all.mutex);
-  Directory& directory = directory_of(all, core);
+  Directory& directory = directory_of(all, runtime);
   const auto found = directory.views.find(pid);
   return found == directory.views.end() ? nullptr : found->second.lock();
 }

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "skein/runtime/inspect.hpp"
 #include "skein/supervision/children.hpp"
 #include "skein/supervision/events.hpp"
 
@@ -57,9 +58,9 @@ struct SupervisorView {
 namespace detail {
 
 // The views of one runtime's supervisors, by Pid. Any thread.
-void publish_view(Core& core, Pid pid, const std::shared_ptr<SupervisorView>& view);
-void withdraw_view(Core& core, Pid pid);
-[[nodiscard]] std::shared_ptr<SupervisorView> find_view(Core& core, Pid pid);
+void publish_view(inspect::RuntimeRef runtime, Pid pid, const std::shared_ptr<SupervisorView>& view);
+void withdraw_view(inspect::RuntimeRef runtime, Pid pid);
+[[nodiscard]] std::shared_ptr<SupervisorView> find_view(inspect::RuntimeRef runtime, Pid pid);
 
 }  // namespace detail
 }  // namespace skein::inline v0

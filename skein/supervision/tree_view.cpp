@@ -53,7 +53,7 @@ void read_supervisor(Runtime& runtime, SupervisorView& view, const TreeLimits& l
 
 void read_below(Runtime& runtime, TreeEntry& entry, const TreeLimits& limits, std::size_t depth) {
   if (entry.pid) entry.mailbox = runtime.mailbox_length(entry.pid);
-  const auto view = detail::find_view(runtime.core(), entry.pid);
+  const auto view = detail::find_view(runtime, entry.pid);
   if (view == nullptr) return;
   read_supervisor(runtime, *view, limits, entry);
   if (depth >= limits.depth) return;
