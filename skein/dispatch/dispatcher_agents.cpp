@@ -100,6 +100,7 @@ void DispatcherCore::on_ready(Pid from, AgentReady ready, const Moment& moment) 
     agent_pids_[from] = slot;
     output_.watch.push_back(from);
   }
+  agent.become(has_state_ ? AgentState::here : AgentState::announced);
   // It counts the orders afresh with each announcement.
   agent.sequence = 0;
   agent.heard_at = moment.now;
@@ -153,9 +154,8 @@ void DispatcherCore::join(SlotNumber slot, AgentReady& ready, const Moment& mome
   update_readiness(agent, moment);
   if (has_state_) {
     match_announced(slot, ready.held, moment);
-  } else {
-    if (!ready.held.empty()) agent.its_mail().held = std::move(ready.held);
-    agent.was_announced = true;
+  } else if (!ready.held.empty()) {
+    agent.its_mail().held = std::move(ready.held);
   }
 }
 
@@ -404,7 +404,7 @@ void DispatcherCore::on_down(Pid pid, bool is_graceful, const Moment& moment) {
   agent.mail.reset();
   agent.unsettled = 0;
   agent.holds.clear();
-  agent.was_announced = false;
+  agent.become(AgentState::away);
   agent.heartbeats.reset();
   if (agent.handle) router_.leave(*std::exchange(agent.handle, std::nullopt));
   crashed_runs(slot, is_graceful, moment);

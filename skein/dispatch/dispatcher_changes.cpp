@@ -71,7 +71,7 @@ void DispatcherCore::on_state(ledger::Epoch epoch, const StateView& state, const
     } else if (ledger::is_running(task.state)) {
       adopt(slot, ledger::view_of(task.agent), task.fence, task.state == ledger::State::executing, moment);
     } else {
-      tasks_[slot].phase = TaskPhase::blocked;
+      tasks_[slot].become(TaskPhase::blocked);
       set_due(slot);
     }
   }
@@ -81,11 +81,11 @@ void DispatcherCore::on_state(ledger::Epoch epoch, const StateView& state, const
     if (agent.pid) {
       set_hold(agent, Hold::paused, paused_.contains(agent.id), moment);
       // Announced to a dispatcher that knew nothing yet; or to this one before it started afresh, then heartbeats tell.
-      if (agent.was_announced) {
+      if (agent.state == AgentState::announced) {
+        agent.become(AgentState::here);
         const auto held = agent.mail ? std::exchange(agent.mail->held, {}) : std::vector<TaskRef>{};
         match_announced(i, held, moment);
       }
-      agent.was_announced = false;
     }
     forget_if_idle(i);
   }
@@ -107,7 +107,7 @@ void DispatcherCore::adopt(SlotNumber slot, std::string_view agent_id, ledger::F
     auto ticket = router_.adopted(*agents_[agent].handle, moment.now, type_of(tasks_[slot]));
     if (ticket) run.ticket = std::move(*ticket);
   }
-  tasks_[slot].phase = TaskPhase::running;
+  tasks_[slot].become(TaskPhase::running);
   set_due(slot);
 }
 
@@ -258,7 +258,7 @@ void DispatcherCore::on(const ledger::TaskBlocked& change, const Moment& moment)
   if (!change.task.more().key.empty()) ++keys_;
   const SlotNumber slot = record_for(change.task);
   fill(slot, change.task, moment);
-  tasks_[slot].phase = TaskPhase::blocked;
+  tasks_[slot].become(TaskPhase::blocked);
   set_due(slot);
 }
 
@@ -282,7 +282,7 @@ void DispatcherCore::on(const ledger::TaskAssigned& change, const Moment& moment
     return;
   }
   runs_[task.run].ref.fence = change.fence;
-  task.phase = TaskPhase::running;
+  task.become(TaskPhase::running);
   if (!agents_[runs_[task.run].agent].pid) {
     // It left before it could get the task.
     requeue(task.run, ledger::RequeueReason::handed_back, moment);
@@ -430,7 +430,7 @@ void DispatcherCore::refused(const OpRef& ref, const ledger::OpResult& result, c
   }
   // The ledger knows better. The task stays as it is until the fresh start, which comes soon.
   task.batch = k_waits_for_state;
-  task.phase = TaskPhase::ending;
+  task.become(TaskPhase::ending);
   set_due(ref.slot);
   state_needed_ = true;
 }

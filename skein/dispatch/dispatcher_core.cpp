@@ -212,13 +212,13 @@ void DispatcherCore::forget(SlotNumber slot) {
 void DispatcherCore::leave_queue(SlotNumber slot) {
   TaskRecord& record = tasks_[slot];
   if (record.phase != TaskPhase::ready) return;
-  record.phase = TaskPhase::none;
+  record.become(TaskPhase::none);
   queue_.dropped(record.lane);
 }
 
 void DispatcherCore::make_ready(SlotNumber slot, const Moment& moment) {
   TaskRecord& record = tasks_[slot];
-  record.phase = TaskPhase::ready;
+  record.become(TaskPhase::ready);
   record.wait_until = Instant::max();
   record.asks_again_at = Instant{};
   if (!record.pinned_to().empty()) wait_for_agent(record, moment);
@@ -264,7 +264,7 @@ void DispatcherCore::queue_task(SlotNumber slot, const ledger::Task& task, const
     return;
   }
   const auto wait = std::min<ledger::WallMs>(task.not_before - moment.wall, k_wall_ms_max);
-  record.phase = TaskPhase::delayed;
+  record.become(TaskPhase::delayed);
   record.wait_until = later(moment.now, std::chrono::milliseconds(wait));
   set_due(slot);
 }
@@ -387,6 +387,9 @@ std::string DispatcherCore::inconsistency() const {
   for (SlotNumber slot = 0; slot < agents_.slots(); ++slot) {
     const AgentRecord& agent = agents_[slot];
     at_agents += agent.runs.size();
+    const bool is_away = agent.state == AgentState::away;
+    if (is_away == static_cast<bool>(agent.pid))
+      return fmt::format("agent {} is away and has a process, or neither", agent.id);
     for (std::size_t i = 0; i < agent.runs.size(); ++i) {
       const Run& run = runs_[agent.runs[i]];
       if (run.agent != slot || run.place != i) return fmt::format("agent {}: wrong place of a run", agent.id);

@@ -21,7 +21,7 @@ void DispatcherCore::wait_for_agent(TaskRecord& task, const Moment& moment) {
 void DispatcherCore::unpin(SlotNumber slot, const Moment& moment) {
   TaskRecord& task = tasks_[slot];
   leave_queue(slot);
-  task.phase = TaskPhase::ending;
+  task.become(TaskPhase::ending);
   append_for(slot, OpKind::unpin, ledger::Unpin{epoch_, task.id, moment.wall}, false);
 }
 

@@ -15,6 +15,7 @@
 
 #include "skein/dispatch/agent_protocol.hpp"
 #include "skein/dispatch/crash_breaker.hpp"
+#include "skein/dispatch/dispatcher_states.hpp"
 #include "skein/ledger/change.hpp"
 #include "skein/resilience/phi_detector.hpp"
 #include "skein/routing/adaptive_retry.hpp"
@@ -60,16 +61,6 @@ class Slab {
   std::vector<SlotNumber> free_;
 };
 
-enum class TaskPhase : std::uint8_t {
-  none,       // a free slot
-  blocked,    // known only for its deadline
-  delayed,    // queued, not before a time
-  ready,      // in the ready queue
-  assigning,  // its assign is appended; it has a run without a fence
-  running,    // it has a run with a fence
-  ending,     // an operation that ends the run, or the task, is appended
-};
-
 // What few tasks have: an earlier attempt, or an agent they wait for.
 struct TaskPast {
   ledger::Body mark;
@@ -84,6 +75,10 @@ struct TaskRecord {
   [[nodiscard]] TaskPast& its_past() {
     if (!past) past = std::make_unique<TaskPast>();
     return *past;
+  }
+  void become(TaskPhase next) {
+    assert(may_become(phase, next));
+    phase = next;
   }
   [[nodiscard]] const ledger::Shape& shape() const { return **shared_shape; }
   // The agent that alone may have it; empty: any may.
@@ -119,39 +114,15 @@ struct TaskRecord {
   std::unique_ptr<TaskPast> past;
 };
 
-// How far a run is.
-enum class RunState : std::uint8_t {
-  deciding,  // its assign is not applied yet
-  held,      // sent to the agent, or found in the ledger as being there; not begun as far as anybody said
-  started,   // the agent said that it has begun
-  reported,  // the agent told its outcome, which the ledger has not decided yet
-  returned,  // the agent gave it back or never had it: there is nobody to tell when the task goes on
-};
-// An outcome is never taken back, and what has begun is not held unbegun again by the same run.
-[[nodiscard]] constexpr bool may_become(RunState from, RunState to) {
-  using enum RunState;
-  switch (to) {
-    case deciding:
-      return false;
-    case held:
-      return from == deciding || from == held || from == returned;
-    case started:
-      return from == deciding || from == held;
-    case reported:
-    case returned:
-      return from == held || from == started || from == returned;
-  }
-  return false;
-}
-
-// What the agent was told to do with a run; more can follow, less cannot.
-enum class Told : std::uint8_t { nothing, to_yield, to_stop };
-
 // A task at an agent: from the decision to give it to the agent until the agent no longer has it.
 struct Run {
   void become(RunState next) {
     assert(may_become(state, next));
     state = next;
+  }
+  void tell(Told next) {
+    assert(may_become(told, next));
+    told = next;
   }
   // The agent has it, as far as is known.
   [[nodiscard]] bool is_at_agent() const {
@@ -223,6 +194,10 @@ struct AgentRecord {
     if (!mail) mail = std::make_unique<AgentMail>();
     return *mail;
   }
+  void become(AgentState next) {
+    assert(may_become(state, next));
+    state = next;
+  }
   [[nodiscard]] bool has(std::string_view capability) const {
     return capabilities && std::binary_search(capabilities->begin(), capabilities->end(), capability);
   }
@@ -249,8 +224,8 @@ struct AgentRecord {
   bool tells_last_words = false;
   bool is_kept = false;  // by its swarm's coordinator
   Holds holds;
-  bool is_in_mail = false;  // has something to be sent
-  bool was_announced = false;
+  bool is_in_mail = false;              // has something to be sent
+  AgentState state = AgentState::away;  // away when it has no pid, and only then
   AgentMetrics metrics;
 };
 

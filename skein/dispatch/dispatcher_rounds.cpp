@@ -43,7 +43,7 @@ void DispatcherCore::task_due(SlotNumber slot, const Moment& moment) {
     } else if (task.phase != TaskPhase::ending && task.phase != TaskPhase::assigning) {
       ++counters_.expired;
       leave_queue(slot);
-      task.phase = TaskPhase::ending;
+      task.become(TaskPhase::ending);
       append_for(slot, OpKind::expire, ledger::Expire{epoch_, task.id, moment.wall}, true);
       return;
     }
@@ -253,7 +253,7 @@ bool DispatcherCore::assign_to_somebody(SlotNumber slot, const ReadyQueue::Need&
   const SlotNumber index = add_run(slot, at->second);
   Run& run = runs_[index];
   run.ticket = std::move(*ticket);
-  task.phase = TaskPhase::assigning;
+  task.become(TaskPhase::assigning);
   task.goes_to_idle = false;
   set_due(slot);
   ++counters_.assigned;
@@ -280,7 +280,7 @@ void DispatcherCore::preempt_for(SlotNumber slot, const ReadyQueue::Need& need, 
 
 void DispatcherCore::ask_to_yield(SlotNumber index) {
   Run& run = runs_[index];
-  run.told = Told::to_yield;
+  run.tell(Told::to_yield);
   mail_to(run.agent).stop.push_back({run.ref, StopReason::yield});
 }
 

@@ -151,7 +151,7 @@ void DispatcherCore::end_run(SlotNumber index, const Moment& moment) {
 
 void DispatcherCore::stop_run(Run& run, StopReason why) {
   if (run.told == Told::to_stop || !run.is_at_agent() || !agents_[run.agent].pid) return;
-  run.told = Told::to_stop;
+  run.tell(Told::to_stop);
   mail_to(run.agent).stop.push_back({run.ref, why});
 }
 
@@ -203,7 +203,7 @@ void DispatcherCore::complete(SlotNumber index, TaskComplete done, const Moment&
   // Its timeout, say, is appended already: the ledger will take one of the two, and the first is first.
   if (is_decided) return;
   const SlotNumber slot = run.task;
-  tasks_[slot].phase = TaskPhase::ending;
+  tasks_[slot].become(TaskPhase::ending);
   set_due(slot);
   append_for(slot, OpKind::complete,
              ledger::Complete{tasks_[slot].id, done.ref.fence, moment.wall, std::move(done.result)}, true);
@@ -292,7 +292,7 @@ void DispatcherCore::fail_attempt(SlotNumber index, ledger::ErrorClass error, st
   const Duration delay = retry_delay(task, run.agent, error, retry_after, moment);
   // The next attempt begins with it.
   if (run.next_mark) append_mark(index, *std::exchange(run.next_mark, std::nullopt), moment);
-  task.phase = TaskPhase::ending;
+  task.become(TaskPhase::ending);
   set_due(slot);
   const std::string& to = fallback_of(task);
   if (!to.empty() && error != ledger::ErrorClass::permanent) {
@@ -359,7 +359,7 @@ void DispatcherCore::requeue(SlotNumber index, ledger::RequeueReason reason, con
     op.not_before = after(moment, retry_delay(task, run.agent, ledger::ErrorClass::crash, std::nullopt, moment));
   }
   ++counters_.requeued;
-  task.phase = TaskPhase::ending;
+  task.become(TaskPhase::ending);
   set_due(slot);
   const auto cause = cause_of(reason);
   const std::string to = cause ? fallback_of(task) : std::string();
