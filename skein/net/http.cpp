@@ -26,6 +26,11 @@ bool is_token(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, is_good);
 }
 
+// Two searches: find_first_of() would look at one byte at a time, which took half of the time of a request.
+bool has_line_end(std::string_view line) {
+  return line.find('\r') != std::string_view::npos || line.find('\n') != std::string_view::npos;
+}
+
 // What may stand in a header's value.
 bool is_field_text(std::string_view text) {
   return std::ranges::all_of(text, [](char each) {
@@ -108,8 +113,7 @@ HttpReader::State HttpReader::read_head(std::string_view head) {
   while (true) {
     const std::size_t end = std::min(head.find("\r\n"), head.size());
     const std::string_view line = head.substr(0, end);
-    if (line.find_first_of("\r\n") != std::string_view::npos)
-      return refuse(k_bad_request, "a line must end with CR LF");
+    if (has_line_end(line)) return refuse(k_bad_request, "a line must end with CR LF");
     if (line_number > limits_.headers) {
       return refuse(k_head_too_large, fmt::format("there are more than {} headers", limits_.headers));
     }
@@ -212,9 +216,7 @@ HttpReader::State HttpReader::read_chunks(std::string_view in) {
     }
     if (end == std::string_view::npos) return State::needs_more;
     const std::string_view line = in.substr(at_, length);
-    if (line.find_first_of("\r\n") != std::string_view::npos) {
-      return refuse(k_bad_request, "a line must end with CR LF");
-    }
+    if (has_line_end(line)) return refuse(k_bad_request, "a line must end with CR LF");
     if (is_in_trailers_) {
       // Passed over, and bounded by the head's limit together.
       at_ = end + 2;
