@@ -73,10 +73,16 @@ T one_of(std::string_view text, const std::array<Word<T>, N>& words) {
 
 constexpr std::array<Word<Restart>, 3> k_restarts{
     {{"permanent", Restart::permanent}, {"transient", Restart::transient}, {"temporary", Restart::temporary}}};
-constexpr std::array<Word<Strategy>, 4> k_strategies{{{"one_for_one", Strategy::one_for_one},
-                                                      {"one_for_all", Strategy::one_for_all},
-                                                      {"rest_for_one", Strategy::rest_for_one},
-                                                      {"escalate", Strategy::escalate}}};
+// A pool is a kind of node here.
+constexpr std::size_t k_pools = 1;
+constexpr auto k_tree_strategies = [] {
+  std::array<Word<Strategy>, k_strategies.size() - k_pools> words{};
+  std::size_t count = 0;
+  for (const StrategyRow& row : k_strategies) {
+    if (!row.is_pool) words[count++] = {row.name, row.strategy};
+  }
+  return words;
+}();
 constexpr std::array<Word<AutoShutdown>, 3> k_auto_shutdowns{{{"never", AutoShutdown::never},
                                                               {"any_significant", AutoShutdown::any_significant},
                                                               {"all_significant", AutoShutdown::all_significant}}};
@@ -112,7 +118,7 @@ void set_option(TreeNode& node, std::string_view key, std::string_view value) {
   } else if (!worker && key == "period") {
     node.flags.period = std::chrono::seconds(number(value));
   } else if (node.kind == TreeKind::supervisor && key == "strategy") {
-    node.flags.strategy = one_of(value, k_strategies);
+    node.flags.strategy = one_of(value, k_tree_strategies);
   } else if (node.kind == TreeKind::supervisor && key == "auto_shutdown") {
     node.flags.auto_shutdown = one_of(value, k_auto_shutdowns);
   } else if (node.kind == TreeKind::pool && key == "child_restart") {

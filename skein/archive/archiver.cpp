@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "skein/archive/caretaker.hpp"
+#include "skein/journal/append_again.hpp"
 
 namespace skein::inline v0::archive {
 
@@ -242,7 +243,7 @@ class Archiver::Loop final : public ledger::ChangeSink, public std::enable_share
     archived_up_to_ = up_to;
     if (up_to < inserted_up_to_) return append_archived();
     unsealed_tasks_ = unsealed_bytes_ = 0;
-    retry_ = limits_.retry_first;
+    again_.reset();
     caretaker_->nudge();
     count_waiting();
     busy_ = false;
@@ -256,7 +257,7 @@ class Archiver::Loop final : public ledger::ChangeSink, public std::enable_share
       was = std::exchange(status_.failing, {});
     }
     if (was.empty()) return;
-    retry_ = limits_.retry_first;
+    again_.reset();
     tell({ArchiverNews::Kind::works_again, "the archive works again; it had failed: " + was, 0});
   }
 
@@ -284,11 +285,7 @@ class Archiver::Loop final : public ledger::ChangeSink, public std::enable_share
   }
 
   // Stays busy until the time to try again has come, so that nothing else begins meanwhile.
-  void try_again() {
-    const Duration wait = retry_;
-    retry_ = std::min(retry_ * 2, limits_.retry_max);
-    again_after(wait);
-  }
+  void try_again() { again_after(again_.next_wait({.first = limits_.retry_first, .max = limits_.retry_max})); }
 
   void again_after(Duration wait) {
     const bool posted = jobs_.post_after(wait, [self = self()] {
@@ -386,7 +383,7 @@ class Archiver::Loop final : public ledger::ChangeSink, public std::enable_share
   std::uint64_t unsealed_bytes_ = 0;
   Instant seal_at_{};
   std::optional<Instant> seal_waits_until_;
-  std::chrono::milliseconds retry_{limits_.retry_first};
+  journal::AppendAgain again_;
   mutable std::mutex mutex_;
   ArchiverStatus status_;
 };

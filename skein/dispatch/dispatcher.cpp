@@ -1,6 +1,5 @@
 #include "skein/dispatch/dispatcher.hpp"
 
-#include <algorithm>
 #include <memory>
 #include <mutex>
 #include <stdexcept>
@@ -39,7 +38,7 @@ Dispatcher::Dispatcher(Self self, std::unique_ptr<DispatcherSetup> setup)
       core_(setup_->options, setup_->entropy()),
       inbox_(std::make_shared<DispatcherInbox>(*setup_->runtime, self.pid(), setup_->options.inbox_changes)),
       id_high_(setup_->entropy() | 1U),
-      take_again_(setup_->options.append_again),
+      again_{.first = setup_->options.append_again, .max = setup_->options.append_again_max},
       is_sink_added_(std::make_shared<bool>(false)) {
   lost_ = time_lost(*setup_->runtime);
   // Damage shows when it is read from the disk; whoever hands over another text begins afresh.
@@ -90,8 +89,7 @@ void Dispatcher::on_dispatch_taken(Self self, const journal::AppendAnswer& answe
                            : std::nullopt;
   if (!results || results->empty() || (*results)[0].refused()) {
     if (results && !results->empty()) tell_refusal((*results)[0]);
-    self.send_after(take_again_, self.pid(), TakeAgain{});
-    take_again_ = std::min(take_again_ * 2, setup_->options.append_again_max);
+    self.send_after(take_again_.next_wait(again_), self.pid(), TakeAgain{});
     return;
   }
   epoch_ = (*results)[0].number;
@@ -155,28 +153,24 @@ void Dispatcher::take(Self self, InboxItem& item) {
 void Dispatcher::on_answer(Self self, AppendAnswer& item) {
   const auto at = under_way_.find(item.append);
   if (at == under_way_.end()) return;
-  switch (item.answer.outcome) {
-    case journal::Outcome::applied: {
-      std::vector<std::string> answers;
-      answers.reserve(item.answer.results.size());
-      for (auto& each : item.answer.results) answers.push_back(std::move(each.result));
-      under_way_.erase(at);
-      core_.on_applied(item.append, answers, moment(self));
-      return;
-    }
-    case journal::Outcome::overloaded:
-    case journal::Outcome::unknown:
-    case journal::Outcome::not_leader:
-      self.send_after(at->second.again, self.pid(), AppendAgain{item.append});
-      at->second.again = std::min(at->second.again * 2, setup_->options.append_again_max);
-      return;
-    case journal::Outcome::refused:
-      throw std::logic_error("the journal refuses the dispatcher's commands: " + item.answer.why);
-    case journal::Outcome::stopped:
-      is_over_ = true;
-      self.stop(ExitReason::custom("the journal has stopped: " + item.answer.why));
-      return;
+  if (item.answer.outcome == journal::Outcome::applied) {
+    std::vector<std::string> answers;
+    answers.reserve(item.answer.results.size());
+    for (auto& each : item.answer.results) answers.push_back(std::move(each.result));
+    under_way_.erase(at);
+    core_.on_applied(item.append, answers, moment(self));
+    return;
   }
+  const auto next = at->second.again.answered(item.answer.outcome, self.now(), again_);
+  if (next.kind == journal::AppendAgain::Next::Kind::again) {
+    self.send_after(next.wait, self.pid(), RepeatAppend{item.append});
+    return;
+  }
+  if (item.answer.outcome == journal::Outcome::refused) {
+    throw std::logic_error("the journal refuses the dispatcher's commands: " + item.answer.why);
+  }
+  is_over_ = true;
+  self.stop(ExitReason::custom("the journal has stopped: " + item.answer.why));
 }
 
 void Dispatcher::append(std::uint64_t number) {
@@ -216,7 +210,6 @@ void Dispatcher::flush(Self self) {
     UnderWay& pending = under_way_[each.id];
     for (auto& command : each.commands) pending.batch.push_back({next_id(), std::move(command)});
     pending.urgency = each.urgency;
-    pending.again = setup_->options.append_again;
     append(each.id);
   }
   if (setup_->on_event) {
@@ -278,7 +271,7 @@ void Dispatcher::handle_info(Self self, Message message) {
     monitors_.erase(at);
     core_.on_down(down->pid, is_graceful(down->reason), moment(self));
     flush_later(self);
-  } else if (const auto* again = message.get_if<AppendAgain>()) {
+  } else if (const auto* again = message.get_if<RepeatAppend>()) {
     append(again->append);
   } else if (message.is<TakeAgain>()) {
     take_dispatch();

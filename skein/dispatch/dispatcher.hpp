@@ -20,6 +20,7 @@
 #include "skein/dispatch/agent_protocol.hpp"
 #include "skein/dispatch/dispatcher_core.hpp"
 #include "skein/dispatch/dispatcher_inbox.hpp"
+#include "skein/journal/append_again.hpp"
 #include "skein/journal/journal.hpp"
 #include "skein/ledger/ledger.hpp"
 #include "skein/runtime/runtime.hpp"
@@ -91,13 +92,13 @@ class Dispatcher {
   };
   struct TakeAgain {};
   struct StateAgain {};
-  struct AppendAgain {
+  struct RepeatAppend {
     std::uint64_t append = 0;
   };
   struct UnderWay {
     journal::Batch batch;
     journal::Urgency urgency = journal::Urgency::ordinary;
-    Duration again{};
+    journal::AppendAgain again;
   };
 
   [[nodiscard]] Moment moment(Self self) const { return {self.now(), setup_->wall_clock()}; }
@@ -124,7 +125,8 @@ class Dispatcher {
   std::uint64_t id_high_;
   std::uint64_t id_low_ = 0;
   ledger::Epoch epoch_ = 0;
-  Duration take_again_;
+  const journal::AppendAgainLimits again_;
+  journal::AppendAgain take_again_;
   std::shared_ptr<bool> is_sink_added_;  // written on the journal's thread, and read there alone
   bool is_asking_ = false;
   Duration lost_{};  // in pauses of the program, as far as the core knows

@@ -33,7 +33,15 @@ std::optional<ledger::Op> operation_in(std::string_view sent) {
 
 Gate::Gate(journal::Journal& journal, JobQueue& timers, journal::Urgency urgency, std::uint64_t space,
            const GateLimits& limits)
-    : journal_(journal), timers_(timers), urgency_(urgency), space_(space), limits_(limits) {}
+    : journal_(journal),
+      timers_(timers),
+      urgency_(urgency),
+      space_(space),
+      limits_(limits),
+      again_{.first = limits.again_first,
+             .max = limits.again_max,
+             .time = limits.unknown_after,
+             .when_turned_away = false} {}
 
 void Gate::append(const ledger::Op& op, Done done) {
   // Kept for its memory, unless one was very long.
@@ -99,24 +107,14 @@ void Gate::send(const FlightPtr& flight) {
   std::uint8_t version = ledger::k_first_command_version;
   for (const Item& each : flight->items) version = std::max(version, each.version);
   batch.push_back({flight->id, command_of(flight->items.size(), version, flight->ops)});
-  const auto answer = [self = shared_from_this(), flight](journal::AppendAnswer answered) {
-    self->answered(flight, std::move(answered));
+  const auto answer = [self = shared_from_this(), flight](const journal::AppendAnswer& answered) {
+    self->answered(flight, answered);
   };
   journal_.append(std::move(batch), answer, urgency_);
 }
 
-void Gate::answered(const FlightPtr& flight, journal::AppendAnswer answer) {
-  if (answer.outcome == Outcome::unknown) {
-    flight->is_in_doubt = true;
-    return send_again(flight, answer);
-  }
-  if (answer.outcome != Outcome::applied) {
-    if (flight->is_in_doubt && answer.outcome != Outcome::stopped) return send_again(flight, answer);
-    if (flight->is_in_doubt) answer.outcome = Outcome::unknown;
-    if (answer.outcome == Outcome::refused && flight->items.size() > 1) return send_in_halves(*flight);
-    fail_all(*flight, error_of(answer.outcome, answer.why, answer.leader));
-    return landed();
-  }
+void Gate::answered(const FlightPtr& flight, const journal::AppendAnswer& answer) {
+  if (answer.outcome != Outcome::applied) return not_applied(flight, answer);
   const auto& applied = answer.results.at(0);
   if (applied.repeated && !applied.result_kept) {
     // It was applied, and what the ledger said is forgotten. To ask as if it were new could do it a second time: a task
@@ -175,19 +173,15 @@ void Gate::fail_all(Flight& flight, const Error& error) {
   for (auto& item : flight.items) item.done(failed, {});
 }
 
-void Gate::send_again(const FlightPtr& flight, const journal::AppendAnswer& answer) {
-  const Instant now = timers_.now();
-  if (flight->again == Duration{}) {
-    flight->again = limits_.again_first;
-    flight->give_up_at = later(now, limits_.unknown_after);
-  }
-  const bool in_time = now < flight->give_up_at;
-  if (in_time) {
+void Gate::not_applied(const FlightPtr& flight, const journal::AppendAnswer& answer) {
+  const auto next = flight->again.answered(answer.outcome, timers_.now(), again_);
+  if (next.kind == journal::AppendAgain::Next::Kind::again) {
     repeated_.fetch_add(1, std::memory_order_relaxed);
-    const Duration wait = std::exchange(flight->again, std::min<Duration>(flight->again * 2, limits_.again_max));
-    if (timers_.post_after(wait, [self = shared_from_this(), flight] { self->send(flight); })) return;
+    if (timers_.post_after(next.wait, [self = shared_from_this(), flight] { self->send(flight); })) return;
+  } else if (next.outcome == Outcome::refused && flight->items.size() > 1) {
+    return send_in_halves(*flight);
   }
-  fail_all(*flight, error_of(Outcome::unknown, answer.why));
+  fail_all(*flight, error_of(next.outcome, answer.why, answer.leader));
   landed();
 }
 

@@ -30,6 +30,7 @@
 #include <vector>
 
 #include "skein/base/job_queue.hpp"
+#include "skein/journal/append_again.hpp"
 #include "skein/journal/journal.hpp"
 #include "skein/ledger/command.hpp"
 #include "skein/operations/error.hpp"
@@ -81,9 +82,7 @@ class Gate : public std::enable_shared_from_this<Gate> {
     std::vector<Item> items;
     std::string ops;  // encoded, one after the other
     journal::CommandId id;
-    Instant give_up_at{};
-    Duration again{};
-    bool is_in_doubt = false;  // an append of it may have been applied
+    journal::AppendAgain again;
   };
   using FlightPtr = std::shared_ptr<Flight>;
 
@@ -93,11 +92,11 @@ class Gate : public std::enable_shared_from_this<Gate> {
   // The next command when it may go, else null. With the mutex held.
   FlightPtr take_next();
   void send(const FlightPtr& flight);
-  void answered(const FlightPtr& flight, journal::AppendAnswer answer);
+  void answered(const FlightPtr& flight, const journal::AppendAnswer& answer);
   void deliver(Flight& flight, const journal::Applied& applied);
   void send_in_halves(Flight& flight);
   void fail_all(Flight& flight, const Error& error);
-  void send_again(const FlightPtr& flight, const journal::AppendAnswer& answer);
+  void not_applied(const FlightPtr& flight, const journal::AppendAnswer& answer);
   void landed();
 
   journal::Journal& journal_;
@@ -105,6 +104,7 @@ class Gate : public std::enable_shared_from_this<Gate> {
   const journal::Urgency urgency_;
   const std::uint64_t space_;
   const GateLimits limits_;
+  const journal::AppendAgainLimits again_;
 
   mutable std::mutex mutex_;
   std::deque<FlightPtr> full_;

@@ -9,8 +9,8 @@ namespace {
 
 std::string strategy_words() {
   std::string type;
-  for (int number = 0; number <= static_cast<int>(k_last_strategy); ++number) {
-    type += (type.empty() ? "'" : " '") + std::string(strategy_name(static_cast<Strategy>(number))) + "'";
+  for (const StrategyRow& row : k_strategies) {
+    type += (type.empty() ? "'" : " '") + std::string(row.name) + "'";
   }
   return type;
 }

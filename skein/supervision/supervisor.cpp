@@ -98,7 +98,7 @@ void Supervisor::load_children(const SupervisorSpec& spec) {
   if (spec.sink != nullptr) view_->sink = spec.sink;
   if (spec.seed != 0) random_ = Random(spec.seed);
   view_->window = RestartWindow(spec.flags.intensity, spec.flags.period);
-  view_->children = Children(spec.flags.strategy == Strategy::simple_one_for_one);
+  view_->children = Children(row_of(spec.flags.strategy).is_pool);
   for (const ChildSpec& each : spec.children) {
     auto kept = std::make_shared<const ChildSpec>(each);
     if (is_pool()) {

@@ -21,6 +21,7 @@
 #include "skein/base/random.hpp"
 #include "skein/runtime/call.hpp"
 #include "skein/runtime/inspect.hpp"
+#include "skein/supervision/restart_policy.hpp"
 #include "skein/supervision/supervisor_calls.hpp"
 #include "skein/supervision/supervisor_view.hpp"
 
@@ -80,14 +81,11 @@ class Supervisor {
     std::uint64_t key = 0;
     std::string id;
   };
-  // Whether there is a restart left, in the child's budget and in the window.
-  enum class Allowance : std::uint8_t { granted, budget_spent, window_spent };
-
   void open_view(Self self);
   void load_children(const SupervisorSpec& spec);
   void merge_specs(const std::vector<ChildSpec>& specs);
   [[nodiscard]] std::optional<std::string> fault_of_kept(const SupervisorSpec& spec) const;
-  [[nodiscard]] bool is_pool() const { return view_->flags.strategy == Strategy::simple_one_for_one; }
+  [[nodiscard]] bool is_pool() const { return row_of(view_->flags.strategy).is_pool; }
   [[nodiscard]] Children& children() { return view_->children; }
   [[nodiscard]] const Child& at(Index index) const { return view_->children.at(index); }
   [[nodiscard]] std::optional<Index> find(const ChildRef& child) const;
@@ -111,19 +109,16 @@ class Supervisor {
   Async<void> restart_group(Self self, Index index);
   Async<void> wait_with_group(Self self, Index index, Duration delay);
   Async<bool> stop_group(Self self, Index index);
-  [[nodiscard]] bool restarts_groups() const;
+  // For a step of it the view's lock is held.
+  [[nodiscard]] RestartPolicy policy() { return {view_->flags.strategy, view_->window, view_->children, random_}; }
   void ended_for_good(Self self, Index index, const ExitReason& reason);
-  // The view's lock is held.
-  [[nodiscard]] Allowance count_restart(Index index, Instant now);
-  // Parks the child or gives up if it must; true: the restart may begin.
-  [[nodiscard]] bool may_restart(Self self, Index index, Allowance allowance);
+  // Parks the child or gives up if that was decided; true: the restart may begin.
+  [[nodiscard]] bool may_restart(Self self, Index index, const RestartDecision& decision, const ExitReason& reason);
   void warn_of_intensity(Self self, Index index);
-  void park(Self self, Index index);
-  void give_up(Self self, Index index);
+  void give_up(Self self, Index index, EventKind kind, const ExitReason& why, const ExitReason& ends_with);
   void restarted(Self self, Index index, const ChildStart& start, Instant now);
   // Returns how long to wait for the next attempt.
   [[nodiscard]] Duration start_failed(Self self, Index index, const ChildStart& start);
-  [[nodiscard]] Duration backoff_delay(Index index, Instant now);
   void arm_retry(Self self, Index index, Duration delay, bool counted);
   void cancel_retry(Self self, Index index);
 

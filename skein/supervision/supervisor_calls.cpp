@@ -240,7 +240,7 @@ ChildCount Supervisor::handle_call(Self self, CountChildren /*request*/) {
 ChildResult Supervisor::handle_call(Self self, const Reconfigure& request) {
   const SupervisorSpec& spec = request.spec;
   if (const auto fault = check_specs(spec.flags, spec.children)) return std::unexpected(invalid(fault->message));
-  if ((spec.flags.strategy == Strategy::simple_one_for_one) != is_pool()) {
+  if (row_of(spec.flags.strategy).is_pool != is_pool()) {
     return std::unexpected(invalid("a pool can't become another kind of supervisor, nor the other way round"));
   }
   if (auto fault = fault_of_kept(spec)) return std::unexpected(invalid(std::move(*fault)));
@@ -266,7 +266,7 @@ ChildResult Supervisor::handle_call(Self self, const Reconfigure& request) {
 
 // What a spec that is no longer mentioned, and so is kept, would make impossible under the new flags.
 std::optional<std::string> Supervisor::fault_of_kept(const SupervisorSpec& spec) const {
-  if (spec.flags.strategy == Strategy::one_for_one || is_pool()) return std::nullopt;
+  if (may_isolate(row_of(spec.flags.strategy))) return std::nullopt;
   for (Index index = view_->children.first(); index != Children::k_none; index = view_->children.after(index)) {
     const ChildSpec& kept = *at(index).spec;
     if (!kept.isolated) continue;

@@ -7,11 +7,22 @@
 
 namespace skein::inline v0 {
 
-std::optional<SpecError> check_flags(const SupervisorFlags& flags) {
-  if (flags.strategy > Strategy::escalate) {
-    return SpecError{"strategy",
-                     "strategy must be one_for_one, one_for_all, rest_for_one, simple_one_for_one or escalate"};
+namespace {
+
+// "one_for_one, one_for_all or escalate"
+std::string strategy_names() {
+  std::string names;
+  for (std::size_t n = 0; n < k_strategies.size(); ++n) {
+    if (n != 0) names += n + 1 == k_strategies.size() ? " or " : ", ";
+    names += k_strategies[n].name;
   }
+  return names;
+}
+
+}  // namespace
+
+std::optional<SpecError> check_flags(const SupervisorFlags& flags) {
+  if (!is_known(flags.strategy)) return SpecError{"strategy", "strategy must be " + strategy_names()};
   if (flags.intensity > k_intensity_max) {
     return SpecError{"intensity", fmt::format("intensity must be at most {}", k_intensity_max)};
   }
@@ -19,8 +30,9 @@ std::optional<SpecError> check_flags(const SupervisorFlags& flags) {
   if (flags.auto_shutdown > AutoShutdown::all_significant) {
     return SpecError{"auto_shutdown", "auto_shutdown must be never, any_significant or all_significant"};
   }
-  if (flags.strategy == Strategy::simple_one_for_one && flags.auto_shutdown != AutoShutdown::never) {
-    return SpecError{"auto_shutdown", "a simple_one_for_one supervisor can't have auto_shutdown: set it to never"};
+  if (row_of(flags.strategy).is_pool && flags.auto_shutdown != AutoShutdown::never) {
+    return SpecError{"auto_shutdown", fmt::format("a {} supervisor can't have auto_shutdown: set it to never",
+                                                  strategy_name(flags.strategy))};
   }
   return std::nullopt;
 }
@@ -31,8 +43,7 @@ std::optional<SpecError> check_spec_under(const SupervisorFlags& flags, const Ch
     return SpecError{"significant",
                      fmt::format("child '{}': significant has no meaning while auto_shutdown is never", spec.id)};
   }
-  const bool alone = flags.strategy == Strategy::one_for_one || flags.strategy == Strategy::simple_one_for_one;
-  if (spec.isolated && !alone) {
+  if (spec.isolated && !may_isolate(row_of(flags.strategy))) {
     return SpecError{"isolated", fmt::format("child '{}': isolated needs one_for_one or simple_one_for_one, not {}",
                                              spec.id, strategy_name(flags.strategy))};
   }
@@ -48,27 +59,11 @@ std::optional<SpecError> check_specs(const SupervisorFlags& flags, std::span<con
       return SpecError{"id", fmt::format("two children have the id '{}': ids must differ", spec.id)};
     }
   }
-  if (flags.strategy == Strategy::simple_one_for_one && children.size() != 1) {
-    return SpecError{"children", fmt::format("a simple_one_for_one supervisor needs exactly one child spec, got {}",
-                                             children.size())};
+  if (row_of(flags.strategy).is_pool && children.size() != 1) {
+    return SpecError{"children", fmt::format("a {} supervisor needs exactly one child spec, got {}",
+                                             strategy_name(flags.strategy), children.size())};
   }
   return std::nullopt;
-}
-
-std::string_view strategy_name(Strategy strategy) {
-  switch (strategy) {
-    case Strategy::one_for_one:
-      return "one_for_one";
-    case Strategy::one_for_all:
-      return "one_for_all";
-    case Strategy::rest_for_one:
-      return "rest_for_one";
-    case Strategy::simple_one_for_one:
-      return "simple_one_for_one";
-    case Strategy::escalate:
-      return "escalate";
-  }
-  return "invalid";
 }
 
 std::string_view auto_shutdown_name(AutoShutdown value) {

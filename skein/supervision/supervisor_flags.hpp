@@ -11,19 +11,11 @@
 #include <vector>
 
 #include "skein/supervision/child_spec.hpp"
+#include "skein/supervision/strategy.hpp"
 
 namespace skein::inline v0 {
 
 struct SupervisionEvent;
-
-enum class Strategy : std::uint8_t {
-  one_for_one,         // only the child that ended is started again
-  one_for_all,         // all are stopped and started again
-  rest_for_one,        // it and those started after it
-  simple_one_for_one,  // a pool: many children of one spec, started by start_child
-  escalate,            // the first failure ends the supervisor with the child's reason
-};
-inline constexpr Strategy k_last_strategy = Strategy::escalate;
 
 enum class AutoShutdown : std::uint8_t {
   never,
@@ -61,7 +53,6 @@ using SupervisorInit = std::function<std::variant<SupervisorSpec, IgnoreStart>()
 // Flags, every child, and the children together: no id twice, exactly one in a pool.
 [[nodiscard]] std::optional<SpecError> check_specs(const SupervisorFlags& flags, std::span<const ChildSpec> children);
 
-[[nodiscard]] std::string_view strategy_name(Strategy strategy);
 [[nodiscard]] std::string_view auto_shutdown_name(AutoShutdown value);
 
 }  // namespace skein::inline v0

@@ -1,4 +1,6 @@
 // What a supervisor does when a child ends: whether, when and with whom it is started again.
+//
+// restart_policy.hpp decides; here a decision becomes visible (under the view's lock), is reported and carried out.
 #include <algorithm>
 
 #include "skein/supervision/supervisor.hpp"
@@ -6,23 +8,10 @@
 namespace skein::inline v0 {
 namespace {
 
-[[nodiscard]] bool is_failure(const ExitReason& reason) { return !reason.is_normal() && !reason.is_shutdown(); }
-
-[[nodiscard]] bool wants_restart(Restart restart, const ExitReason& reason) {
-  return restart == Restart::permanent || (restart == Restart::transient && is_failure(reason));
-}
-
 // A lost retry is repeated at this interval, until it is taken.
 constexpr Duration k_retry_repeat = std::chrono::milliseconds(1);
-// Somebody else holds the child's name: trying again at once would only use up the intensity.
-constexpr Duration k_name_taken_wait = std::chrono::milliseconds(100);
 
 }  // namespace
-
-bool Supervisor::restarts_groups() const {
-  const Strategy strategy = view_->flags.strategy;
-  return strategy == Strategy::one_for_all || strategy == Strategy::rest_for_one;
-}
 
 Async<void> Supervisor::on_exit(Self self, Pid pid, const ExitReason& reason) {
   if (view_->has_remains()) settle_remains(self, Owner{});
@@ -34,30 +23,21 @@ Async<void> Supervisor::on_exit(Self self, Pid pid, const ExitReason& reason) {
   }
   const Index index = *found;
   const Instant now = self.now();
-  const bool escalates = view_->flags.strategy == Strategy::escalate;
-  const bool restarts = wants_restart(at(index).spec->restart, reason);
-  Allowance allowance = Allowance::granted;
+  RestartDecision decision;
   {
     const std::scoped_lock lock(view_->mutex);
-    if (is_failure(reason)) children().note_failure(index, Failure{now, reason});
-    if (restarts && !escalates) allowance = count_restart(index, now);
+    decision = policy().ended(index, reason, now);
   }
-  if (!restarts) {
+  if (decision.kind == RestartDecision::Kind::leave) {
     ended_for_good(self, index, reason);
     return {};
   }
   report(self, EventKind::child_terminated, EventLevel::error, &at(index), reason);
-  if (escalates) {
-    report(self, EventKind::escalated, EventLevel::error, &at(index), reason);
-    drop_or_keep(index);
-    self.stop(reason);
-    return {};
-  }
-  if (!may_restart(self, index, allowance)) return {};
-  const Duration delay = backoff_delay(index, now);
+  if (!may_restart(self, index, decision, reason)) return {};
+  const Duration delay = decision.delay;
   if (delay == Duration::zero() && !has_leftovers(at(index).key)) return attempt(self, index, now);
   report(self, EventKind::child_backing_off, EventLevel::info, &at(index), reason, delay);
-  if (restarts_groups()) return wait_with_group(self, index, delay);
+  if (policy().has_group()) return wait_with_group(self, index, delay);
   arm_retry(self, index, delay, true);
   return {};
 }
@@ -77,28 +57,24 @@ void Supervisor::ended_for_good(Self self, Index index, const ExitReason& reason
   self.stop(ExitReason::shutdown());
 }
 
-Supervisor::Allowance Supervisor::count_restart(Index index, Instant now) {
-  const ChildSpec& spec = *at(index).spec;
-  if (spec.isolated || spec.budget) {
-    auto& window = children().troubles(index).budget;
-    const Budget budget = spec.budget.value_or(Budget{});
-    if (!window) window.emplace(budget.intensity, budget.period);
-    if (!window->allow(now)) return Allowance::budget_spent;
-  }
-  const bool allowed = spec.isolated || view_->window.allow(now);
-  return allowed ? Allowance::granted : Allowance::window_spent;
-}
-
-bool Supervisor::may_restart(Self self, Index index, Allowance allowance) {
-  const bool isolated = at(index).spec->isolated;
-  if (allowance == Allowance::granted) {
-    if (!isolated) warn_of_intensity(self, index);
-    return true;
-  }
-  if (allowance == Allowance::budget_spent && isolated) {
-    park(self, index);
-  } else {
-    give_up(self, index);
+bool Supervisor::may_restart(Self self, Index index, const RestartDecision& decision, const ExitReason& reason) {
+  switch (decision.kind) {
+    case RestartDecision::Kind::restart:
+      if (!at(index).spec->isolated) warn_of_intensity(self, index);
+      return true;
+    case RestartDecision::Kind::park:
+      report(self, EventKind::child_parked, EventLevel::error, &at(index), {}, decision.delay);
+      arm_retry(self, index, decision.delay, true);
+      return false;
+    case RestartDecision::Kind::give_up:
+      give_up(self, index, EventKind::intensity_exceeded, ExitReason::custom("reached_max_restart_intensity"),
+              ExitReason::shutdown());
+      return false;
+    case RestartDecision::Kind::escalate:
+      give_up(self, index, EventKind::escalated, reason, reason);
+      return false;
+    case RestartDecision::Kind::leave:
+      return false;
   }
   return false;
 }
@@ -113,38 +89,10 @@ void Supervisor::warn_of_intensity(Self self, Index index) {
   report(self, EventKind::intensity_warning, EventLevel::warning, &at(index));
 }
 
-void Supervisor::park(Self self, Index index) {
-  Duration period{};
-  {
-    const std::scoped_lock lock(view_->mutex);
-    Troubles& troubles = children().troubles(index);
-    const Budget budget = at(index).spec->budget.value_or(Budget{});
-    // Having run for longer than its budget's period, it starts anew.
-    const bool fresh = troubles.park == Duration::zero() ||
-                       (at(index).state == ChildState::running && self.now() - at(index).since > budget.period);
-    troubles.park = fresh ? budget.park : std::min(troubles.park * 2, k_park_max);
-    period = troubles.park;
-    children().set_waiting(index, ChildState::parked);
-  }
-  report(self, EventKind::child_parked, EventLevel::error, &at(index), {}, period);
-  arm_retry(self, index, period, true);
-}
-
-void Supervisor::give_up(Self self, Index index) {
-  report(self, EventKind::intensity_exceeded, EventLevel::error, &at(index),
-         ExitReason::custom("reached_max_restart_intensity"));
+void Supervisor::give_up(Self self, Index index, EventKind kind, const ExitReason& why, const ExitReason& ends_with) {
+  report(self, kind, EventLevel::error, &at(index), why);
   drop_or_keep(index);
-  self.stop(ExitReason::shutdown());
-}
-
-Duration Supervisor::backoff_delay(Index index, Instant now) {
-  const Backoff& backoff = at(index).spec->backoff;
-  if (backoff.kind == BackoffKind::none) return Duration::zero();
-  const std::scoped_lock lock(view_->mutex);
-  Troubles& troubles = children().troubles(index);
-  // It ran for long: this failure has nothing to do with the earlier ones.
-  if (at(index).state == ChildState::running && now - at(index).since >= backoff.max) troubles.attempt = 0;
-  return backoff.delay(++troubles.attempt, random_);
+  self.stop(ends_with);
 }
 
 void Supervisor::arm_retry(Self self, Index index, Duration delay, bool counted) {
@@ -192,23 +140,17 @@ Async<void> Supervisor::on_retry(Self self, Retry retry) {
     return {};
   }
   const Instant now = self.now();
-  Allowance allowance = Allowance::granted;
+  RestartDecision decision;
   {
     const std::scoped_lock lock(view_->mutex);
-    if (state == ChildState::parked) {
-      children().set_waiting(index, ChildState::restarting);
-      Troubles& troubles = children().troubles(index);
-      troubles.budget.reset();
-      troubles.attempt = 0;
-    }
-    if (!counted) allowance = count_restart(index, now);
+    decision = policy().retried(index, counted, now);
   }
-  if (!counted && !may_restart(self, index, allowance)) return {};
+  if (!counted && !may_restart(self, index, decision, {})) return {};
   return attempt(self, index, now);
 }
 
 Async<void> Supervisor::attempt(Self self, Index index, Instant now) {
-  if (restarts_groups()) return restart_group(self, index);
+  if (policy().has_group()) return restart_group(self, index);
   return restart_one(self, index, now);
 }
 
@@ -249,34 +191,27 @@ void Supervisor::restarted(Self self, Index index, const ChildStart& start, Inst
 
 Duration Supervisor::start_failed(Self self, Index index, const ChildStart& start) {
   settle_remains(self, owner(index));
-  const Instant now = self.now();
+  Duration delay{};
   {
     const std::scoped_lock lock(view_->mutex);
-    children().note_failure(index, Failure{now, start.reason(), true});
-    children().set_waiting(index, ChildState::restarting);
+    delay = policy().start_failed(index, start, self.now());
   }
-  Duration delay = backoff_delay(index, now);
-  if (start.kind() == ChildStart::Kind::already_started) delay = std::max(delay, k_name_taken_wait);
   report(self, EventKind::child_retried, EventLevel::error, &at(index), start.reason(), delay);
   return delay;
 }
 
-// Stops those that are started again with `index`: all, or those after it. False when some left processes behind.
+// Stops the others of the child's group, last started first. False when some left processes behind.
 Async<bool> Supervisor::stop_group(Self self, Index index) {
   exits_.begin();
-  const bool all = view_->flags.strategy == Strategy::one_for_all;
+  const Index begin = policy().group_begin(index);
   bool gone = !has_leftovers(at(index).key);
-  for (Index each = children().last(); each != Children::k_none;) {
-    const Index before = children().before(each);
-    if (each != index) {
-      const std::uint64_t key = at(each).key;
-      Async<void> stopping = stop_child(self, each);
-      co_await stopping;
-      gone = gone && !has_leftovers(key);
-    } else if (!all) {
-      break;
-    }
-    each = before;
+  for (Index each = children().last(), before = Children::k_none; each != Children::k_none; each = before) {
+    before = each == begin ? Children::k_none : children().before(each);
+    if (each == index) continue;
+    const std::uint64_t key = at(each).key;
+    Async<void> stopping = stop_child(self, each);
+    co_await stopping;
+    gone = gone && !has_leftovers(key);
   }
   co_return gone;
 }
@@ -292,9 +227,8 @@ Async<void> Supervisor::wait_with_group(Self self, Index index, Duration delay) 
   arm_retry(self, index, delay, true);
 }
 
-// one_for_all and rest_for_one: `index` and those with it are stopped in reverse, then started in order.
+// The child and its group are stopped in reverse, then started in order.
 Async<void> Supervisor::restart_group(Self self, Index index) {
-  const bool all = view_->flags.strategy == Strategy::one_for_all;
   {
     // Its old Pid stays known until it is clear whether it starts.
     const std::scoped_lock lock(view_->mutex);
@@ -307,7 +241,7 @@ Async<void> Supervisor::restart_group(Self self, Index index) {
     arm_retry(self, index, k_retry_repeat, true);
     co_return;
   }
-  for (Index each = all ? children().first() : index; each != Children::k_none;) {
+  for (Index each = policy().group_begin(index); each != Children::k_none;) {
     const Index after = children().after(each);
     ChildStarting starting = start_process(self, each);
     const ChildStart start = co_await starting;
@@ -317,7 +251,7 @@ Async<void> Supervisor::restart_group(Self self, Index index) {
         children().set_down(index);
       }
       const Duration delay = start_failed(self, each, start);
-      if (delay > Duration::zero() && all) {
+      if (delay > Duration::zero()) {
         Async<bool> undoing = stop_group(self, each);
         co_await undoing;
       }

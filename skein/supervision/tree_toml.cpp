@@ -6,6 +6,7 @@
 #include <array>
 #include <charconv>
 #include <initializer_list>
+#include <span>
 #include <stdexcept>
 #include <vector>
 
@@ -81,7 +82,7 @@ struct Word {
 };
 
 template <class Enum>
-Enum word_of(const toml::node& node, std::string_view key, std::initializer_list<Word<Enum>> words) {
+Enum word_of(const toml::node& node, std::string_view key, std::span<const Word<Enum>> words) {
   const std::string text = text_of(node, key);
   std::vector<std::string_view> known;
   for (const Word<Enum>& each : words) {
@@ -89,6 +90,11 @@ Enum word_of(const toml::node& node, std::string_view key, std::initializer_list
     known.push_back(each.name);
   }
   fail(node, fmt::format("unknown {} '{}'{}", key, text, suggestion(text, known)));
+}
+
+template <class Enum>
+Enum word_of(const toml::node& node, std::string_view key, std::initializer_list<Word<Enum>> words) {
+  return word_of<Enum>(node, key, std::span<const Word<Enum>>(words.begin(), words.size()));
 }
 
 const toml::table& table_of(const toml::node& node, std::string_view key) {
@@ -177,12 +183,10 @@ class Reader {
 
  private:
   static Strategy strategy(const toml::node& node) {
-    return word_of<Strategy>(node, "strategy",
-                             {{"one_for_one", Strategy::one_for_one},
-                              {"one_for_all", Strategy::one_for_all},
-                              {"rest_for_one", Strategy::rest_for_one},
-                              {"simple_one_for_one", Strategy::simple_one_for_one},
-                              {"escalate", Strategy::escalate}});
+    std::array<Word<Strategy>, k_strategies.size()> words{};
+    std::ranges::transform(k_strategies, words.begin(),
+                           [](const StrategyRow& row) { return Word<Strategy>{row.name, row.strategy}; });
+    return word_of<Strategy>(node, "strategy", std::span<const Word<Strategy>>(words));
   }
   static AutoShutdown auto_shutdown(const toml::node& node) {
     return word_of<AutoShutdown>(node, "auto_shutdown",

@@ -2,7 +2,7 @@
 //
 //   [supervisor]
 //   name = "node"
-//   strategy = "one_for_one"      # one_for_all, rest_for_one, simple_one_for_one, escalate
+//   strategy = "one_for_one"      # or another of strategy.hpp
 //   intensity = 5
 //   period = "60s"                # a number with ms, s, min or h
 //   auto_shutdown = "never"

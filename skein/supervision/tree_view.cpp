@@ -44,7 +44,7 @@ void read_supervisor(Runtime& runtime, SupervisorView& view, const TreeLimits& l
   about.active = view.children.active();
   about.leftovers = view.leftovers;
   entry.supervisor = about;
-  const bool pooled = about.strategy == Strategy::simple_one_for_one;
+  const bool pooled = row_of(about.strategy).is_pool;
   for (Children::Index index = view.children.first();
        index != Children::k_none && entry.children.size() < limits.children; index = view.children.after(index)) {
     entry.children.push_back(entry_of(view.children.at(index), pooled));

@@ -21,10 +21,7 @@
 
 namespace skein::inline v0::trees {
 
-inline constexpr Strategy one_for_one = Strategy::one_for_one;
-inline constexpr Strategy one_for_all = Strategy::one_for_all;
-inline constexpr Strategy rest_for_one = Strategy::rest_for_one;
-inline constexpr Strategy escalate = Strategy::escalate;
+using enum Strategy;
 
 // At most `intensity` restarts within `period`.
 struct Limits {
