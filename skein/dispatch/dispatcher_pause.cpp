@@ -24,8 +24,8 @@ void DispatcherCore::late_step(const Moment& moment) {
   const Duration missed = between(promised_, moment.now);
   if (missed <= std::min(options_.late_after, options_.lease / 4)) return;
   std::size_t given = 0;
-  for (SlotNumber i = 0; i < runs_.slots(); ++i) {
-    Run& run = runs_[i];
+  for (SlotNumber i = 0; i < tables_.runs.slots(); ++i) {
+    Run& run = tables_.runs[i];
     if (run.agent == k_no_slot || run.task == k_no_slot) continue;
     // Those of a program that has ended have no lease at all. What came after the pause has lost nothing.
     const bool is_dead = run.ref.fence <= options_.dead_fence && !run.is_confirmed;
@@ -39,24 +39,24 @@ void DispatcherCore::late_step(const Moment& moment) {
     set_due(run.task);
   }
   ++counters_.late_steps;
-  event(DispatchEvent::Kind::was_late, options_.node, 0,
-        fmt::format("the dispatcher had no turn for {} ms: {} runs get a new lease",
-                    std::chrono::duration_cast<std::chrono::milliseconds>(missed).count(), given));
+  output_.tell(DispatchEvent::Kind::was_late, options_.node, 0,
+               fmt::format("the dispatcher had no turn for {} ms: {} runs get a new lease",
+                           std::chrono::duration_cast<std::chrono::milliseconds>(missed).count(), given));
 }
 
 void DispatcherCore::on_time_lost(Duration lost, const Moment&) {
   if (!has_state_ || is_deposed_) return;
-  for (SlotNumber i = 0; i < tasks_.slots(); ++i) {
-    TaskRecord& task = tasks_[i];
+  for (SlotNumber i = 0; i < tables_.tasks.slots(); ++i) {
+    TaskRecord& task = tables_.tasks[i];
     if (task.number == 0) continue;
     task.deadline_due = earlier(task.deadline_due, lost);
     task.wait_until = earlier(task.wait_until, lost);
     set_due(i);
   }
   ++counters_.pauses;
-  event(DispatchEvent::Kind::was_paused, options_.node, 0,
-        fmt::format("the node stood still for {} ms, which count for no lease, timeout or other limit",
-                    std::chrono::duration_cast<std::chrono::milliseconds>(lost).count()));
+  output_.tell(DispatchEvent::Kind::was_paused, options_.node, 0,
+               fmt::format("the node stood still for {} ms, which count for no lease, timeout or other limit",
+                           std::chrono::duration_cast<std::chrono::milliseconds>(lost).count()));
 }
 
 }  // namespace skein::inline v0::dispatch

@@ -229,6 +229,15 @@ struct AgentRecord {
   AgentMetrics metrics;
 };
 
+// Whether the agent has begun the run, as far as is known: an agent that does not report starts begins at once.
+[[nodiscard]] inline bool has_worked(const Run& run, const AgentRecord& agent) {
+  return run.is_started() || (run.is_open() && !agent.reports_starts);
+}
+// And is still there with it, and the task waits for it.
+[[nodiscard]] inline bool is_at_work(const Run& run, const AgentRecord& agent) {
+  return !run.is_abandoned() && agent.pid && has_worked(run, agent);
+}
+
 struct SwarmRecord {
   std::string name;
   ledger::SwarmState state = ledger::SwarmState::active;

@@ -4,12 +4,16 @@
 // a time.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <deque>
 #include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "skein/dispatch/dispatcher_options.hpp"
+#include "skein/dispatch/dispatcher_records.hpp"
 #include "skein/journal/journal.hpp"
 #include "skein/ledger/command.hpp"
 
@@ -22,7 +26,13 @@ struct Append {
   journal::Urgency urgency = journal::Urgency::ordinary;
 };
 
-enum class OpKind : std::uint8_t { assign, complete, fail, hand_on, requeue, expire, unpin, progress, other };
+enum class OpKind : std::uint8_t {
+  assign,
+  complete,
+  end,       // of a run or of what the task waits for: a failure, a requeue, a fallback, an expiry, an unpinning
+  progress,  // changes nothing about what the task waits for
+  other,
+};
 
 // An operation, and the task whose change shows that it was done.
 struct OpRef {
@@ -41,6 +51,14 @@ class Outgoing {
 
   // Returns the number of its append. `bytes` is about how long it will be.
   std::uint64_t add(const OpRef& ref, const ledger::Op& op, bool is_completion, std::size_t bytes = 64);
+
+  // An operation on the task, which then waits for its append unless it is only a note (progress, other).
+  template <class T>
+  void add_for(TaskRecord& task, SlotNumber slot, OpKind kind, T&& op, bool is_completion) {
+    const std::size_t bytes = about_bytes(op);
+    const std::uint64_t id = add({slot, kind, task.number}, ledger::Op(std::forward<T>(op)), is_completion, bytes);
+    if (kind != OpKind::other && kind != OpKind::progress) task.batch = id;
+  }
 
   // Whether what is no completion would be appended at once.
   [[nodiscard]] bool has_room() const { return queued_.empty() && in_flight_.size() < (in_flight_max_ + 1) / 2; }
@@ -65,6 +83,18 @@ class Outgoing {
     std::uint64_t id = 0;
     std::vector<OpRef> refs;
   };
+  template <class T>
+  [[nodiscard]] static std::size_t about_bytes(const T& op) {
+    if constexpr (std::same_as<T, ledger::Op>) {
+      return std::visit([](const auto& each) { return about_bytes(each); }, op);
+    } else {
+      std::size_t bytes = 64;
+      if constexpr (requires { op.result; }) bytes += ledger::view_of(op.result).size();
+      if constexpr (requires { op.message; }) bytes += op.message.size();
+      if constexpr (requires { op.mark; }) bytes += ledger::view_of(op.mark).size();
+      return bytes;
+    }
+  }
   void seal_command();
   void seal_append();
 

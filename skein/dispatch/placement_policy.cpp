@@ -28,4 +28,11 @@ PlacementPolicy policy_for(const ledger::Placement& where, std::string_view type
   return policy;
 }
 
+void wait_for_agent(TaskRecord& task, const DispatcherOptions& options, Instant now) {
+  if (task.past && task.past->unpin_at != Instant::max()) return;
+  const PlacementPolicy policy = policy_of(task, options);
+  if (!policy.may_fall_back) return;
+  task.its_past().unpin_at = later(now, policy.wait);
+}
+
 }  // namespace skein::inline v0::dispatch

@@ -6,6 +6,7 @@
 
 #include "skein/base/time.hpp"
 #include "skein/dispatch/dispatcher_options.hpp"
+#include "skein/dispatch/dispatcher_records.hpp"
 #include "skein/ledger/task.hpp"
 
 namespace skein::inline v0::dispatch {
@@ -17,5 +18,11 @@ struct PlacementPolicy {
 
 [[nodiscard]] PlacementPolicy policy_for(const ledger::Placement& where, std::string_view type,
                                          const DispatcherOptions& options);
+// Of a task that is pinned.
+[[nodiscard]] inline PlacementPolicy policy_of(const TaskRecord& task, const DispatcherOptions& options) {
+  return policy_for(task.extras->where(), task.shape().type, options);
+}
+// A pinned task is ready: notes from when on any agent may have it, unless it has waited before without being begun.
+void wait_for_agent(TaskRecord& task, const DispatcherOptions& options, Instant now);
 
 }  // namespace skein::inline v0::dispatch

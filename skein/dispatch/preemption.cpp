@@ -1,6 +1,7 @@
 #include "skein/dispatch/preemption.hpp"
 
 #include <algorithm>
+#include <cassert>
 
 namespace skein::inline v0::dispatch {
 
@@ -42,7 +43,29 @@ SlotNumber Preemption::least_important(const std::vector<std::string>& capabilit
       if (least == k_no_slot || is_less_important(tables_.runs[index], tables_.runs[least])) least = index;
     }
   }
+  assert(least == k_no_slot || may_yield(tables_.runs[least]));  // 1, 3
   return least;
+}
+
+SlotNumber Preemption::to_ask(TaskRecord& task, const std::vector<std::string>& capabilities,
+                              std::string_view pinned_to, Instant now) {
+  if (now < std::max(task.asks_again_at, next_ask_)) return k_no_slot;
+  next_ask_ = later(now, options_.ask_again);
+  const SlotNumber least = least_important(capabilities, pinned_to);
+  // Whoever was asked may not be able to; then another is.
+  if (least != k_no_slot) task.asks_again_at = later(now, options_.yield_wait);
+  return least;
+}
+
+std::vector<SlotNumber> Preemption::in_the_way_of(const Run& urgent) const {
+  std::vector<SlotNumber> runs;
+  const AgentRecord& agent = tables_.agents[urgent.agent];
+  if (tables_.tasks[urgent.task].priority < ledger::k_critical || !agent.reports_starts) return runs;
+  for (const SlotNumber each : agent.runs) {
+    const Run& run = tables_.runs[each];
+    if (run.ref.fence < urgent.ref.fence && may_yield(run)) runs.push_back(each);
+  }
+  return runs;
 }
 
 }  // namespace skein::inline v0::dispatch

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "skein/dispatch/crash_breaker.hpp"
+#include "skein/ledger/task.hpp"
 
 namespace skein::inline v0::dispatch {
 
@@ -30,6 +31,18 @@ class TypeBreakers {
     if (breakers_.empty()) return nullptr;
     const auto at = breakers_.find(key_of(swarm, type));
     return at == breakers_.end() ? nullptr : &at->second;
+  }
+  [[nodiscard]] CrashBreaker* of(const ledger::Shape& shape) {
+    TypeBreaker* its = find(shape.swarm, shape.type);
+    return its == nullptr ? nullptr : &its->breaker;
+  }
+  // Its tasks are not given out, or one by one.
+  [[nodiscard]] bool hold_back(const ledger::Shape& shape) {
+    const CrashBreaker* breaker = of(shape);
+    return breaker != nullptr && breaker->state() != CrashBreaker::State::closed;
+  }
+  void probe_ended(const ledger::Shape& shape) {
+    if (CrashBreaker* breaker = of(shape)) breaker->probe_ended();
   }
   // The one to count a crash with, made if there is none; nothing when there are `most` of them already.
   [[nodiscard]] TypeBreaker* crashed_over(std::string_view swarm, std::string_view type, std::size_t most) {
