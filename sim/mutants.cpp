@@ -1,4 +1,5 @@
-// skein-sim mutants: the simulators against bugs planted in journal, ledger, dispatcher, archive and operations.
+// skein-sim mutants: the simulators against bugs planted in supervisors, journal, ledger, dispatcher, archive and
+// operations.
 #include "sim/mutants.hpp"
 
 #include <fmt/format.h>
@@ -27,6 +28,11 @@ namespace skein::sim {
 std::vector<PlantedBug>& all_mutants() {
   static std::vector<PlantedBug> all;
   return all;
+}
+
+bool add_mutants(std::uint64_t seeds_max, const Story& violation, std::initializer_list<NamedBug> bugs) {
+  for (const auto& [bug, what] : bugs) all_mutants().push_back({bug, what, seeds_max, violation});
+  return true;
 }
 
 namespace {

@@ -8,6 +8,19 @@
 namespace skein {
 
 enum class Bug {
+  // supervision
+  window_off_by_one,
+  window_forgets_early,
+  temporary_restarted,
+  normal_end_restarted,
+  failed_restart_not_counted,
+  one_too_few_restarted,
+  stops_in_order,
+  restarted_beside_leftovers,
+  unlinked_before_dead,
+  retry_left_standing,
+  sibling_not_awaited,
+  significant_ignored,
   // journal
   reply_before_sync,
   folder_not_synced,

@@ -7,27 +7,12 @@ import subprocess
 import time
 
 from harness import Home, Node, with_home
+from lib.config import command, section, swarm
 from lib.places import BUILD
 from lib.waiting import wait_for
 
-CONFIG = """
-[node]
-data = "data"
-drain = "1s"
-[operations]
-wait_max = "1s"
-[executors.words]
-kind = "command"
-command = ["wc", "-w"]
-[swarms.default]
-min = 2
-max = 4
-[swarms.words]
-executor = "words"
-capabilities = ["words"]
-min = 1
-max = 1
-"""
+CONFIG = (section("node", data="data", drain="1s") + section("operations", wait_max="1s") + command("words", "wc", "-w")
+          + swarm("default", 2, 4) + swarm("words", 1, executor="words", capabilities=["words"]))
 
 
 def with_node(test):

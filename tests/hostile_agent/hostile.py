@@ -49,7 +49,9 @@ def relative(at, name):
 
 
 def found(at, pattern):
-    return [each for way in relative(at, pattern) for each in glob.glob(way)]
+    """A name without * is tried as it is: what cannot be listed may still be opened."""
+    ways = relative(at, pattern)
+    return [each for way in ways for each in glob.glob(way)] if "*" in pattern else ways
 
 
 def stolen_token(at):
@@ -65,34 +67,19 @@ def all_processes():
     return [int(each) for each in os.listdir("/proc") if each.isdigit()]
 
 
-@attempt
-def read_token(at):
-    return any_of(read, relative(at, "token"))
+def attempt_on_files(name, act, pattern):
+    def reached(at):
+        return any_of(act, found(at, pattern))
+
+    reached.__name__ = name
+    attempt(reached)
 
 
-@attempt
-def read_mcp_key(at):
-    return any_of(read, relative(at, "mcp.key"))
-
-
-@attempt
-def read_journal(at):
-    return any_of(read, found(at, "journal/*"))
-
-
-@attempt
-def write_journal(at):
-    return any_of(opens_for_writing, found(at, "journal/*"))
-
-
-@attempt
-def read_archive(at):
-    return any_of(read, found(at, "archive.sqlite*"))
-
-
-@attempt
-def write_archive(at):
-    return any_of(opens_for_writing, found(at, "archive.sqlite*"))
+for name_, act_, pattern_ in (
+        ("read_token", read, "token"), ("read_mcp_key", read, "mcp.key"),
+        ("read_journal", read, "journal/*"), ("write_journal", opens_for_writing, "journal/*"),
+        ("read_archive", read, "archive.sqlite*"), ("write_archive", opens_for_writing, "archive.sqlite*")):
+    attempt_on_files(name_, act_, pattern_)
 
 
 @attempt

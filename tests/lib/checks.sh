@@ -1,4 +1,7 @@
-# For scripts in bash: check WHAT COMMAND... counts one check, and end_checks ends the script with the count.
+# For scripts in bash: check WHAT COMMAND... counts one check, and end_checks ends the script with the count. $sim is
+# the simulator of the build.
+set -uo pipefail
+sim=${SKEIN_BUILD:?is the build directory}/bin/skein-sim
 passed=0
 failed=0
 

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import time
 
+from lib.config import command, section, swarm
 from lib.mcp import StdioClient
 from lib.node import Node
 from lib.places import LOOPBACK, SKEIN
@@ -104,20 +105,8 @@ def hurried_end(world, check):
     check("the node finishes it and ends", until(lambda: not lives(pid)))
 
 
-OPERATORS = """[executors.builtin]
-kind = "function"
-[swarms.default]
-executor = "builtin"
-min = 1
-max = 2
-[executors.shout]
-kind = "command"
-command = ["tr", "a-z", "A-Z"]
-[swarms.loud]
-executor = "shout"
-min = 1
-max = 1
-"""
+OPERATORS = (section("executors.builtin", kind="function") + swarm("default", 1, 2, executor="builtin")
+             + command("shout", "tr", "a-z", "A-Z") + swarm("loud", 1, executor="shout"))
 
 
 def operator_of(world):

@@ -1,30 +1,20 @@
 """A stdio agent that counts words. A task may ask to be held: its first attempt then writes who it is into a file and
 never ends, so somebody has to kill it."""
-import json
 import os
 import pathlib
 import sys
 import time
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from lib import stdio_agent
+
 K_HELD_S = 600
 
-
-def send(**message):
-    print(json.dumps(message), flush=True)
-
-
-send(type="hello", protocol=1, capabilities=["word_count"])
-for line in sys.stdin:
-    message = json.loads(line)
-    if message["type"] == "shutdown":
-        break
-    if message["type"] != "task":
-        continue
-    params = message["params"]
+for task in stdio_agent.tasks("word_count"):
+    params = task["params"]
     if "hold" in params and not os.path.exists(params["hold"]):
         partial = pathlib.Path(params["hold"] + ".partial")
         partial.write_text(str(os.getpid()))
         partial.rename(params["hold"])
         time.sleep(K_HELD_S)
-    send(type="result", task=message["task"], fence=message["fence"],
-         result={"words": len(params["text"].split()), "attempt": message["attempt"]})
+    stdio_agent.result(task, {"words": len(params["text"].split()), "attempt": task["attempt"]})

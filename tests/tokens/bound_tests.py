@@ -4,11 +4,11 @@ import json
 from clients import LegacySession, McpHttp, TokenSocket, listening
 from lib.clients import Rest
 from lib.waiting import until
-from token_node import AGENTS, HERE, code_of, create, node, submitted
+from token_node import agents, code_of, create, node, submitted
 
 
 def a_token_of_a_swarm_sees_that_swarm_only():
-    with node(AGENTS.format(here=HERE, isolate="none")) as at:
+    with node(agents()) as at:
         mine = Rest(at.port, create(at, "bound", "--rank", "operate", "--swarm", "elsewhere"))
         theirs = at.rest().ask("POST", "/tasks", {"type": "echo"})[1]["id"]
         status, made = mine.ask("POST", "/tasks", {"type": "nobody-does-this"})
@@ -26,7 +26,7 @@ def a_token_of_a_swarm_sees_that_swarm_only():
 
 
 def a_bound_token_is_told_of_what_it_may_read_only():
-    with node(AGENTS.format(here=HERE, isolate="none")) as at:
+    with node(agents()) as at:
         theirs, mine = submitted(at, type="nobody-does"), submitted(at, type="nobody-does", swarm="elsewhere")
         foreign = ["skein://tasks", "skein://tree", "skein://events", "skein://agents", "skein://status",
                    "skein://swarms", f"skein://tasks/{theirs}", "skein://swarms/default", "skein://agents/default-1"]
@@ -53,7 +53,7 @@ def a_bound_token_is_told_of_what_it_may_read_only():
 
 def a_bound_token_learns_no_names():
     """Neither from an agent that is not there nor from a task that nobody in its swarm can do."""
-    with node(AGENTS.format(here=HERE, isolate="none")) as at:
+    with node(agents()) as at:
         bound = Rest(at.port, create(at, "bound", "--rank", "operate", "--swarm", "talkers"))
         until(lambda: at.rest().ask("GET", "/swarms/talkers")[1].get("agents"))
         named = at.rest().ask("POST", "/tasks", {"type": "agent", "swarm": "talkers", "agent": "nobody"})[1]
@@ -81,7 +81,7 @@ def a_bound_token_learns_no_names():
 
 
 def a_bound_token_gives_its_swarm_no_way_out():
-    with node(AGENTS.format(here=HERE, isolate="none")) as at:
+    with node(agents()) as at:
         bound = Rest(at.port, create(at, "bound", "--rank", "operate", "--swarm", "elsewhere"))
         for change in ({"executor": "agent"}, {"fallback": "default"}, {"fields": {"fallback": "default"}},
                        {"max": 2, "executor": "function"}):
@@ -92,7 +92,7 @@ def a_bound_token_gives_its_swarm_no_way_out():
 
 
 def a_token_is_made_for_what_is_there():
-    with node(AGENTS.format(here=HERE, isolate="none")) as at:
+    with node(agents()) as at:
         open_task, done = submitted(at, type="nobody-does"), submitted(at, type="nobody-does")
         assert at.rest().ask("POST", f"/tasks/{done}/cancel", {})[0] == 200
         nobody = "0197f0c2-0000-7000-8000-000000000000"
@@ -107,7 +107,7 @@ def a_token_is_made_for_what_is_there():
 
 def a_bound_token_is_refused_members_of_the_wrong_type():
     """They are read before the bounds are: what is no name must not pass for no name at all."""
-    with node(AGENTS.format(here=HERE, isolate="none")) as at:
+    with node(agents()) as at:
         theirs = submitted(at, type="nobody-does")
         mine = submitted(at, type="nobody-does", swarm="elsewhere")
         for bounds in (("--swarm", "elsewhere"), ("--task", mine)):

@@ -3,45 +3,20 @@ import contextlib
 import pathlib
 import tempfile
 
+from lib.config import command, stdio, swarm
 from lib.node import Node
 from lib.places import LOOPBACK
 
 HERE = pathlib.Path(__file__).resolve().parent
-AGENTS = """
-[executors.agent]
-kind = "command"
-command = ["python3", "-S", "{here}/agent.py"]
-env = ["PATH"]
-isolate = "{isolate}"
-token = true
 
-[executors.talker]
-kind = "stdio"
-command = ["python3", "-S", "{here}/stdio_agent.py"]
-env = ["PATH"]
-isolate = "none"
-token = true
-
-[swarms.default]
-min = 2
-max = 4
-
-[swarms.agents]
-executor = "agent"
-capabilities = ["agent"]
-min = 2
-max = 6
-
-[swarms.talkers]
-executor = "talker"
-capabilities = ["talk"]
-min = 1
-max = 1
-
-[swarms.elsewhere]
-min = 0
-max = 1
-"""
+def agents(isolate="none"):
+    """A config with agents that get tokens."""
+    program = ("python3", "-S")
+    return "".join([
+        command("agent", *program, str(HERE / "agent.py"), env=["PATH"], isolate=isolate, token=True),
+        stdio("talker", *program, str(HERE / "stdio_agent.py"), env=["PATH"], isolate="none", token=True),
+        swarm("default", 2, 4), swarm("agents", 2, 6, executor="agent", capabilities=["agent"]),
+        swarm("talkers", 1, executor="talker", capabilities=["talk"]), swarm("elsewhere", 0, 1)])
 
 
 @contextlib.contextmanager
