@@ -10,11 +10,9 @@
 
 #include <fmt/format.h>
 
-#include "sim/host_parts.hpp"
 #include "skein/agent/command_executor.hpp"
 #include "skein/agent/function_agent.hpp"
 #include "skein/agent/stdio_executor.hpp"
-#include "skein/dispatch/dispatcher.hpp"
 #include "skein/launcher/proc_tree.hpp"
 #include "skein/supervision/events.hpp"
 #include "skein/supervision/supervisor_api.hpp"
@@ -35,18 +33,8 @@ struct AgentHost::Crashes {
   std::vector<std::string> reasons;
 };
 
-AgentHost::AgentHost()
-    : folder_(make_folder("skein-agents")),
-      mark_(fmt::format("SKEIN_TEST_MARK={:016x}", random_number())),
-      crashes_(std::make_shared<Crashes>()) {
-  auto opened = journal::open_journal(folder_, ledger_);
-  if (!opened) throw std::runtime_error(opened.error().describe());
-  journal_ = std::move(*opened);
-  operations_ = operations::Operations::start({*journal_, ledger_, nullptr, jobs_, jobs_, random_number()});
-  runtime_ = std::make_unique<Runtime>(two_workers());
-  table_ = std::make_shared<RegistryTable>(*runtime_);
-  runtime_->spawn<Registry>(table_);
-  os_ = std::make_shared<launcher::OsProcesses>(*runtime_, launcher::Launcher::fork_early());
+AgentHost::AgentHost() : OsHost("skein-agents", "SKEIN_TEST_MARK"), crashes_(std::make_shared<Crashes>()) {
+  begin();
   start_dispatcher();
   SupervisorSpec spec;
   spec.name = "agents";
@@ -67,26 +55,12 @@ AgentHost::AgentHost()
   runtime_->spawn<agent::FunctionAgent>(std::move(healthy));
 }
 
-AgentHost::~AgentHost() {
-  operations_->stop();
-  runtime_->shutdown();
-  os_.reset();
-  journal_->close();
-  jobs_.stop();
-  std::error_code ignored;
-  std::filesystem::remove_all(folder_, ignored);
-}
+AgentHost::~AgentHost() { end(); }
 
 void AgentHost::start_dispatcher() {
-  auto setup = std::make_unique<dispatch::DispatcherSetup>();
-  setup->runtime = runtime_.get();
-  setup->journal = journal_.get();
-  setup->ledger = &ledger_;
-  setup->wall_clock = [this] { return jobs_.wall_now(); };
-  setup->entropy = random_number;
   SpawnOptions options;
   options.name = dispatch::k_dispatcher_name;
-  runtime_->spawn_with<dispatch::Dispatcher>(options, std::move(setup));
+  runtime_->spawn_with<dispatch::Dispatcher>(options, dispatcher_setup());
 }
 
 void AgentHost::start_agent(const std::string& id, Kind kind, const std::string& capability,
@@ -102,7 +76,7 @@ void AgentHost::start_agent(const std::string& id, Kind kind, const std::string&
     setup->id = id;
     setup->capabilities = {capability};
     setup->slots = slots;
-    setup->registry = table_;
+    setup->registry = registry_;
     if (kind == Kind::command) {
       setup->executor = std::make_unique<agent::CommandExecutor>(os_, shared);
     } else {
@@ -114,7 +88,7 @@ void AgentHost::start_agent(const std::string& id, Kind kind, const std::string&
   if (!started) throw std::runtime_error(fmt::format("agent {}: {}", id, started.error().text()));
 }
 
-Pid AgentHost::agent(const std::string& id) const { return table_->find_agent(id).value_or(Pid{}); }
+Pid AgentHost::agent(const std::string& id) const { return registry_->find_agent(id).value_or(Pid{}); }
 
 std::optional<agent::AgentState> AgentHost::state(const std::string& id) {
   auto answer = runtime_->call<agent::Agent>(agent(id), agent::GetAgentState{});

@@ -8,24 +8,17 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/os_host.hpp"
 #include "skein/agent/agent.hpp"
 #include "skein/agent/os_executor.hpp"
-#include "skein/base/thread_job_queue.hpp"
-#include "skein/journal/journal.hpp"
-#include "skein/launcher/os_processes.hpp"
-#include "skein/ledger/ledger.hpp"
-#include "skein/operations/operations.hpp"
-#include "skein/registry/registry.hpp"
 
 namespace skein::sim {
 
-class AgentHost {
+class AgentHost : public OsHost {
  public:
   // Makes its folder under the system's temporary one, and removes it in the end.
   AgentHost();
   ~AgentHost();
-  AgentHost(const AgentHost&) = delete;
-  AgentHost& operator=(const AgentHost&) = delete;
 
   enum class Kind : std::uint8_t { command, stdio };
   // A permanent agent that can do `capability`; returns when it is registered. What it runs has `mark` in its
@@ -56,7 +49,6 @@ class AgentHost {
   [[nodiscard]] std::vector<std::string> crashes() const;
   [[nodiscard]] const std::string& folder() const { return folder_; }
   [[nodiscard]] const std::string& mark() const { return mark_; }
-  [[nodiscard]] launcher::OsCounts counts() const { return os_->counts(); }
   Runtime& runtime() { return *runtime_; }
 
  private:
@@ -64,16 +56,7 @@ class AgentHost {
 
   void start_dispatcher();
 
-  std::string folder_;
-  std::string mark_;
   std::shared_ptr<Crashes> crashes_;
-  ThreadJobQueue jobs_;
-  ledger::Ledger ledger_;
-  std::unique_ptr<journal::Journal> journal_;
-  std::shared_ptr<operations::Operations> operations_;
-  std::unique_ptr<Runtime> runtime_;
-  std::shared_ptr<RegistryTable> table_;
-  std::shared_ptr<launcher::OsProcesses> os_;
   Pid supervisor_;
 };
 

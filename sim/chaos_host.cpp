@@ -56,8 +56,7 @@ std::map<ledger::TaskId, Endings::Ending> Endings::all() const {
   return endings_;
 }
 
-ChaosHost::ChaosHost(std::uint32_t agents)
-    : folder_(make_folder("skein-chaos")), mark_(fmt::format("SKEIN_CHAOS_PROGRAM={:016x}", random_number())) {
+ChaosHost::ChaosHost(std::uint32_t agents) : OsHost("skein-chaos", "SKEIN_CHAOS_PROGRAM") {
   agent::OsExecutorOptions options;
   options.environment = {mark_, "PATH=/usr/bin:/bin"};
   // By which tests/chaos finds whatever is left; guard, launchers and keepers have it anyway.
@@ -73,39 +72,13 @@ ChaosHost::ChaosHost(std::uint32_t agents)
   options.command = {"/bin/sh", "-c", k_command};
   command_ = std::make_shared<const agent::OsExecutorOptions>(options);
 
-  auto opened = journal::open_journal(folder_, ledger_);
-  if (!opened) throw std::runtime_error(opened.error().describe());
-  journal_ = std::move(*opened);
-  journal_->read(0, [this](const journal::ReadAnswer&) { ledger_.add_sink(endings_); });
-  operations_ = operations::Operations::start({*journal_, ledger_, nullptr, jobs_, jobs_, random_number()});
-  runtime_ = std::make_unique<Runtime>(two_workers());
-  registry_ = std::make_shared<RegistryTable>(*runtime_);
-  runtime_->spawn<Registry>(registry_);
-  os_ = std::make_shared<launcher::OsProcesses>(*runtime_, launcher::Launcher::fork_early());
+  begin(&endings_);
   start_tree();
   make_swarm(k_talkers, agents);
   make_swarm(k_commands, agents);
 }
 
-ChaosHost::~ChaosHost() {
-  operations_->stop();
-  runtime_->shutdown();
-  os_.reset();
-  journal_->close();
-  jobs_.stop();
-  std::error_code ignored;
-  std::filesystem::remove_all(folder_, ignored);
-}
-
-std::unique_ptr<dispatch::DispatcherSetup> ChaosHost::dispatcher_setup() {
-  auto setup = std::make_unique<dispatch::DispatcherSetup>();
-  setup->runtime = runtime_.get();
-  setup->journal = journal_.get();
-  setup->ledger = &ledger_;
-  setup->wall_clock = [this] { return jobs_.wall_now(); };
-  setup->entropy = random_number;
-  return setup;
-}
+ChaosHost::~ChaosHost() { end(); }
 
 void ChaosHost::start_tree() {
   using namespace trees;

@@ -14,13 +14,8 @@
 #include <string>
 #include <vector>
 
+#include "sim/os_host.hpp"
 #include "skein/agent/os_executor.hpp"
-#include "skein/base/thread_job_queue.hpp"
-#include "skein/journal/journal.hpp"
-#include "skein/launcher/os_processes.hpp"
-#include "skein/ledger/ledger.hpp"
-#include "skein/operations/operations.hpp"
-#include "skein/registry/registry.hpp"
 #include "skein/swarm/coordinator.hpp"
 
 namespace skein::sim {
@@ -48,13 +43,11 @@ class Endings final : public ledger::ChangeSink {
   std::atomic<std::size_t> count_{0};
 };
 
-class ChaosHost {
+class ChaosHost : public OsHost {
  public:
   // `agents` in each of the two swarms.
   explicit ChaosHost(std::uint32_t agents);
   ~ChaosHost();
-  ChaosHost(const ChaosHost&) = delete;
-  ChaosHost& operator=(const ChaosHost&) = delete;
 
   [[nodiscard]] operations::Operations& ops() { return *operations_; }
   [[nodiscard]] const Endings& endings() const { return endings_; }
@@ -72,26 +65,15 @@ class ChaosHost {
   bool stop_keeper(std::uint64_t which);
   // OS processes that agents run, found by what they have in their environment.
   [[nodiscard]] std::vector<pid_t> os_processes() const;
-  [[nodiscard]] launcher::OsCounts counts() const { return os_->counts(); }
 
  private:
   void start_tree();
   void make_swarm(const char* name, std::uint32_t agents);
   [[nodiscard]] std::unique_ptr<agent::AgentSetup> make_agent(const swarm::AgentSeed& seed);
-  [[nodiscard]] std::unique_ptr<dispatch::DispatcherSetup> dispatcher_setup();
 
-  std::string folder_;
-  std::string mark_;
   std::shared_ptr<const agent::OsExecutorOptions> talker_;
   std::shared_ptr<const agent::OsExecutorOptions> command_;
-  ThreadJobQueue jobs_;
   Endings endings_;
-  ledger::Ledger ledger_;
-  std::unique_ptr<journal::Journal> journal_;
-  std::shared_ptr<operations::Operations> operations_;
-  std::unique_ptr<Runtime> runtime_;
-  std::shared_ptr<RegistryTable> registry_;
-  std::shared_ptr<launcher::OsProcesses> os_;
   Pid swarms_;
 };
 

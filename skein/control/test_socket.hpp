@@ -3,8 +3,6 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <poll.h>
-#include <sys/socket.h>
 
 #include <atomic>
 #include <chrono>
@@ -15,6 +13,7 @@
 
 #include "skein/control/listener.hpp"
 #include "skein/control/unix_socket.hpp"
+#include "skein/net/test_client.hpp"
 #include "skein/operations/json_forms.hpp"
 #include "skein/operations/test_hooks.hpp"
 #include "skein/runtime/testing.hpp"
@@ -26,48 +25,19 @@ namespace skein::inline v0::control {
 
 using operations::TestHooks;
 
-// The other end of a socket, byte by byte. Every wait is bounded.
-class RawClient {
+// Speaks the protocol of the socket, line by line.
+class RawClient : public net::TestClient {
  public:
-  static constexpr std::chrono::seconds k_patience{10};
-
-  explicit RawClient(const std::string& path) {
-    auto fd = connect_to(path);
-    EXPECT_TRUE(fd) << (fd ? "" : fd.error().message);
-    if (fd) fd_ = std::move(*fd);
-  }
-  bool send(std::string_view text) const {
-    while (!text.empty()) {
-      const auto sent = ::send(fd_.get(), text.data(), text.size(), MSG_NOSIGNAL);
-      if (sent <= 0) return false;
-      text.remove_prefix(static_cast<std::size_t>(sent));
-    }
-    return true;
-  }
-  // Sends what fits and answers how much that was.
-  std::size_t send_what_fits(std::string_view text) const {
-    const auto sent = ::send(fd_.get(), text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-    return sent > 0 ? static_cast<std::size_t>(sent) : 0;
-  }
-  void half_close() const { ::shutdown(fd_.get(), SHUT_WR); }
-  void close() { fd_.reset(); }
+  explicit RawClient(const std::string& path) : TestClient(connected(path)) {}
   // The next line, parsed; null when there is none in `time`, or the other side has closed.
   boost::json::value line(std::chrono::milliseconds time = k_patience) {
-    const auto until = std::chrono::steady_clock::now() + time;
+    const auto until = Clock::now() + time;
     while (true) {
       if (const std::size_t end = in_.find('\n'); end != std::string::npos) {
-        const std::string text = in_.substr(0, end);
-        in_.erase(0, end + 1);
-        return operations::own_json(text);
+        return operations::own_json(std::string_view(taken(end + 1)).substr(0, end));
       }
       if (!fill(until)) return nullptr;
     }
-  }
-  // True when the other side has closed, once everything it said is read.
-  bool is_closed(std::chrono::milliseconds time = k_patience) {
-    const auto until = std::chrono::steady_clock::now() + time;
-    while (fill(until)) in_.clear();
-    return is_closed_;
   }
   boost::json::value hello() {
     send("{\"id\":1,\"op\":\"hello\",\"params\":{\"version\":2}}\n");
@@ -75,21 +45,11 @@ class RawClient {
   }
 
  private:
-  bool fill(std::chrono::steady_clock::time_point until) {
-    const auto left =
-        std::chrono::duration_cast<std::chrono::milliseconds>(until - std::chrono::steady_clock::now()).count();
-    pollfd poll{fd_.get(), POLLIN, 0};
-    if (left <= 0 || ::poll(&poll, 1, static_cast<int>(left)) <= 0) return false;
-    char buffer[1 << 16];
-    const auto got = ::recv(fd_.get(), buffer, sizeof(buffer), 0);
-    is_closed_ = got <= 0;
-    if (got > 0) in_.append(buffer, static_cast<std::size_t>(got));
-    return got > 0;
+  static Fd connected(const std::string& path) {
+    auto fd = connect_to(path);
+    EXPECT_TRUE(fd) << (fd ? "" : fd.error().message);
+    return fd ? std::move(*fd) : Fd();
   }
-
-  Fd fd_;
-  std::string in_;
-  bool is_closed_ = false;
 };
 
 class SocketTest : public testing::Test {

@@ -1,12 +1,8 @@
 // MCP on HTTP over a real socket: a listener, its connections and sessions, and a client that sends raw bytes.
 #include "skein/mcp/http_endpoint.hpp"
 
-#include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <poll.h>
-#include <sys/socket.h>
 
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
@@ -17,6 +13,7 @@
 #include "skein/mcp/node_catalog.hpp"
 #include "skein/net/listener.hpp"
 #include "skein/net/tcp_socket.hpp"
+#include "skein/net/test_client.hpp"
 #include "skein/operations/test_hooks.hpp"
 #include "skein/runtime/testing.hpp"
 #include "skein/supervision/child.hpp"
@@ -31,32 +28,11 @@ using namespace std::chrono_literals;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-// Every wait is bounded.
-class HttpClient {
+class HttpClient : public net::TestClient {
  public:
-  explicit HttpClient(std::uint16_t port) : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in to{};
-    to.sin_family = AF_INET;
-    to.sin_port = htons(port);
-    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    EXPECT_EQ(::connect(fd_.get(), reinterpret_cast<const sockaddr*>(&to), sizeof(to)), 0);
-  }
-  void send(std::string_view text) const {
-    ASSERT_EQ(::send(fd_.get(), text.data(), text.size(), MSG_NOSIGNAL), static_cast<ssize_t>(text.size()));
-  }
-  void close() { fd_.reset(); }
-  void close_output() const { ::shutdown(fd_.get(), SHUT_WR); }
-  // Reads until `mark` has come and gives everything up to its end; what came when the other side closed or in 10 s.
-  std::string until(std::string_view mark) {
-    while (true) {
-      if (const auto at = in_.find(mark); at != std::string::npos) {
-        std::string text = in_.substr(0, at + mark.size());
-        in_.erase(0, at + mark.size());
-        return text;
-      }
-      if (!fill()) return std::exchange(in_, {});
-    }
-  }
+  using TestClient::TestClient;
+  void send(std::string_view text) const { ASSERT_TRUE(TestClient::send(text)); }
+
   struct Response {
     int status = 0;
     std::string head;
@@ -75,30 +51,9 @@ class HttpClient {
     got.head = until("\r\n\r\n");
     if (got.head.size() > 12) got.status = std::stoi(got.head.substr(9, 3));
     const std::string length = got.header("Content-Length");
-    const std::size_t size = length.empty() ? 0 : std::stoul(length);
-    while (in_.size() < size && fill()) continue;
-    got.body = in_.substr(0, size);
-    in_.erase(0, size);
+    got.body = bytes(length.empty() ? 0 : std::stoul(length));
     return got;
   }
-  bool is_closed() {
-    while (fill()) in_.clear();
-    return is_closed_;
-  }
-
- private:
-  bool fill() {
-    pollfd poll{fd_.get(), POLLIN, 0};
-    if (::poll(&poll, 1, 10'000) <= 0) return false;
-    char buffer[1 << 14];
-    const auto got = ::recv(fd_.get(), buffer, sizeof(buffer), 0);
-    is_closed_ = got <= 0;
-    if (got > 0) in_.append(buffer, static_cast<std::size_t>(got));
-    return got > 0;
-  }
-  Fd fd_;
-  std::string in_;
-  bool is_closed_ = false;
 };
 
 class HttpEndpointTest : public testing::Test {
@@ -444,7 +399,7 @@ TEST_F(HttpEndpointTest, answers_all_that_was_asked_before_the_client_closed_its
   std::string all;
   for (int i = 1; i <= k_asked; ++i) all += modern(i, "server/discover", {});
   client.send(all + "POST /mcp HTTP/1.1\r\nHost: loc");
-  client.close_output();
+  client.half_close();
   for (int i = 1; i <= k_asked; ++i) {
     const auto response = client.response();
     ASSERT_EQ(response.status, 200) << i;

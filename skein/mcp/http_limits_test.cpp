@@ -68,7 +68,8 @@ TEST_F(HttpLimitsTest, closes_a_client_that_asks_and_takes_nothing) {
   limits.stalled = 500ms;
   serve({}, limits);
   TcpClient client(port_, k_small_buffer);
-  EXPECT_TRUE(tests::eventually([&] { return !client.send_some(many_lists()); })) << "it is not read from for ever";
+  EXPECT_TRUE(tests::eventually([&] { return !client.send_what_fits(many_lists()); }))
+      << "it is not read from for ever";
   EXPECT_TRUE(tests::eventually([&] { return open_->load() == 0; }));
 }
 
@@ -140,7 +141,7 @@ TEST_F(HttpLimitsTest, closes_a_websocket_client_that_takes_nothing) {
   TcpClient client(port_, k_small_buffer);
   client.send(upgrade());
   const std::string asks = frame_of(modern_text(1, "tools/list", {}));
-  EXPECT_TRUE(tests::eventually([&] { return !client.send_some(asks); })) << "it is not read from for ever";
+  EXPECT_TRUE(tests::eventually([&] { return !client.send_what_fits(asks); })) << "it is not read from for ever";
   EXPECT_TRUE(tests::eventually([&] { return open_->load() == 0; }));
 }
 

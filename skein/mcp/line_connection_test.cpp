@@ -211,7 +211,7 @@ TEST_F(LineConnectionTest, holds_no_more_for_a_client_that_does_not_read_than_it
   TcpClient client(port_, 4096);
   const std::string lists = request(1, "tools/list") + request(2, "tools/list") + request(3, "tools/list");
   // As long as something fits in; a client that is not read from cannot send for ever.
-  EXPECT_TRUE(tests::eventually([&] { return !client.send_some(lists); }));
+  EXPECT_TRUE(tests::eventually([&] { return !client.send_what_fits(lists); }));
   EXPECT_TRUE(tests::eventually([&] { return open_->load() == 0; })) << "it is closed when it takes nothing";
   TcpClient next(port_);
   next.send(request(1, "server/discover"));

@@ -2,11 +2,7 @@
 // sends raw bytes. Every wait is bounded.
 #pragma once
 
-#include <arpa/inet.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <poll.h>
-#include <sys/socket.h>
 
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
@@ -20,6 +16,7 @@
 #include "skein/mcp/server.hpp"
 #include "skein/net/listener.hpp"
 #include "skein/net/tcp_socket.hpp"
+#include "skein/net/test_client.hpp"
 #include "skein/operations/test_hooks.hpp"
 #include "skein/supervision/child.hpp"
 #include "skein/supervision/stop_tree.hpp"
@@ -28,77 +25,14 @@
 
 namespace skein::inline v0::mcp {
 
-class TcpClient {
+class TcpClient : public net::TestClient {
  public:
-  static constexpr int k_patience_ms = 10'000;
-
-  // With a small buffer of what came it is soon slow to read.
-  explicit TcpClient(std::uint16_t port, int receive_bytes = 0)
-      : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    if (receive_bytes != 0) {
-      ::setsockopt(fd_.get(), SOL_SOCKET, SO_RCVBUF, &receive_bytes, sizeof(receive_bytes));
-    }
-    sockaddr_in to{};
-    to.sin_family = AF_INET;
-    to.sin_port = htons(port);
-    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    EXPECT_EQ(::connect(fd_.get(), reinterpret_cast<const sockaddr*>(&to), sizeof(to)), 0);
-  }
-  // False: the other side has closed.
-  bool send(std::string_view text) const {
-    while (!text.empty()) {
-      const auto sent = ::send(fd_.get(), text.data(), text.size(), MSG_NOSIGNAL);
-      if (sent <= 0) return false;
-      text.remove_prefix(static_cast<std::size_t>(sent));
-    }
-    return true;
-  }
-  // What fits without waiting.
-  bool send_some(std::string_view text) const {
-    return ::send(fd_.get(), text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT) > 0;
-  }
-  void half_close() const { ::shutdown(fd_.get(), SHUT_WR); }
-  void close() { fd_.reset(); }
-  // Everything up to the end of `mark`; what came when the other side closed or was silent.
-  std::string until(std::string_view mark) {
-    while (true) {
-      if (const auto at = in_.find(mark); at != std::string::npos) return taken(at + mark.size());
-      if (!fill()) return std::exchange(in_, {});
-    }
-  }
-  std::string bytes(std::size_t count) {
-    while (in_.size() < count && fill()) continue;
-    return taken(std::min(count, in_.size()));
-  }
+  using TestClient::TestClient;
   // Null when there is none.
   json::value line() {
     const std::string text = until("\n");
     return text.empty() ? json::value() : json::parse(text);
   }
-  // Once everything it said is read.
-  bool is_closed() {
-    while (fill()) in_.clear();
-    return is_closed_;
-  }
-
- private:
-  std::string taken(std::size_t count) {
-    std::string text = in_.substr(0, count);
-    in_.erase(0, count);
-    return text;
-  }
-  bool fill() {
-    pollfd poll{fd_.get(), POLLIN, 0};
-    if (is_closed_ || ::poll(&poll, 1, k_patience_ms) <= 0) return false;
-    char buffer[1 << 14];
-    const auto got = ::recv(fd_.get(), buffer, sizeof(buffer), 0);
-    is_closed_ = got <= 0;
-    if (got > 0) in_.append(buffer, static_cast<std::size_t>(got));
-    return got > 0;
-  }
-  Fd fd_;
-  std::string in_;
-  bool is_closed_ = false;
 };
 
 // A tool that never ends, and says a mebibyte all the time, whether it is read or not.

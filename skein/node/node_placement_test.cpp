@@ -6,11 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "skein/control/client.hpp"
-#include "skein/node/node.hpp"
-#include "skein/runtime/testing.hpp"
-#include "skein/supervision/stop_tree.hpp"
-#include "skein/supervision/supervisor_api.hpp"
+#include "skein/node/test_node.hpp"
 
 namespace skein::inline v0::node {
 namespace {
@@ -21,60 +17,7 @@ using testing::HasSubstr;
 using tests::eventually;
 namespace json = boost::json;
 
-class NodePlacement : public testing::Test {
- protected:
-  void SetUp() override {
-    folder_ = std::filesystem::temp_directory_path() / ("skein-node-placement-" + std::to_string(::getpid()));
-    std::filesystem::remove_all(folder_);
-  }
-  void TearDown() override {
-    stop();
-    std::filesystem::remove_all(folder_);
-  }
-  void start(const std::string& text) {
-    auto config = parse_config(text, (folder_ / "skein.toml").string(), {"http.enabled=false"});
-    ASSERT_TRUE(config) << config.error().describe();
-    config->node.data = folder_.string();
-    runtime_ = std::make_unique<Runtime>();
-    NodeSetup setup;
-    setup.config = std::move(*config);
-    setup.log = [](LogLevel, std::string_view) {};
-    auto node = Node::prepare(*runtime_, std::move(setup));
-    ASSERT_TRUE(node) << node.error().message;
-    node_ = *node;
-    const StartResult started = start_supervisor(*runtime_, node_->tree());
-    ASSERT_TRUE(started) << started.error().reason.text();
-    root_ = started->pid;
-    node_->set_root(root_);
-  }
-  void stop() {
-    if (!runtime_) return;
-    if (root_) stop_tree(*runtime_, root_, 20s);
-    runtime_->shutdown(5s);
-    node_.reset();
-    runtime_.reset();
-    root_ = Pid{};
-  }
-  Client client() {
-    auto made = Client::connect(folder_.string());
-    EXPECT_TRUE(made) << made.error().message;
-    return std::move(*made);
-  }
-  json::value asked(Client& client, std::string_view op, const json::object& params = {}) {
-    auto answer = client.ask(op, params, 20s);
-    EXPECT_TRUE(answer) << op << ": " << answer.error().message;
-    return answer ? *answer : json::value();
-  }
-  json::value run_task(Client& client, const std::string& type, const std::string& params) {
-    const auto submitted = asked(client, "task_submit", {{"type", type}, {"params", params}});
-    return asked(client, "task_wait", {{"id", submitted.at("id")}, {"timeout_ms", 15'000}}).at("task");
-  }
-
-  std::filesystem::path folder_;
-  std::unique_ptr<Runtime> runtime_;
-  std::shared_ptr<Node> node_;
-  Pid root_;
-};
+class NodePlacement : public NodeTest {};
 
 constexpr const char* k_with_ada =
     "[swarms.default]\nmin = 2\nmax = 4\n[[agents]]\nid = \"ada\"\n[dispatch]\nlearned_every = \"1s\"\n";

@@ -128,20 +128,26 @@ class Page {
       for (const auto& each : *more) found.emplace(each->task.number, TaskStatus{each->task, each, true});
       archive_has_more = more->size() == since.limit;
     }
-    for (auto& [number, status] : found) {
-      if (room() == 0) {
-        answer_.cursor = cursor.text();
-        return std::nullopt;
-      }
-      answer_.tasks.push_back(std::move(status));
-      cursor.below = number;
-    }
+    if (!take(found, cursor)) return std::nullopt;
     if (archive_has_more) {
       answer_.cursor = cursor.text();
       return std::nullopt;
     }
     cursor = {false, cursor.finished_up_to + 1, cursor.finished_up_to};
     return std::nullopt;
+  }
+
+  // Moves what was found into the page; false when the page is full before, and the next goes on where it ends.
+  bool take(auto& found, Cursor& cursor) {
+    for (auto& [number, status] : found) {
+      if (room() == 0) {
+        answer_.cursor = cursor.text();
+        return false;
+      }
+      answer_.tasks.push_back(std::move(status));
+      cursor.below = number;
+    }
+    return true;
   }
 
   std::optional<Error> add_finished(Cursor& cursor) {
@@ -164,14 +170,7 @@ class Page {
       for (const auto& each : *more) found.emplace(each->finish_number, TaskStatus{each->task, each, true});
       archive_has_more = more->size() == before.limit;
     }
-    for (auto& [number, status] : found) {
-      if (room() == 0) {
-        answer_.cursor = cursor.text();
-        return std::nullopt;
-      }
-      answer_.tasks.push_back(std::move(status));
-      cursor.below = number;
-    }
+    if (!take(found, cursor)) return std::nullopt;
     if (archive_has_more) answer_.cursor = cursor.text();
     return std::nullopt;
   }

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "skein/routing/test_router.hpp"
+
 namespace skein {
 namespace {
 
@@ -14,49 +16,13 @@ using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-constexpr std::string_view k_fair_work[] = {"work"};
-constexpr AttemptOutcome k_fair_ok{.latency = milliseconds(10)};
-constexpr AttemptOutcome k_fair_broke{.error = ErrorClass::transient, .latency = milliseconds(10)};
-
-class FairRouterTest : public testing::Test {
- protected:
-  AgentHandle join(const std::string& id, std::uint32_t capacity = 10, const std::string& executor = "",
-                   const std::vector<std::string>& capabilities = {"work"}) {
-    const auto joined = router_.join({.id = id,
-                                      .pid = Pid(0, ++slots_, 1),
-                                      .capabilities = capabilities,
-                                      .capacity = capacity,
-                                      .executor = executor},
-                                     now_);
-    EXPECT_TRUE(joined) << route_error_text(joined.error());
-    return joined.value_or(AgentHandle{});
-  }
-  Router::Result<Router::Choice> decide(Balance strategy = Balance::round_robin, std::string_view key = "",
-                                        std::span<const AgentHandle> avoid = {}) {
-    return router_.decide({.capabilities = k_fair_work, .strategy = strategy, .key = key, .avoid = avoid}, random_,
-                          now_);
-  }
-  Assignment assign(AgentHandle agent) {
-    auto assignment = router_.assigned(agent, now_);
-    EXPECT_TRUE(assignment) << route_error_text(assignment.error());
-    return std::move(*assignment);
-  }
-  void run(AgentHandle agent, const AttemptOutcome& outcome, int times = 1) {
-    for (int i = 0; i < times; ++i) router_.finished(assign(agent), outcome, now_);
-  }
-  AgentView view(AgentHandle agent) { return *router_.view(agent, now_); }
-
-  Router router_;
-  Random random_{42};
-  Instant now_{seconds(1000)};
-  std::uint32_t slots_ = 0;
-};
+class FairRouterTest : public RouterTest {};
 
 // circuit_breaker.cpp:69 at 400d72d: a probe older than operation_timeout (10 s) counted as failed, so an agent whose
 // tasks take longer was idle for 30 s after every success.
 TEST_F(FairRouterTest, a_probe_may_last_as_long_as_its_task) {
   const AgentHandle a = join("a", 1);
-  run(a, k_fair_broke, 5);
+  run(a, k_broke, 5);
   now_ += seconds(31);
   for (int i = 0; i < 2; ++i) {
     Assignment probe = assign(decide()->agent);
@@ -129,10 +95,10 @@ TEST_F(FairRouterTest, nobody_at_work_is_chosen_beside_an_idle_agent_whatever_it
     run(poor, {.latency = seconds(5)}, 10);
     ASSERT_EQ(view(poor).readiness, Readiness::poorly);
     for (int times = 0; times < 50; ++times) EXPECT_EQ(decide(strategy)->agent, poor) << balance_name(strategy);
-    EXPECT_EQ(router_.idle_beside(busy[0], {.capabilities = k_fair_work}, now_), 1U);
+    EXPECT_EQ(router_.idle_beside(busy[0], {.capabilities = k_work}, now_), 1U);
     const Assignment its = assign(poor);
     EXPECT_NE(decide(strategy)->agent, poor) << "all are at work: the healthy first";
-    EXPECT_EQ(router_.idle_beside(busy[0], {.capabilities = k_fair_work}, now_), 0U);
+    EXPECT_EQ(router_.idle_beside(busy[0], {.capabilities = k_work}, now_), 0U);
   }
 }
 
@@ -151,7 +117,7 @@ class BlackHoleTest : public FairRouterTest {
 TEST_F(BlackHoleTest, is_stopped_after_three_tasks_when_others_complete_the_type) {
   const AgentHandle good = join("good");
   const AgentHandle hole = join("hole");
-  for (int i = 0; i < 10; ++i) finish(good, k_fair_ok);
+  for (int i = 0; i < 10; ++i) finish(good, k_ok);
   for (int i = 0; i < 3; ++i) finish(hole, k_never);
   EXPECT_EQ(view(hole).breaker, BreakerState::open);
   EXPECT_TRUE(view(hole).is_suspected);
@@ -166,8 +132,8 @@ TEST_F(BlackHoleTest, is_stopped_after_three_tasks_when_others_complete_the_type
   EXPECT_EQ(view(hole).breaker, BreakerState::open) << "one probe is enough";
   EXPECT_EQ(view(hole).broken_until, now_ + seconds(120)) << "each costs a task: four times as long";
   now_ += seconds(120);
-  finish(hole, k_fair_ok);
-  finish(hole, k_fair_ok);
+  finish(hole, k_ok);
+  finish(hole, k_ok);
   EXPECT_EQ(view(hole).breaker, BreakerState::closed);
   EXPECT_FALSE(view(hole).is_suspected);
 }
@@ -201,7 +167,7 @@ TEST_F(BlackHoleTest, every_second_task_that_cannot_succeed_is_no_reason) {
       ++stopped;
       continue;
     }
-    router_.finished(std::move(*given), random_.chance(0.5) ? k_never : k_fair_ok, now_);
+    router_.finished(std::move(*given), random_.chance(0.5) ? k_never : k_ok, now_);
   }
   EXPECT_LT(stopped, 200U) << "of 2000";
 }
@@ -215,10 +181,10 @@ TEST_F(BlackHoleTest, who_works_alone_is_never_suspected) {
 TEST_F(FairRouterTest, tells_whom_it_goes_around_and_when_no_longer) {
   using Kind = AgentChange::Kind;
   const AgentHandle a = join("a");
-  run(a, k_fair_broke, 5);
+  run(a, k_broke, 5);
   now_ += seconds(30);
   EXPECT_TRUE(decide());
-  run(a, k_fair_ok, 2);
+  run(a, k_ok, 2);
   const auto changes = router_.take_changes();
   ASSERT_EQ(changes.size(), 3U);
   EXPECT_EQ(changes[0].kind, Kind::breaker_opened);

@@ -9,49 +9,14 @@
 #include <string>
 #include <vector>
 
+#include "skein/routing/test_router.hpp"
+
 namespace skein {
 namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
-
-constexpr std::string_view k_work[] = {"work"};
-constexpr AttemptOutcome k_ok{.latency = milliseconds(10)};
-constexpr AttemptOutcome k_broke{.error = ErrorClass::transient, .latency = milliseconds(10)};
-
-class RouterTest : public testing::Test {
- protected:
-  AgentHandle join(const std::string& id, std::uint32_t capacity = 10, const std::string& executor = "",
-                   const std::vector<std::string>& capabilities = {"work"}) {
-    const auto joined = router_.join({.id = id,
-                                      .pid = Pid(0, ++slots_, 1),
-                                      .capabilities = capabilities,
-                                      .capacity = capacity,
-                                      .executor = executor},
-                                     now_);
-    EXPECT_TRUE(joined) << route_error_text(joined.error());
-    return joined.value_or(AgentHandle{});
-  }
-  Router::Result<Router::Choice> decide(Balance strategy = Balance::round_robin, std::string_view key = "",
-                                        std::span<const AgentHandle> avoid = {}) {
-    return router_.decide({.capabilities = k_work, .strategy = strategy, .key = key, .avoid = avoid}, random_, now_);
-  }
-  Assignment assign(AgentHandle agent) {
-    auto assignment = router_.assigned(agent, now_);
-    EXPECT_TRUE(assignment) << route_error_text(assignment.error());
-    return std::move(*assignment);
-  }
-  void run(AgentHandle agent, const AttemptOutcome& outcome, int times = 1) {
-    for (int i = 0; i < times; ++i) router_.finished(assign(agent), outcome, now_);
-  }
-  AgentView view(AgentHandle agent) { return *router_.view(agent, now_); }
-
-  Router router_;
-  Random random_{42};
-  Instant now_{seconds(1000)};
-  std::uint32_t slots_ = 0;
-};
 
 TEST_F(RouterTest, chooses_only_those_who_have_all_the_capabilities) {
   join("a", 10, "", {"work"});

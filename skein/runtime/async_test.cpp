@@ -12,8 +12,7 @@
 namespace skein {
 namespace {
 
-using tests::Epitaph;
-using tests::Notebook;
+using namespace tests;
 
 Async<int> answer() { co_return 42; }
 

@@ -28,8 +28,7 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using tests::Do;
-using tests::Puppet;
+using namespace tests;
 
 // A process in a handler that does not return before open().
 class Blocked {

@@ -19,8 +19,7 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using tests::comes_true;
-using tests::Notebook;
+using namespace tests;
 using Lines = std::vector<std::string>;
 
 // Each test runs on many seeds and on threads.

@@ -18,8 +18,7 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using tests::Epitaph;
-using tests::Notebook;
+using namespace tests;
 using Lines = std::vector<std::string>;
 
 struct Work {

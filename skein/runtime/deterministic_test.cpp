@@ -16,9 +16,7 @@ namespace {
 using std::chrono::hours;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using tests::Do;
-using tests::Notebook;
-using tests::Puppet;
+using namespace tests;
 
 // Three that pass a ball on with timers, jobs and messages, and write down what happens.
 class Player {

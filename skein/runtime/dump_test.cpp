@@ -25,8 +25,7 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using tests::Do;
-using tests::Puppet;
+using namespace tests;
 
 std::string contents(const std::string& path) {
   const std::ifstream file(path);

@@ -13,8 +13,7 @@ namespace skein {
 namespace {
 
 using std::chrono::milliseconds;
-using tests::Notebook;
-using tests::Puppet;
+using namespace tests;
 using Lines = std::vector<std::string>;
 
 SpawnOptions bounded(std::uint32_t limit, FullMailbox policy) {

@@ -16,8 +16,7 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using tests::Do;
-using tests::Puppet;
+using namespace tests;
 
 const Pid k_nobody(0, 5, 3);
 

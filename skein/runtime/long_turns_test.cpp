@@ -18,8 +18,7 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using tests::Do;
-using tests::Puppet;
+using namespace tests;
 
 // Takes messages and never comes back from the first.
 struct Sunk {

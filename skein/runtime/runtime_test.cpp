@@ -19,9 +19,7 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using tests::Do;
-using tests::Notebook;
-using tests::Puppet;
+using namespace tests;
 
 // Ignores being told to shut down.
 struct Deaf {

@@ -14,9 +14,7 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using tests::Do;
-using tests::Notebook;
-using tests::Puppet;
+using namespace tests;
 using Lines = std::vector<std::string>;
 
 struct Note {

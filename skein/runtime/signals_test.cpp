@@ -13,9 +13,7 @@ namespace skein {
 namespace {
 
 using std::chrono::milliseconds;
-using tests::Do;
-using tests::Notebook;
-using tests::Puppet;
+using namespace tests;
 using Lines = std::vector<std::string>;
 
 constexpr std::uint64_t k_seeds = 100;

@@ -13,9 +13,7 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using tests::Do;
-using tests::Notebook;
-using tests::Puppet;
+using namespace tests;
 using Lines = std::vector<std::string>;
 
 enum class Way : std::uint8_t { ok, ignore, stop, fail, stop_normally, wait_then_ok, wait_then_fail, wait_for_ever };

@@ -15,8 +15,7 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using tests::Do;
-using tests::Puppet;
+using namespace tests;
 
 // Can be copied so many times.
 class Fragile {

@@ -18,9 +18,7 @@
 namespace skein {
 namespace {
 
-using tests::Do;
-using tests::Notebook;
-using tests::Puppet;
+using namespace tests;
 
 bool linked(Runtime& runtime, Pid one, Pid other) {
   bool answer = false;

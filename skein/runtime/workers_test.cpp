@@ -21,8 +21,7 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using tests::Do;
-using tests::Puppet;
+using namespace tests;
 
 Duration cpu_time() {
   timespec time{};
