@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "skein/base/must_hold.hpp"
 #include "skein/base/utf8.hpp"
 
 namespace skein::inline v0::agent {
@@ -219,6 +220,8 @@ const dispatch::Order* AgentCore::begin(Instant now) {
   if (!has_next()) return nullptr;
   const TaskRef ref = work_->queue[work_->queue_at++];
   Held* held = find(ref);
+  must_hold(held != nullptr && held->stage == Stage::waiting && !work_->running,
+            "agent_core.hpp 1: what begins was waiting, and nothing runs");
   held->stage = Stage::running;
   held->began = now;
   work_->running = ref;

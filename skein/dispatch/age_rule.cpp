@@ -1,7 +1,8 @@
 #include "skein/dispatch/age_rule.hpp"
 
+#include "skein/base/must_hold.hpp"
+
 #include <algorithm>
-#include <cassert>
 
 namespace skein::inline v0::dispatch {
 namespace {
@@ -37,7 +38,7 @@ std::vector<std::pair<ledger::TaskId, std::uint16_t>> AgeRule::take_due(Instant 
     risen.emplace_back(task.id, raised);
     if (next_class(raised) > raised) add(first->slot, now);
   }
-  assert(risen.size() <= options_.ages_at_once);  // 3
+  must_hold(risen.size() <= options_.ages_at_once, "age_rule.hpp 3: at most ages_at_once rise at a time");
   return risen;
 }
 

@@ -1,8 +1,9 @@
 // What all parts of the core share: how a task is queued and waits, and the step that hands everything out.
 #include "skein/dispatch/dispatcher_core.hpp"
 
+#include "skein/base/must_hold.hpp"
+
 #include <algorithm>
-#include <cassert>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -171,7 +172,7 @@ DispatchOutput DispatcherCore::step(const Moment& moment) {
     round(moment);
     outgoing_.take_ready(output_.appends);
   }
-  assert(!is_deposed_ || output_.appends.empty());  // 9
+  must_hold(!is_deposed_ || output_.appends.empty(), "dispatcher_core.hpp 9: whoever was deposed appends nothing");
   tell_router_changes(moment);
   mail_.take(output_.mail, moment.now);
   if (state_needed_ && (state_asked_at_ == Instant::min() || moment.now - state_asked_at_ >= k_state_again)) {

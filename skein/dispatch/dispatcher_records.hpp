@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cassert>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -13,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "skein/base/must_hold.hpp"
 #include "skein/dispatch/agent_protocol.hpp"
 #include "skein/dispatch/crash_breaker.hpp"
 #include "skein/dispatch/dispatcher_states.hpp"
@@ -77,7 +77,7 @@ struct TaskRecord {
     return *past;
   }
   void become(TaskPhase next) {
-    assert(may_become(phase, next));
+    must_hold(may_become(phase, next), "dispatcher_states.hpp 1: a task cannot change its phase like that");
     phase = next;
   }
   [[nodiscard]] const ledger::Shape& shape() const { return **shared_shape; }
@@ -117,11 +117,11 @@ struct TaskRecord {
 // A task at an agent: from the decision to give it to the agent until the agent no longer has it.
 struct Run {
   void become(RunState next) {
-    assert(may_become(state, next));
+    must_hold(may_become(state, next), "dispatcher_states.hpp 1: a run cannot change its state like that");
     state = next;
   }
   void tell(Told next) {
-    assert(may_become(told, next));
+    must_hold(may_become(told, next), "order_mail.hpp 2: a run is told to stop once");
     told = next;
   }
   // The agent has it, as far as is known.
@@ -195,7 +195,7 @@ struct AgentRecord {
     return *mail;
   }
   void become(AgentState next) {
-    assert(may_become(state, next));
+    must_hold(may_become(state, next), "dispatcher_states.hpp 1: an agent cannot change its state like that");
     state = next;
   }
   [[nodiscard]] bool has(std::string_view capability) const {

@@ -1,11 +1,11 @@
 // What time brings, and the rounds in which tasks are given out.
 #include <algorithm>
-#include <cassert>
 #include <string>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "skein/base/must_hold.hpp"
 #include "skein/dispatch/dispatcher_core.hpp"
 
 namespace skein::inline v0::dispatch {
@@ -171,7 +171,7 @@ bool DispatcherCore::assign_to_somebody(SlotNumber slot, const Moment& moment) {
   if (agent == k_no_slot) return false;
   auto ticket = router_.assigned(choice->agent, moment.now, lanes_.type_of(task));
   if (!ticket) return false;
-  assert(!tables_.agents[agent].holds.any());  // 10: the router is told of every hold
+  must_hold(!tables_.agents[agent].holds.any(), "dispatcher_core.hpp 10: an agent on hold gets nothing");
   const SlotNumber index = tables_.add_run(slot, agent);
   Run& run = tables_.runs[index];
   run.ticket = std::move(*ticket);

@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cassert>
 #include <utility>
 #include <variant>
 
+#include "skein/base/must_hold.hpp"
 #include "skein/base/utf8.hpp"
 #include "skein/dispatch/dispatcher_core.hpp"
 
@@ -69,7 +69,7 @@ void DispatcherCore::detach(SlotNumber index, StopReason why, const Moment& mome
 
 void DispatcherCore::settled(SlotNumber index, const Moment& moment) {
   const Run& run = tables_.runs[index];
-  assert(run.is_reported());  // 2: there is an outcome, and the caller has the change that decided it
+  must_hold(run.is_reported(), "dispatcher_core.hpp 2: there is an outcome, and it was decided");
   AgentRecord& agent = tables_.agents[run.agent];
   if (agent.pid) mail_.to(run.agent).settled.push_back(run.ref);
   if (agent.unsettled > 0) --agent.unsettled;

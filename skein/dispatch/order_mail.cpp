@@ -1,12 +1,13 @@
 #include "skein/dispatch/order_mail.hpp"
 
+#include "skein/base/must_hold.hpp"
+
 #include <algorithm>
-#include <cassert>
 
 namespace skein::inline v0::dispatch {
 
 Order order_for(const Run& run, const TaskRecord& task, Duration timeout) {
-  assert(run.ref.fence != 0);  // dispatcher_core.hpp 1: it was assigned by the ledger
+  must_hold(run.ref.fence != 0, "dispatcher_core.hpp 1: the assign was applied");
   Order order;
   order.ref = run.ref;
   order.id = task.id;
@@ -46,7 +47,7 @@ void OrderMail::ask_to_yield(Run& run) {
 void OrderMail::ask_to_return(std::span<const SlotNumber> runs, Instant now) {
   for (const SlotNumber each : runs) {
     Run& run = tables_.runs[each];
-    assert(run.state == RunState::held);  // dispatcher_core.hpp 7, returning.hpp 1: what has begun is left alone
+    must_hold(run.state == RunState::held, "returning.hpp 1: what has begun is left alone");
     run.asked_back_at = now;
     to(run.agent).stop.push_back({run.ref, StopReason::take_back});
   }
@@ -58,7 +59,7 @@ void OrderMail::take(std::vector<std::pair<Pid, Orders>>& out, Instant now) {
     if (!std::exchange(agent.is_in_mail, false) || !agent.mail) continue;
     Orders orders = std::exchange(agent.mail->out, Orders{});
     if (!agent.pid || orders.empty()) continue;
-    assert(agent.state != AgentState::away);  // 3
+    must_hold(agent.state != AgentState::away, "order_mail.hpp 3: the agent has a process");
     orders.sequence = ++agent.sequence;
     agent.sent_at = now;
     out.emplace_back(agent.pid, std::move(orders));

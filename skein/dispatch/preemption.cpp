@@ -1,7 +1,8 @@
 #include "skein/dispatch/preemption.hpp"
 
+#include "skein/base/must_hold.hpp"
+
 #include <algorithm>
-#include <cassert>
 
 namespace skein::inline v0::dispatch {
 
@@ -43,7 +44,7 @@ SlotNumber Preemption::least_important(const std::vector<std::string>& capabilit
       if (least == k_no_slot || is_less_important(tables_.runs[index], tables_.runs[least])) least = index;
     }
   }
-  assert(least == k_no_slot || may_yield(tables_.runs[least]));  // 1, 3
+  must_hold(least == k_no_slot || may_yield(tables_.runs[least]), "preemption.hpp 3: whoever is asked may make way");
   return least;
 }
 

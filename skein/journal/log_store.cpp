@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "skein/base/must_hold.hpp"
 #include "skein/journal/hard_state.hpp"
 
 namespace skein::inline v0::journal {
@@ -173,6 +174,7 @@ StoreResult<void> LogStore::append(std::span<const EntryView> entries) {
   if (failure_) return stopped();
   if (entries.empty()) return {};
   if (auto ok = sync(); !ok) return ok;
+  must_hold(!dirty_, "log_store.hpp 1: what was written before is synced");
   const Position first = entries.front().position;
   const auto& active = segments_.back();
   if (rolling_ || first < active.header.first_position ||

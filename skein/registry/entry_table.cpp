@@ -3,13 +3,17 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <cassert>
 #include <cerrno>
 #include <new>
 #include <system_error>
 
+#include "skein/base/must_hold.hpp"
+
 namespace skein::inline v0::detail {
 namespace {
+
+// They count up by one at each publish and hide.
+[[nodiscard]] bool is_live_incarnation(std::uint32_t incarnation) { return incarnation % 2 == 1; }
 
 constexpr std::size_t k_smallest_array = 16;
 constexpr std::size_t k_kept_aside = 64;  // free indexes of one shard
@@ -188,7 +192,7 @@ std::uint32_t EntryTable::take_index(Shard& shard) {
     }
     // Not empty: the shards keep fewer aside than were reserved beyond the capacity.
     const std::scoped_lock lock(free_mutex_);
-    assert(!free_.empty());
+    must_hold(!free_.empty(), "entry_table.hpp 3: fewer entries are claimed than were reserved");
     shard.free.push_back(free_.back());
     free_.pop_back();
   }
@@ -268,6 +272,7 @@ void EntryTable::publish(const Key& key, std::uint32_t index) {
   if (place.ref.load(std::memory_order_relaxed) == Place::k_grave) --shard.graves;
   ++shard.live;
   const std::uint32_t incarnation = next_incarnation(index);
+  must_hold(is_live_incarnation(incarnation), "entry_table.hpp 2: what is published was not live");
   place.owner.store(hot_[index].owner.load(std::memory_order_relaxed), std::memory_order_release);
   place.tag_and_shape.store(tag_and_shape(key), std::memory_order_release);
   for (std::size_t i = 0; i < std::min(key.count(), k_place_key_words); ++i) {
@@ -282,6 +287,7 @@ void EntryTable::hide(const Key& key, std::uint32_t index) {
   Shard& shard = shards_[shard_of(key)];
   const PlaceArray& array = *shard.array.load(std::memory_order_relaxed);
   const std::uint64_t ref = entry_ref(index, hot_[index].incarnation.load(std::memory_order_relaxed));
+  must_hold(is_live_incarnation(static_cast<std::uint32_t>(ref)), "entry_table.hpp 2: what is hidden was live");
   hot_[index].incarnation.store(next_incarnation(index), std::memory_order_release);
   const std::size_t at = place_of(key, ref);
   --shard.live;
@@ -291,6 +297,8 @@ void EntryTable::hide(const Key& key, std::uint32_t index) {
 }
 
 void EntryTable::release(const Key& key, std::uint32_t index) {
+  must_hold(!is_live_incarnation(hot_[index].incarnation.load(std::memory_order_relaxed)),
+            "entry_table.hpp 2: what is released was hidden, or never published");
   ColdEntry& cold = cold_[index];
   cold.sets_count.store(0, std::memory_order_release);
   if (const auto rest = cold.key_rest.load(std::memory_order_relaxed); rest != nullptr) {

@@ -81,6 +81,18 @@ TEST(EntryTable, finds_published_entries_only) {
   EXPECT_FALSE(table.owner_of(seen.ref()));
 }
 
+TEST(EntryTableDeathTest, an_entry_that_is_live_is_not_given_to_another_key) {
+  EntryTable table(10);
+  const Key key = key_of("a");
+  const auto lock = table.lock(key);
+  const std::uint32_t index = table.claim(key, 0);
+  table.publish(key, index);
+  EXPECT_DEATH(table.publish(key, index), "entry_table.hpp 2: what is published was not live");
+  EXPECT_DEATH(table.release(key, index), "entry_table.hpp 2: what is released was hidden");
+  table.hide(key, index);
+  EXPECT_DEATH(table.hide(key, index), "entry_table.hpp 2: what is hidden was live");
+}
+
 TEST(EntryTable, an_old_reference_is_not_the_entry_s_next_life) {
   EntryTable table(1);
   put(table, "a", 7);

@@ -4,6 +4,8 @@
 #include <thread>
 #include <utility>
 
+#include "skein/base/must_hold.hpp"
+
 namespace skein::inline v0::detail {
 
 BlockingPool::BlockingPool(unsigned max_threads, std::size_t max_queue)
@@ -22,6 +24,7 @@ void BlockingPool::stop() {
 void BlockingPool::submit(std::move_only_function<void()> job) {
   const std::scoped_lock lock(shared_->mutex);
   if (shared_->jobs.size() + shared_->running >= max_queue_ + max_threads_) throw BlockingQueueFull(max_queue_);
+  must_hold(shared_->running <= max_threads_, "blocking_pool.hpp 1: no more jobs run than there are threads");
   shared_->jobs.push_back(std::move(job));
   if (shared_->idle < shared_->jobs.size() && shared_->threads < max_threads_) {
     try {

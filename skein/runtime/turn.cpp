@@ -1,4 +1,5 @@
 // One turn of a process: boot, messages, resumed coroutines, and the way to its end.
+#include "skein/base/must_hold.hpp"
 #include "skein/runtime/core.hpp"
 #include "skein/runtime/workers.hpp"
 
@@ -346,6 +347,8 @@ bool launch_here(Core& core, Slot& slot) {
 }
 
 void run_turn(Core& core, Slot& slot) {
+  must_hold(slot.phase.load(std::memory_order_relaxed) != ProcessPhase::free,
+            "mailbox.hpp 1: who is scheduled lives, so nobody has scheduled it twice");
   if (slot.debt != 0) {
     t_turn.budget -= std::exchange(slot.debt, std::uint16_t{0});
     t_turn.sent_to_long = k_unpriced_sends;

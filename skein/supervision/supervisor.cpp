@@ -7,6 +7,7 @@
 
 #include <boost/unordered/unordered_flat_set.hpp>
 
+#include "skein/base/must_hold.hpp"
 #include "skein/supervision/child.hpp"
 
 namespace skein::inline v0 {
@@ -131,6 +132,7 @@ ChildStarting Supervisor::run_start(Self self, const std::shared_ptr<const Child
 }
 
 ChildStarting Supervisor::start_process(Self self, Index index) {
+  must_hold(!has_leftovers(at(index).key), "supervisor.hpp 2: nothing of the child's old subtree lives");
   return run_start(self, at(index).spec, at(index).extra);
 }
 

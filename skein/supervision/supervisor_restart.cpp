@@ -3,6 +3,7 @@
 // restart_policy.hpp decides; here a decision becomes visible (under the view's lock), is reported and carried out.
 #include <algorithm>
 
+#include "skein/base/must_hold.hpp"
 #include "skein/supervision/supervisor.hpp"
 
 namespace skein::inline v0 {
@@ -63,6 +64,7 @@ bool Supervisor::may_restart(Self self, Index index, const RestartDecision& deci
       if (!at(index).spec->isolated) warn_of_intensity(self, index);
       return true;
     case RestartDecision::Kind::park:
+      must_hold(at(index).state == ChildState::parked, "restart_policy.hpp 2: the decision has parked the child");
       report(self, EventKind::child_parked, EventLevel::error, &at(index), {}, decision.delay);
       arm_retry(self, index, decision.delay, true);
       return false;
