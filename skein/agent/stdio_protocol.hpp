@@ -91,7 +91,6 @@ class LineSplitter {
     return true;
   }
   [[nodiscard]] bool is_too_long() const { return is_too_long_; }
-  [[nodiscard]] std::size_t begun_bytes() const { return begun_.size(); }
 
  private:
   static std::string_view without_return(std::string_view line) {

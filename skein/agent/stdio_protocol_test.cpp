@@ -110,14 +110,16 @@ TEST(LineSplitter, cuts_a_stream_into_lines_wherever_its_pieces_end) {
   for (std::size_t piece = 1; piece <= text.size(); ++piece) {
     LineSplitter splitter(10);
     std::vector<std::string> lines;
+    const auto take = [&](std::string_view line) {
+      lines.emplace_back(line);
+      return true;
+    };
     for (std::size_t at = 0; at < text.size(); at += piece) {
-      ASSERT_TRUE(splitter.feed(std::string_view(text).substr(at, piece), [&](std::string_view line) {
-        lines.emplace_back(line);
-        return true;
-      }));
+      ASSERT_TRUE(splitter.feed(std::string_view(text).substr(at, piece), take));
     }
     EXPECT_THAT(lines, ElementsAre("one", "two", "", "three")) << piece;
-    EXPECT_EQ(splitter.begun_bytes(), 4U);
+    ASSERT_TRUE(splitter.feed("\n", take));
+    EXPECT_EQ(lines.back(), "rest") << "what had begun is kept until its line ends; pieces of " << piece;
   }
 }
 

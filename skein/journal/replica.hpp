@@ -56,7 +56,6 @@ class Replica {
   [[nodiscard]] Position position() const { return position_; }
   [[nodiscard]] Term term() const { return term_; }
   [[nodiscard]] Digest hash() const { return hash_.digest(); }
-  [[nodiscard]] Digest machine_digest() const { return machine_.digest(); }
   [[nodiscard]] const std::string& membership() const { return membership_; }
   [[nodiscard]] IdLimits limits() const { return ids_.limits(); }
   [[nodiscard]] const std::optional<ApplyFailure>& failure() const { return failure_; }

@@ -158,13 +158,6 @@ void begin_results(std::string& out, std::size_t count) {
   w.number(count);
 }
 
-std::string encode_results(std::span<const OpResult> results) {
-  std::string out;
-  begin_results(out, results.size());
-  for (const auto& result : results) append_result(out, result);
-  return out;
-}
-
 std::optional<std::vector<OpResult>> decode_results(std::string_view bytes) {
   Reader r(bytes);
   if (r.byte() != k_answer_version) return std::nullopt;

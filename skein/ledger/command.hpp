@@ -378,10 +378,9 @@ void begin_command(std::string& out, std::size_t count, std::uint8_t version = k
 template <class Fn>
 bool for_each_op(std::string_view bytes, Fn&& fn);
 
-// The same piece by piece: the count first, then each result.
+// What the ledger answers to a command: the count first, then each result.
 void begin_results(std::string& out, std::size_t count);
 void append_result(std::string& out, const OpResult& result);
-[[nodiscard]] std::string encode_results(std::span<const OpResult> results);
 // Nothing for bytes that no ledger answered. A single `malformed` may also mean the whole command was.
 [[nodiscard]] std::optional<std::vector<OpResult>> decode_results(std::string_view bytes);
 

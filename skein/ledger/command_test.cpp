@@ -9,6 +9,13 @@
 namespace skein::ledger {
 namespace {
 
+std::string encode_results(const std::vector<OpResult>& results) {
+  std::string out;
+  begin_results(out, results.size());
+  for (const OpResult& each : results) append_result(out, each);
+  return out;
+}
+
 Submit full_submit() {
   auto op = submit_after(1, {2, 3});
   op.spec.swarm = "swarm";

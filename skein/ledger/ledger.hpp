@@ -83,7 +83,8 @@ class Ledger {
   Ledger& operator=(const Ledger&) = delete;
   ~Ledger();
 
-  // The machine. apply() answers encode_results(); it throws UnknownEntry and nothing else of its own.
+  // The machine. apply() answers what begin_results() and append_result() write; it throws UnknownEntry and nothing
+  // else of its own.
   std::string apply(journal::Position position, std::string_view bytes);
   std::shared_ptr<const FrozenLedger> freeze();
   bool restore(std::string_view bytes);

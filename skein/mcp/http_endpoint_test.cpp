@@ -11,6 +11,7 @@
 
 #include "skein/mcp/fixtures.hpp"
 #include "skein/mcp/node_catalog.hpp"
+#include "skein/mcp/test_login.hpp"
 #include "skein/net/listener.hpp"
 #include "skein/net/tcp_socket.hpp"
 #include "skein/net/test_client.hpp"

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "skein/mcp/test_login.hpp"
 #include "skein/mcp/test_tcp.hpp"
 #include "skein/runtime/testing.hpp"
 

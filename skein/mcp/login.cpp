@@ -59,14 +59,4 @@ Login::Admission Login::wrong(Instant now) {
   return {Verdict::bad, nullptr};
 }
 
-std::shared_ptr<Login> login_with(const std::string& token, std::function<void(const std::string&)> log,
-                                  const LoginLimits& limits) {
-  const auto access = std::make_shared<operations::Access>("", [] {
-    const auto now = std::chrono::system_clock::now().time_since_epoch();
-    return static_cast<ledger::WallMs>(std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
-  });
-  access->set_first(token);
-  return std::make_shared<Login>(access, !token.empty(), std::move(log), limits);
-}
-
 }  // namespace skein::inline v0::mcp

@@ -54,8 +54,4 @@ class Login {
   std::uint32_t failures_ = 0;
 };
 
-// For a transport with one token that is not in the data folder; empty: it wants none. For tests and tools.
-[[nodiscard]] std::shared_ptr<Login> login_with(const std::string& token, std::function<void(const std::string&)> log,
-                                                const LoginLimits& limits = {});
-
 }  // namespace skein::inline v0::mcp

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "skein/mcp/test_login.hpp"
+
 namespace skein::inline v0::mcp {
 namespace {
 

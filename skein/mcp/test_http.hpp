@@ -8,6 +8,7 @@
 #include <string>
 
 #include "skein/mcp/http_endpoint.hpp"
+#include "skein/mcp/test_login.hpp"
 #include "skein/mcp/test_tcp.hpp"
 #include "skein/net/http_connection.hpp"
 

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "skein/mcp/test_login.hpp"
 #include "skein/operations/test_hooks.hpp"
 #include "skein/operations/test_operations.hpp"
 #include "skein/runtime/testing.hpp"

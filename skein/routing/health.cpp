@@ -1,7 +1,6 @@
 #include "skein/routing/health.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 namespace skein::inline v0 {
 namespace {
@@ -14,11 +13,6 @@ std::size_t place_of(std::int64_t second) {
 }
 
 }  // namespace
-
-std::optional<Duration> known_latency(double milliseconds) {
-  if (!std::isfinite(milliseconds) || milliseconds < 0) return std::nullopt;
-  return Duration(static_cast<std::int64_t>(std::min(milliseconds, k_longest_ms) * 1e6));
-}
 
 std::int64_t AgentHealth::second_of(Instant now) const {
   return std::max(latest_second_, std::chrono::floor<std::chrono::seconds>(now.time_since_epoch()).count());

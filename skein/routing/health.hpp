@@ -9,8 +9,8 @@
 // type differ: one of a hundred that takes ten times as long is the task's doing, half of them are the agent's.
 //
 // A value, told of outcomes and of the time. Success and slowness are exact over the last k_window outcomes, throughput
-// over the last k_seconds. Stated behaviour: a negative time counts as zero; an unknown one (nothing, see
-// known_latency) leaves the times as they are; a clock that stands still or goes back counts as the latest time seen.
+// over the last k_seconds. Stated behaviour: a negative time counts as zero; an unknown one (nothing)
+// leaves the times as they are; a clock that stands still or goes back counts as the latest time seen.
 // No figure is ever NaN or infinite. One thread at a time.
 #pragma once
 
@@ -24,9 +24,6 @@
 #include "skein/base/time.hpp"
 
 namespace skein::inline v0 {
-
-// A latency reported as a number of milliseconds; nothing for NaN, infinity and negative numbers.
-[[nodiscard]] std::optional<Duration> known_latency(double milliseconds);
 
 class AgentHealth {
  public:

@@ -4,7 +4,6 @@
 #include <rapidcheck.h>
 
 #include <cmath>
-#include <limits>
 
 namespace skein {
 namespace {
@@ -72,14 +71,6 @@ TEST(AgentHealth, takes_negative_latencies_as_zero_and_unknown_ones_not_at_all) 
   health.record(std::nullopt, false, at(seconds(1)));
   EXPECT_DOUBLE_EQ(health.slowness_ms(), 40.0);
   EXPECT_NEAR(health.success(), 2.0 / 3, 1e-12);
-}
-
-TEST(AgentHealth, knows_which_reported_latencies_are_none) {
-  EXPECT_EQ(known_latency(1.5), std::optional<Duration>(std::chrono::microseconds(1500)));
-  EXPECT_EQ(known_latency(-0.1), std::nullopt);
-  EXPECT_EQ(known_latency(std::nan("")), std::nullopt);
-  EXPECT_EQ(known_latency(std::numeric_limits<double>::infinity()), std::nullopt);
-  EXPECT_TRUE(known_latency(1e300).has_value());
 }
 
 TEST(AgentHealth, is_new_after_forgetting) {

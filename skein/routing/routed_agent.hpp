@@ -33,7 +33,7 @@ struct AgentSpec {
 // with it; see type_figures.hpp.
 struct AttemptOutcome {
   std::optional<ErrorClass> error = {};      // nothing: it succeeded
-  std::optional<Duration> latency = {};      // nothing: unknown; see known_latency
+  std::optional<Duration> latency = {};      // nothing: unknown
   std::optional<Duration> retry_after = {};  // of a rate_limited error: the agent gets nothing for so long
 };
 

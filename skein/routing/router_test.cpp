@@ -401,7 +401,7 @@ TEST_F(RouterTest, refuses_requests_that_ask_for_too_much) {
 TEST_F(RouterTest, survives_latencies_that_are_none_and_clocks_that_stand_or_go_back) {
   const AgentHandle a = join("a");
   for (int i = 0; i < 200; ++i) {
-    router_.finished(assign(a), {.latency = known_latency(std::nan(""))}, now_);
+    router_.finished(assign(a), {.latency = std::nullopt}, now_);
     router_.finished(assign(a), {.latency = milliseconds(-100)}, Instant::min());
   }
   EXPECT_DOUBLE_EQ(view(a).slowness_ms, 0.0);
