@@ -1,4 +1,4 @@
-"""Finds headers and public functions of the library that only tests use.
+"""Finds headers and public functions of the library that only tests use, and keys of the config that nothing reads.
 
 It reads text, not C++: a header counts as used when another file than its own source and tests includes it, a function
 when its name occurs outside tests more often than it is declared and defined. So a dead function that shares its name
@@ -25,6 +25,9 @@ COMMENT_OR_STRING = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.DOT
 QUALIFIERS = r"(?:\[\[nodiscard\]\]\s*|static\s+|constexpr\s+|inline\s+|virtual\s+|explicit\s+|friend\s+)*"
 DECLARED = re.compile(r"^\s*" + QUALIFIERS + r"[\w:<>,&*\s\[\]]+?[\s&*>]([a-z_]\w*)\(", re.MULTILINE)
 WORD = re.compile(r"\b[a-z_]\w*\b")
+KEYS = pathlib.PurePosixPath("skein/node/config_keys.cpp")
+KEY = re.compile(r'\{"(\w+)",\s*\[\]\(S& s\) -> Place \{ return &s\.([\w.]+); \}')
+MEMBER = re.compile(r"(?:\.|->)(\w+)\b")
 
 
 def is_for_tests(path):
@@ -73,6 +76,19 @@ def dead_functions(texts):
                 yield f"{path}:{line}: only tests use {name}(); remove it, or say in tests/tidy/dead_code.py why not"
 
 
+def dead_keys(texts):
+    """A key that was accepted and did nothing would deceive whoever sets it."""
+    keys = texts.get(pathlib.Path(KEYS), "")
+    read = set()
+    for path, text in texts.items():
+        if path != pathlib.Path(KEYS) and path.parts[0] in {"skein", "cli"} and not is_for_tests(path):
+            read.update(MEMBER.findall(COMMENT_OR_STRING.sub(" ", text)))
+    for match in KEY.finditer(keys):
+        if match[2].rpartition(".")[2] not in read:
+            line = keys.count("\n", 0, match.start()) + 1
+            yield f"{KEYS}:{line}: nothing reads the key '{match[1]}': read it and warn that it does nothing, or use it"
+
+
 def problems(root):
     texts = sources(pathlib.Path(root))
-    return [*dead_headers(texts), *dead_functions(texts)]
+    return [*dead_headers(texts), *dead_functions(texts), *dead_keys(texts)]
