@@ -205,7 +205,8 @@ def node_by_url(world, check, works):
     client = StdioClient([SKEIN, "mcp", "--node", url, "--token-file", live], cwd=world.folder, log=subprocess.DEVNULL)
     client.initialize("2025-11-25")
     check("with a token of its own it works", "result" in client.ask("tools/list"))
-    subprocess.run([SKEIN, "token", "revoke", "live", "--data", world.data], capture_output=True, timeout=K_NODE_WAIT_S, check=True)
+    subprocess.run([SKEIN, "token", "revoke", "live", "--data", world.data], capture_output=True, timeout=K_NODE_WAIT_S,
+                   check=True)
     for round_of in range(3):
         told = client.ask("tools/list")
         check(f"once the token is revoked requests are answered ({round_of})", "revoked" in json.dumps(told), told)
