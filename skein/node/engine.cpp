@@ -23,10 +23,13 @@ DiskWatch::DiskWatch(Self, std::shared_ptr<NodeContext> context)
     : context_(std::move(context)), folder_(journal_folder(*context_)) {}
 
 Async<Init> DiskWatch::init(Self self) {
-  auto error = std::make_shared<std::error_code>();
-  auto making = self.blocking([folder = folder_, error] { std::filesystem::create_directories(folder, *error); });
-  co_await making;
-  if (*error) co_return Init::stop(ExitReason::custom(fmt::format("{}: {}", folder_, error->message())));
+  auto making = self.blocking([folder = folder_] {
+    std::error_code failure;
+    std::filesystem::create_directories(folder, failure);
+    return failure;
+  });
+  const std::error_code error = co_await making;
+  if (error) co_return Init::stop(ExitReason::custom(fmt::format("{}: {}", folder_, error.message())));
   look(self);
   co_return Init::ok();
 }
@@ -61,20 +64,17 @@ JournalEngine::JournalEngine(Self, std::shared_ptr<NodeContext> context) : conte
 Async<Init> JournalEngine::init(Self self) {
   auto engine = std::make_shared<Engine>();
   engine->owner = self.pid();
-  auto error = std::make_shared<std::string>();
   // Recovery reads the whole log: far from the scheduler's threads.
-  auto opening = self.blocking([context = context_, engine, error] {
+  auto opening = self.blocking([context = context_, engine]() -> std::expected<void, std::string> {
     // One that was killed did not close its journal, and its users may hold it a little longer.
     if (const auto before = context->last_engine.lock()) before->journal->close();
     auto opened = journal::open_journal(journal_folder(*context), engine->ledger, context->config()->journal);
-    if (opened) {
-      engine->journal = std::move(*opened);
-    } else {
-      *error = opened.error().describe();
-    }
+    if (!opened) return std::unexpected(opened.error().describe());
+    engine->journal = std::move(*opened);
+    return {};
   });
-  co_await opening;
-  if (!engine->journal) co_return Init::stop(ExitReason::custom(*error));
+  const auto opened = co_await opening;
+  if (!opened) co_return Init::stop(ExitReason::custom(opened.error()));
   engine_ = std::move(engine);
   context_->last_engine = engine_;
   Runtime* const runtime = &context_->runtime;
