@@ -14,6 +14,7 @@ namespace {
 using journal::JournalEvent;
 
 constexpr Duration k_look_every = std::chrono::seconds(1);
+constexpr Duration k_close_wait = std::chrono::seconds(10);  // for the journal of the engine before
 
 std::string journal_folder(const NodeContext& context) { return journal_in(context.config()->node.data); }
 
@@ -66,8 +67,13 @@ Async<Init> JournalEngine::init(Self self) {
   engine->owner = self.pid();
   // Recovery reads the whole log: far from the scheduler's threads.
   auto opening = self.blocking([context = context_, engine]() -> std::expected<void, std::string> {
-    // One that was killed did not close its journal, and its users may hold it a little longer.
-    if (const auto before = context->last_engine.lock()) before->journal->close();
+    // One that was killed did not close its journal, and its users may hold it a little longer. When none holds it any
+    // more, the last one may still be at closing it.
+    if (const auto before = context->last_engine.lock()) {
+      before->journal->close();
+    } else if (context->last_engine_gone.valid()) {
+      context->last_engine_gone.wait_for(k_close_wait);
+    }
     auto opened = journal::open_journal(journal_folder(*context), engine->ledger, context->config()->journal);
     if (!opened) return std::unexpected(opened.error().describe());
     engine->journal = std::move(*opened);
@@ -77,6 +83,7 @@ Async<Init> JournalEngine::init(Self self) {
   if (!opened) co_return Init::stop(ExitReason::custom(opened.error()));
   engine_ = std::move(engine);
   context_->last_engine = engine_;
+  context_->last_engine_gone = engine_->gone.get_future().share();
   Runtime* const runtime = &context_->runtime;
   subscription_ = engine_->journal->subscribe([runtime, me = self.pid()](const JournalEvent& event) {
     if (event.kind == JournalEvent::Kind::stopped) runtime->notify(me, Stopped{event.detail});
