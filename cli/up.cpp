@@ -28,11 +28,10 @@
 #include "skein/net/tcp_socket.hpp"
 #include "skein/node/config_values.hpp"
 #include "skein/node/last_run.hpp"
-#include "skein/node/node.hpp"
+#include "skein/node/node_host.hpp"
 #include "skein/node/sd_notify.hpp"
 #include "skein/node/secret_file.hpp"
 #include "skein/supervision/stop_tree.hpp"
-#include "skein/supervision/supervisor_api.hpp"
 
 namespace skein::cli {
 namespace {
@@ -108,22 +107,11 @@ std::vector<std::string> all_settings(const UpArguments& args) {
   return all;
 }
 
-RuntimeOptions runtime_options(const node::Config& config) {
-  RuntimeOptions options;
-  options.workers = config.node.workers;
-  options.max_processes = config.node.processes_max;
-  options.blocking_threads = config.node.blocking_threads;
-  options.stuck_limit = config.node.stuck_limit;
-  options.on_stuck = config.node.on_stuck == "abort" ? OnStuck::abort : OnStuck::wait;
+// Those of any node, and a dump when a fatal signal ends the program.
+RuntimeOptions with_dump(const node::Config& config) {
+  RuntimeOptions options = node::runtime_options(config);
   options.dump_file = config.node.data + "/dump-fatal.txt";
   return options;
-}
-
-// What is behind all reasons that only say that another one failed.
-std::string first_cause(const ExitReason& reason) {
-  const ExitReason* first = &reason;
-  while (first->cause() != nullptr) first = first->cause();
-  return first->term().empty() ? first->text() : first->term();
 }
 
 // Before there is a node: in the format of its log, so that whoever reads that as JSON reads this too.
@@ -138,21 +126,19 @@ int fail_to_start(node::LogFormat format, int code, const std::string& why) {
 class Up {
  public:
   // `is_attended`: it ends with the last MCP client on its socket.
-  Up(Wakes& wakes, std::shared_ptr<node::Node> node, Runtime& runtime, std::shared_ptr<News> news, bool is_attended)
+  Up(Wakes& wakes, std::shared_ptr<node::NodeHost> node, Runtime& runtime, std::shared_ptr<News> news, bool is_attended)
       : wakes_(wakes), node_(std::move(node)), runtime_(runtime), news_(std::move(news)), is_attended_(is_attended) {}
 
   int run() {
-    const StartResult started = start_supervisor(runtime_, node_->tree());
+    const auto started = node_->start();
     if (!started) {
-      // The lines before say which supervisor gave up because of which; the last one is what people read.
-      const std::string why = "the node could not be started: " + first_cause(started.error().reason);
+      const std::string why = started.error().what();
       node_->context().log.error(why);
       // Every line is JSON where somebody reads them as JSON; text is repeated without its time, for people.
       const bool is_said = node_->context().log.format() == node::LogFormat::json;
       return is_said ? static_cast<int>(k_exit_failed) : complain(k_exit_failed, why);
     }
-    root_ = started->pid;
-    node_->set_root(root_);
+    root_ = *started;
     const auto config = node_->context().config();
     node_->context().log.info(
         fmt::format("skein {} is up: node '{}', data in {}", skein::version(), config->node.name, config->node.data));
@@ -265,7 +251,7 @@ class Up {
   }
 
   Wakes& wakes_;
-  std::shared_ptr<node::Node> node_;
+  std::shared_ptr<node::NodeHost> node_;
   Runtime& runtime_;
   std::shared_ptr<News> news_;
   const bool is_attended_;
@@ -303,7 +289,7 @@ node::LastRun run_of(const UpArguments& args, const std::string& file, const std
   return run;
 }
 
-void note_run(node::Node& node, const std::string& data, const node::LastRun& run) {
+void note_run(node::NodeHost& node, const std::string& data, const node::LastRun& run) {
   if (const std::string why = node::write_last_run(data, run); !why.empty()) {
     node.context().log.warning("who runs the node could not be written down for 'skein mcp': " + why);
   }
@@ -351,7 +337,7 @@ int up(const UpArguments& args) {
   }
   Wakes wakes;
   const auto news = std::make_shared<News>();
-  Runtime runtime(runtime_options(*config));
+  Runtime runtime(with_dump(*config));
   int code = k_exit_failed;
   {
     node::NodeSetup setup;
@@ -366,9 +352,10 @@ int up(const UpArguments& args) {
       news->is_stop_asked = true;
       wakes.wake();
     };
-    auto node = node::Node::prepare(runtime, std::move(setup));
+    auto node = node::NodeHost::prepare(runtime, std::move(setup));
     if (!node) {
-      return fail_to_start(format, node.error().is_in_use ? k_exit_in_use : k_exit_failed, node.error().message);
+      const bool is_in_use = node.error().kind() == NodeError::Kind::folder_in_use;
+      return fail_to_start(format, is_in_use ? k_exit_in_use : k_exit_failed, node.error().what());
     }
     (*node)->context().attendance->when_alone([&wakes] { wakes.wake(); });
     note_run(**node, folder, run);

@@ -27,12 +27,21 @@ install(CODE "
   file(INSTALL \"${CMAKE_BINARY_DIR}/skein.service\" DESTINATION \"\${CMAKE_INSTALL_PREFIX}/lib/systemd/system\")
 " COMPONENT program)
 
-install(TARGETS skein EXPORT skein-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library)
-# What only tests use stays at home.
-install(DIRECTORY skein/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/skein COMPONENT library
-        FILES_MATCHING PATTERN "*.hpp" PATTERN "*test*" EXCLUDE)
+# skein::core by itself; skein::node, and skein::skein, which is the same by its older name.
+install(TARGETS skein-core EXPORT skein-core-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library)
+install(TARGETS skein-node skein EXPORT skein-node-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+        COMPONENT library)
 set(config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/skein)
-install(EXPORT skein-targets NAMESPACE skein:: DESTINATION ${config_dir} COMPONENT library)
+foreach(part core node)
+  install(EXPORT skein-${part}-targets NAMESPACE skein:: DESTINATION ${config_dir} COMPONENT library)
+endforeach()
+
+install(CODE "
+  set(source \"${CMAKE_SOURCE_DIR}\")
+  set(binary \"${CMAKE_BINARY_DIR}\")
+  set(include \"${CMAKE_INSTALL_INCLUDEDIR}\")
+  include(\"${CMAKE_SOURCE_DIR}/cmake/install_headers.cmake\")
+" COMPONENT library)
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/skeinConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES cmake/skeinConfig.cmake ${CMAKE_BINARY_DIR}/skeinConfigVersion.cmake DESTINATION ${config_dir}
         COMPONENT library)

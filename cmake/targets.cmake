@@ -37,18 +37,35 @@ endforeach()
 add_custom_target(planted DEPENDS ${planted_copies})
 skein_unity_groups(planted_ ${planted_sources})
 
-skein_sources(library_sources skein/*.cpp)
-add_library(skein STATIC ${library_sources})
-add_library(skein::skein ALIAS skein)
-target_include_directories(skein PUBLIC $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}>
-                                        $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-target_compile_features(skein PUBLIC cxx_std_23)
-target_link_libraries(skein PUBLIC fmt::fmt OpenSSL::SSL OpenSSL::Crypto SQLite::SQLite3 Threads::Threads)
+# The library, in two parts (docs/library.md). skein-core has the layers that need neither SQLite nor OpenSSL, and the
+# whole of skein/base but for what hashes; skein-node has the rest. `skein` is both.
+set(SKEIN_CORE_LAYERS base runtime supervision registry resilience routing launcher)
+list(TRANSFORM SKEIN_CORE_LAYERS REPLACE "(.+)" "skein/\\1/*.cpp" OUTPUT_VARIABLE core_patterns)
+skein_sources(core_sources ${core_patterns})
+list(FILTER core_sources EXCLUDE REGEX "/skein/base/(secret|sha256)\\.cpp$")
+skein_sources(node_sources skein/*.cpp)
+list(REMOVE_ITEM node_sources ${core_sources})
+
+add_library(skein-core STATIC ${core_sources})
+target_include_directories(skein-core PUBLIC $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}>
+                                             $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+target_compile_features(skein-core PUBLIC cxx_std_23)
+target_link_libraries(skein-core PUBLIC fmt::fmt Threads::Threads)
+set_target_properties(skein-core PROPERTIES EXPORT_NAME core)
 set_source_files_properties(skein/base/version.cpp PROPERTIES
                             COMPILE_DEFINITIONS "SKEIN_VERSION=\"${PROJECT_VERSION}\"")
 skein_alone(${CMAKE_SOURCE_DIR}/skein/base/version.cpp)
-skein_precompile(skein)
-skein_unity(skein)
+skein_precompile(skein-core)
+skein_unity(skein-core)
+
+add_library(skein-node STATIC ${node_sources})
+target_link_libraries(skein-node PUBLIC skein-core OpenSSL::SSL OpenSSL::Crypto SQLite::SQLite3)
+set_target_properties(skein-node PROPERTIES EXPORT_NAME node)
+skein_share_precompiled(skein-node)
+skein_unity(skein-node)
+
+add_library(skein INTERFACE)
+target_link_libraries(skein INTERFACE skein-node)
 
 skein_sources(cli_sources cli/*.cpp)
 add_executable(skein-cli ${cli_sources})
@@ -139,12 +156,12 @@ add_library(headers OBJECT EXCLUDE_FROM_ALL ${header_sources})
 target_link_libraries(headers PRIVATE skein CLI11::CLI11 GTest::gmock rapidcheck)
 target_compile_options(headers PRIVATE -O0 -g0)
 
-# Small programs that the tests run: one per file, linked as a user's would be.
+# Small programs that the tests run: one per file, linked as a user's would be. Only embed has a node in it.
 file(GLOB example_sources CONFIGURE_DEPENDS examples/*.cpp)
 foreach(source IN LISTS example_sources)
   cmake_path(GET source STEM name)
   add_executable(example-${name} ${source})
-  target_link_libraries(example-${name} PRIVATE skein)
+  target_link_libraries(example-${name} PRIVATE $<IF:$<STREQUAL:${name},embed>,skein-node,skein-core>)
   set_target_properties(example-${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/examples)
   skein_share_precompiled(example-${name})
 endforeach()

@@ -38,7 +38,7 @@ endfunction()
 # The same for a target built with the library's flags: it takes the library's precompiled header as it is.
 function(skein_share_precompiled target)
   if(SKEIN_PCH)
-    target_precompile_headers(${target} REUSE_FROM skein)
+    target_precompile_headers(${target} REUSE_FROM skein-core)
   endif()
 endfunction()
 

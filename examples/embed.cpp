@@ -1,69 +1,55 @@
-// A node inside a program of one's own: a child of one's own supervisor, with a C++ function as an agent's work.
+// A node inside a program of your own: a task that is on disk before submit() returns, done by a C++ function.
 #include <unistd.h>
 
+#include <charconv>
 #include <cstdio>
 #include <filesystem>
 #include <string>
+#include <string_view>
 
-#include "skein/node/node.hpp"
-#include "skein/supervision/stop_tree.hpp"
-#include "skein/supervision/supervisor_api.hpp"
-#include "skein/supervision/trees.hpp"
-
-using namespace skein;
-using namespace std::chrono_literals;
+#include "skein/skein.hpp"
 
 namespace {
 
-// What a task of type "twice" does with its params, a number.
-agent::FunctionOutcome twice(const dispatch::Order& order) {
-  const int number = std::stoi(std::string(ledger::view_of(order.params)));
-  return agent::FunctionResult{ledger::body_of(std::to_string(2 * number))};
+// What a task of type "twice" does. Its params are one JSON value, here a number; so is its result.
+std::expected<std::string, skein::TaskFailure> twice(const skein::TaskInput& task) {
+  int number = 0;
+  const char* const end = task.params.data() + task.params.size();
+  if (std::from_chars(task.params.data(), end, number).ptr != end) {
+    return std::unexpected(skein::TaskFailure{.message = "the params are no number", .is_permanent = true});
+  }
+  return std::to_string(2 * number);
 }
 
 int run(const std::string& data) {
-  Runtime runtime;
-  node::NodeSetup setup;
-  setup.config = node::default_config();
-  setup.config.node.data = data;
-  setup.config.node.log_level = "error";
-  setup.config.http.enabled = false;  // only this program uses it
-  setup.functions.emplace("twice", twice);
-  const auto node = node::Node::prepare(runtime, std::move(setup));
-  if (!node) {
-    std::fprintf(stderr, "%s\n", node.error().message.c_str());
-    return 1;
+  skein::NodeConfig config;
+  config.data = data;
+  config.settings = {"node.log_level=error"};  // as in `skein up --set`; docs/config.md has all of them
+  config.functions["twice"] = twice;
+  skein::Node node = skein::Node::start(std::move(config));
+
+  const skein::SubmittedTask task = node.submit({.type = "twice", .params = "21"});
+  const skein::TaskReport done = node.wait(task.id, std::chrono::seconds(20));
+  std::printf("twice 21 is %s, says %s\n", done.result.c_str(), done.agent.c_str());
+
+  try {
+    (void)node.submit({.type = "twice", .swarm = "geese"});
+  } catch (const skein::NodeError& error) {
+    std::printf("%s: %s\n", std::string(name_of(error.kind())).c_str(), error.what());
   }
-  const SupervisorSpec mine = trees::supervisor("my_program", trees::one_for_one, {3, 60s}, {(*node)->child("node")});
-  const auto started = start_supervisor(runtime, mine);
-  int code = 1;
-  if (started) {
-    const auto operations = (*node)->hooks().operations();
-    operations::SubmitRequest request;
-    request.type = "twice";
-    request.params = "21";
-    const auto task = operations::ask<operations::SubmitAnswer>(
-        [&](auto reply) { operations->task_submit(request, std::move(reply)); });
-    if (task) {
-      const operations::WaitRequest wait{task->id, 20s};
-      const auto done = operations::ask<operations::WaitAnswer>(
-          [&](auto reply) { operations->task_wait(wait, {}, std::move(reply)); });
-      if (done && done->finished) {
-        std::printf("twice 21 is %s\n", std::string(ledger::view_of(done->status.finished->result)).c_str());
-        code = 0;
-      }
-    }
-  }
-  if (started) stop_tree(runtime, started->pid, 20s);
-  runtime.shutdown(5s);
-  return code;
+  return node.stop() && done.result == "42" ? 0 : 1;
 }
 
 }  // namespace
 
 int main() {
   const auto data = std::filesystem::temp_directory_path() / ("skein-embed-" + std::to_string(::getpid()));
-  const int code = run(data.string());
+  int code = 1;
+  try {
+    code = run(data.string());
+  } catch (const skein::NodeError& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+  }
   std::filesystem::remove_all(data);
   return code;
 }

@@ -311,12 +311,10 @@ Async<void> begin_agent(Self self, ContextPtr context, operations::SpawnAgentReq
     reply.fail(*bad);
     co_return;
   }
-  auto problem = std::make_shared<std::optional<Error>>();
-  auto looking =
-      self.blocking([context, swarm = request.swarm, problem] { *problem = unknown_swarm(*context, swarm); });
-  co_await looking;
-  if (*problem) {
-    reply.fail(**problem);
+  auto looking = self.blocking([context, swarm = request.swarm] { return unknown_swarm(*context, swarm); });
+  const std::optional<Error> problem = co_await looking;
+  if (problem) {
+    reply.fail(*problem);
     co_return;
   }
   if (request.id.empty()) request.id = fmt::format("agent-{:08x}", std::random_device{}());

@@ -35,6 +35,7 @@ std::string_view supervisor_of(const Unit& unit) {
 }
 
 struct Read {
+  ReloadAnswer answer;
   std::shared_ptr<const Config> config;  // in force from now on
   bool needs_dispatcher = false;
   std::vector<std::string> swarms;  // whose agents may have to be replaced
@@ -42,7 +43,8 @@ struct Read {
 };
 
 // Everything that can be refused is, before anything is changed. May block.
-void read_again(NodeContext& context, const Config& before, ReloadAnswer& answer, Read& read) {
+void read_again(NodeContext& context, const Config& before, Read& read) {
+  ReloadAnswer& answer = read.answer;
   auto loaded = load_config(before.file, before.settings);
   if (!loaded) {
     read.error = loaded.error().describe();
@@ -89,41 +91,42 @@ std::string ConfigService::describe() const {
 
 Async<operations::Result<ReloadAnswer>> ConfigService::handle_call(Self self, ReloadConfig) {
   const auto before = context_->config();
-  auto answer = std::make_shared<ReloadAnswer>();
   if (before->file.empty()) {
-    co_return operations::Result<ReloadAnswer>(*answer);
+    co_return operations::Result<ReloadAnswer>(ReloadAnswer{});
   }
-  auto read = std::make_shared<Read>();
-  auto reading = self.blocking([context = context_, before, answer, read] {
+  auto reading = self.blocking([context = context_, before] {
+    Read made;
     try {
-      read_again(*context, *before, *answer, *read);
+      read_again(*context, *before, made);
     } catch (const std::exception& failure) {
-      read->error = failure.what();
+      made.error = failure.what();
     }
+    return made;
   });
-  co_await reading;
-  if (read->config) context_->config_slot.set(read->config);
-  if (!read->error.empty()) {
+  Read read = co_await reading;
+  if (read.config) context_->config_slot.set(read.config);
+  if (!read.error.empty()) {
     co_return std::unexpected(operations::invalid(
-        read->error, read->config ? "what is above it in the log was changed; correct the file and reload"
-                                  : "nothing was changed; correct the file and reload"));
+        read.error, read.config ? "what is above it in the log was changed; correct the file and reload"
+                                : "nothing was changed; correct the file and reload"));
   }
-  const auto level = log_level_named(read->config->node.log_level);
+  const auto answer = std::make_shared<ReloadAnswer>(std::move(read.answer));
+  const auto level = log_level_named(read.config->node.log_level);
   if (level && *level != context_->log.level()) {
     context_->log.set_level(*level);
     answer->changed.emplace_back("log_level");
   }
-  const auto format = log_format_named(read->config->node.log_format);
+  const auto format = log_format_named(read.config->node.log_format);
   if (format && *format != context_->log.format()) {
     context_->log.set_format(*format);
     answer->changed.emplace_back("log_format");
   }
-  if (read->needs_dispatcher) {
+  if (read.needs_dispatcher) {
     auto replacing = replace_dispatcher(self);
     co_await replacing;
   }
   // So that what is submitted from now on is done with the new settings.
-  for (const std::string& swarm : read->swarms) {
+  for (const std::string& swarm : read.swarms) {
     const Pid coordinator = self.whereis(swarm::coordinator_name(swarm));
     if (!coordinator) continue;
     auto looking = self.call<swarm::Coordinator>(coordinator, swarm::LookNow{}, k_call_timeout);

@@ -14,6 +14,7 @@ namespace {
 using journal::JournalEvent;
 
 constexpr Duration k_look_every = std::chrono::seconds(1);
+constexpr Duration k_close_wait = std::chrono::seconds(10);  // for the journal of the engine before
 
 std::string journal_folder(const NodeContext& context) { return journal_in(context.config()->node.data); }
 
@@ -23,10 +24,13 @@ DiskWatch::DiskWatch(Self, std::shared_ptr<NodeContext> context)
     : context_(std::move(context)), folder_(journal_folder(*context_)) {}
 
 Async<Init> DiskWatch::init(Self self) {
-  auto error = std::make_shared<std::error_code>();
-  auto making = self.blocking([folder = folder_, error] { std::filesystem::create_directories(folder, *error); });
-  co_await making;
-  if (*error) co_return Init::stop(ExitReason::custom(fmt::format("{}: {}", folder_, error->message())));
+  auto making = self.blocking([folder = folder_] {
+    std::error_code failure;
+    std::filesystem::create_directories(folder, failure);
+    return failure;
+  });
+  const std::error_code error = co_await making;
+  if (error) co_return Init::stop(ExitReason::custom(fmt::format("{}: {}", folder_, error.message())));
   look(self);
   co_return Init::ok();
 }
@@ -61,22 +65,25 @@ JournalEngine::JournalEngine(Self, std::shared_ptr<NodeContext> context) : conte
 Async<Init> JournalEngine::init(Self self) {
   auto engine = std::make_shared<Engine>();
   engine->owner = self.pid();
-  auto error = std::make_shared<std::string>();
   // Recovery reads the whole log: far from the scheduler's threads.
-  auto opening = self.blocking([context = context_, engine, error] {
-    // One that was killed did not close its journal, and its users may hold it a little longer.
-    if (const auto before = context->last_engine.lock()) before->journal->close();
-    auto opened = journal::open_journal(journal_folder(*context), engine->ledger, context->config()->journal);
-    if (opened) {
-      engine->journal = std::move(*opened);
-    } else {
-      *error = opened.error().describe();
+  auto opening = self.blocking([context = context_, engine]() -> std::expected<void, std::string> {
+    // One that was killed did not close its journal, and its users may hold it a little longer. When none holds it any
+    // more, the last one may still be at closing it.
+    if (const auto before = context->last_engine.lock()) {
+      before->journal->close();
+    } else if (context->last_engine_gone.valid()) {
+      context->last_engine_gone.wait_for(k_close_wait);
     }
+    auto opened = journal::open_journal(journal_folder(*context), engine->ledger, context->config()->journal);
+    if (!opened) return std::unexpected(opened.error().describe());
+    engine->journal = std::move(*opened);
+    return {};
   });
-  co_await opening;
-  if (!engine->journal) co_return Init::stop(ExitReason::custom(*error));
+  const auto opened = co_await opening;
+  if (!opened) co_return Init::stop(ExitReason::custom(opened.error()));
   engine_ = std::move(engine);
   context_->last_engine = engine_;
+  context_->last_engine_gone = engine_->gone.get_future().share();
   Runtime* const runtime = &context_->runtime;
   subscription_ = engine_->journal->subscribe([runtime, me = self.pid()](const JournalEvent& event) {
     if (event.kind == JournalEvent::Kind::stopped) runtime->notify(me, Stopped{event.detail});

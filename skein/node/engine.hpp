@@ -1,10 +1,11 @@
 // consensus_sup's children: what keeps the journal's folder, and what runs the journal in it.
 //
 // The journal and the ledger it is applied to belong to the JournalEngine process and are published in the context's
-// slot. Users hold them by shared_ptr for a while; a restarted engine closes the journal of the one before, which lets
-// go of the folder. Users watch the process (Engine::owner) and end with it.
+// slot. Users hold them by shared_ptr for a while. A restarted engine closes the journal of the one before, which lets
+// go of the folder, or waits while the last user destroys it. Users watch the process (Engine::owner) and end with it.
 #pragma once
 
+#include <future>
 #include <memory>
 #include <string>
 
@@ -17,6 +18,7 @@ namespace skein::inline v0::node {
 struct NodeContext;
 
 struct Engine {
+  std::promise<void> gone;  // first, so destroyed last: its future is ready when the folder is free
   ledger::Ledger ledger;
   std::unique_ptr<journal::Journal> journal;
   Pid owner;

@@ -104,13 +104,12 @@ Async<void> trace_one(Self self, ContextPtr context, Pid pid, operations::TraceR
 }
 
 Async<void> describe_one(Self self, ContextPtr context, Pid pid, operations::Reply<std::string> reply) {
-  auto answer = std::make_shared<std::expected<std::string, CallError>>();
-  auto asking = self.blocking([context, pid, answer] { *answer = context->runtime.describe(pid); });
-  co_await asking;
-  if (*answer) {
-    reply(**answer);
+  auto asking = self.blocking([context, pid] { return context->runtime.describe(pid); });
+  const std::expected<std::string, CallError> answer = co_await asking;
+  if (answer) {
+    reply(*answer);
   } else {
-    reply.fail({Code::internal, "it did not answer: " + answer->error().text(), "try again", {}});
+    reply.fail({Code::internal, "it did not answer: " + answer.error().text(), "try again", {}});
   }
 }
 
@@ -119,10 +118,9 @@ Async<void> dump_all(Self self, ContextPtr context, operations::Reply<std::strin
       "{}/dump-{}.txt", context->config()->node.data,
       std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch())
           .count());
-  auto done = std::make_shared<bool>(false);
-  auto dumping = self.blocking([context, path, done] { *done = context->runtime.dump(path); });
-  co_await dumping;
-  if (*done) {
+  auto dumping = self.blocking([context, path] { return context->runtime.dump(path); });
+  const bool is_written = co_await dumping;
+  if (is_written) {
     reply(path);
   } else {
     reply.fail({Code::internal, path + " could not be written", "is the disk full?", {}});
@@ -148,25 +146,20 @@ Async<void> reload_config(Self self, ContextPtr context, operations::Reply<opera
   reply(std::move(*answer));
 }
 
+// May block.
+Result<operations::BackupAnswer> copy_data(const NodeContext& context, const std::string& dest) {
+  const auto copy = back_up_data(context.config()->node.data, dest);
+  if (!copy) return std::unexpected(Error{Code::internal, copy.error(), "", {}});
+  operations::BackupAnswer made{copy->dest, copy->last, std::nullopt, copy->describe()};
+  if (copy->has_archive) made.archived = copy->archived;
+  return made;
+}
+
 Async<void> back_up(Self self, ContextPtr context, std::string dest,
                     operations::Reply<operations::BackupAnswer> reply) {
-  auto made = std::make_shared<operations::BackupAnswer>();
-  auto error = std::make_shared<std::string>();
-  auto copying = self.blocking([context, dest, made, error] {
-    const auto copy = back_up_data(context->config()->node.data, dest);
-    if (copy) {
-      *made = {copy->dest, copy->last, std::nullopt, copy->describe()};
-      if (copy->has_archive) made->archived = copy->archived;
-    } else {
-      *error = copy.error();
-    }
-  });
-  co_await copying;
-  if (error->empty()) {
-    reply(std::move(*made));
-  } else {
-    reply.fail({Code::internal, *error, "", {}});
-  }
+  auto copying = self.blocking([context, dest] { return copy_data(*context, dest); });
+  Result<operations::BackupAnswer> made = co_await copying;
+  reply(std::move(made));
 }
 
 class Hooks final : public operations::NodeHooks {

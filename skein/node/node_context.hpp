@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <functional>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -64,7 +65,9 @@ struct NodeContext {
   ListenPlace http;                              // not open: it is off
   ListenPlace tcp;                               // likewise
   SharedSlot<Engine> engine;
-  std::weak_ptr<Engine> last_engine;  // for the journal engine alone
+  // For the journal engine alone.
+  std::weak_ptr<Engine> last_engine;
+  std::shared_future<void> last_engine_gone;  // ready when that engine is destroyed
   // The last fence in the log when this program first opened it: whoever was given a task before has ended.
   std::optional<ledger::Fence> dead_fence;  // set by the first journal engine, before anybody reads it
   SharedSlot<TaskService> work;

@@ -218,9 +218,8 @@ Async<Init> LedgerService::init(Self self) {
     engine = context_->engine.get();
   }
   [[maybe_unused]] const MonitorRef watch = self.monitor(engine->owner);
-  auto work = std::make_shared<std::shared_ptr<TaskService>>();
-  auto error = std::make_shared<std::string>();
-  auto making = self.blocking([context = context_, engine = std::move(engine), work, error]() mutable {
+  using Made = std::expected<std::shared_ptr<TaskService>, std::string>;
+  auto making = self.blocking([context = context_, engine = std::move(engine)]() mutable -> Made {
     try {
       WorkStart start;
       // Once: what is lost later is another matter.
@@ -239,15 +238,15 @@ Async<Init> LedgerService::init(Self self) {
       for (const std::string& each : made->declare(*context->config()))
         context->log.info(each + " set from the config");
       for (const std::string& each : made->withdraw(*context->config())) context->log.info(each);
-      *work = std::move(made);
+      return made;
     } catch (const std::exception& failure) {
       context->log.error(failure.what());
-      *error = failure.what();
+      return std::unexpected(failure.what());
     }
   });
-  co_await making;
-  if (!*work) co_return Init::stop(ExitReason::custom(*error));
-  work_ = std::move(*work);
+  Made made = co_await making;
+  if (!made) co_return Init::stop(ExitReason::custom(made.error()));
+  work_ = std::move(*made);
   operations::EventFilter wanted;
   wanted.kinds = {operations::Event::Kind::swarm_changed, operations::Event::Kind::swarm_removed,
                   operations::Event::Kind::task_failed};

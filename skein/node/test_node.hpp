@@ -13,10 +13,9 @@
 #include <vector>
 
 #include "skein/control/client.hpp"
-#include "skein/node/node.hpp"
+#include "skein/node/node_host.hpp"
 #include "skein/runtime/testing.hpp"
 #include "skein/supervision/stop_tree.hpp"
-#include "skein/supervision/supervisor_api.hpp"
 #include "skein/supervision/tree_view.hpp"
 
 namespace skein::inline v0::node {
@@ -45,13 +44,12 @@ class NodeTest : public testing::Test {
     NodeSetup setup;
     setup.config = std::move(*config);
     setup.log = [](LogLevel, std::string_view) {};
-    auto node = Node::prepare(*runtime_, std::move(setup));
-    ASSERT_TRUE(node) << node.error().message;
+    auto node = NodeHost::prepare(*runtime_, std::move(setup));
+    ASSERT_TRUE(node) << node.error().what();
     node_ = *node;
-    const StartResult started = start_supervisor(*runtime_, node_->tree());
-    ASSERT_TRUE(started) << started.error().reason.text();
-    root_ = started->pid;
-    node_->set_root(root_);
+    const auto started = node_->start();
+    ASSERT_TRUE(started) << started.error().what();
+    root_ = *started;
   }
   void stop() {
     if (!runtime_) return;
@@ -91,7 +89,7 @@ class NodeTest : public testing::Test {
   }
   std::filesystem::path folder_;
   std::unique_ptr<Runtime> runtime_;
-  std::shared_ptr<Node> node_;
+  std::shared_ptr<NodeHost> node_;
   Pid root_;
 };
 

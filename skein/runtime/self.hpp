@@ -7,6 +7,7 @@
 
 #include <coroutine>
 #include <cstdint>
+#include <exception>
 #include <expected>
 #include <functional>
 #include <memory>
@@ -158,6 +159,37 @@ struct JobAwaiter : Wait {
   void await_resume() const { free_node(arrived()); }
 };
 
+// What a blocking job gives back. The job and whoever awaits it share it: either may be gone first.
+template <class T>
+struct JobResult {
+  std::optional<T> value;
+  std::exception_ptr thrown;
+};
+
+template <class Job, class T>
+struct ValueJob {
+  Job run;
+  std::shared_ptr<JobResult<T>> result;  // after `run`: a value that nobody took goes before what the job owns
+  void operator()() {
+    try {
+      result->value.emplace(run());
+    } catch (...) {
+      result->thrown = std::current_exception();
+    }
+  }
+};
+
+template <class T>
+struct ValueJobAwaiter : JobAwaiter {
+  std::shared_ptr<JobResult<T>> result;
+  // The job's value; throws what the job has thrown.
+  T await_resume() const {
+    JobAwaiter::await_resume();
+    if (result->thrown) std::rethrow_exception(result->thrown);
+    return std::move(*result->value);
+  }
+};
+
 template <class S, class Request>
 struct CallTraits;
 template <class Answer>
@@ -279,6 +311,14 @@ class Self {
     const std::uint64_t ref = ++slot_->next_ref;
     detail::run_blocking(*core_, *slot_, ref, std::move(job));
     return detail::JobAwaiter{{core_, slot_, ref, Instant::max()}};
+  }
+  // The same for a job that returns a value: co_await it for that value. What the job throws is thrown there.
+  template <class Job>
+    requires(!std::is_void_v<std::invoke_result_t<Job&>>)
+  [[nodiscard]] detail::ValueJobAwaiter<std::decay_t<std::invoke_result_t<Job&>>> blocking(Job job) const {
+    using Value = std::decay_t<std::invoke_result_t<Job&>>;
+    auto result = std::make_shared<detail::JobResult<Value>>();
+    return {blocking(detail::ValueJob<Job, Value>{std::move(job), result}), result};
   }
 
  private:

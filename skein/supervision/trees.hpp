@@ -30,9 +30,9 @@ struct Limits {
 };
 
 // A supervisor in the making: a root or a child.
-class Node {
+class Branch {
  public:
-  explicit Node(SupervisorSpec spec) : spec_(std::move(spec)) {}
+  explicit Branch(SupervisorSpec spec) : spec_(std::move(spec)) {}
   operator SupervisorSpec() const { return spec_; }                           // NOLINT(google-explicit-constructor)
   operator ChildSpec() const { return supervisor_child(spec_.name, spec_); }  // NOLINT(google-explicit-constructor)
 
@@ -44,8 +44,8 @@ class Node {
   [[nodiscard]] ChildSpec as_isolated() const { return ChildSpec(*this).as_isolated(); }
   [[nodiscard]] ChildSpec as_significant() const { return ChildSpec(*this).as_significant(); }
   [[nodiscard]] ChildSpec labelled(std::string label) const { return ChildSpec(*this).labelled(std::move(label)); }
-  [[nodiscard]] Node shutting_down(AutoShutdown when) const {
-    Node changed(*this);
+  [[nodiscard]] Branch shutting_down(AutoShutdown when) const {
+    Branch changed(*this);
     changed.spec_.flags.auto_shutdown = when;
     return changed;
   }
@@ -54,19 +54,19 @@ class Node {
   SupervisorSpec spec_;
 };
 
-[[nodiscard]] inline Node supervisor(std::string name, Strategy strategy, Limits limits,
-                                     std::vector<ChildSpec> children) {
+[[nodiscard]] inline Branch supervisor(std::string name, Strategy strategy, Limits limits,
+                                       std::vector<ChildSpec> children) {
   SupervisorSpec spec;
   spec.name = std::move(name);
   spec.flags.strategy = strategy;
   spec.flags.intensity = limits.intensity;
   spec.flags.period = limits.period;
   spec.children = std::move(children);
-  return Node(std::move(spec));
+  return Branch(std::move(spec));
 }
 
 // Many children of one spec, started with start_pool_child.
-[[nodiscard]] inline Node pool(std::string name, Limits limits, ChildSpec of_each) {
+[[nodiscard]] inline Branch pool(std::string name, Limits limits, ChildSpec of_each) {
   std::vector<ChildSpec> one;
   one.push_back(std::move(of_each));
   return supervisor(std::move(name), Strategy::simple_one_for_one, limits, std::move(one));

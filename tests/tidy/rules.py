@@ -130,7 +130,8 @@ def text_rules(path, lines):
             yield number, f"leftover '{found[0]}'"
         if found := MACHINE_PATH.search(line):
             yield number, f"path of one machine '{found[0]}'"
-    if len(lines) > K_LINES_MAX and "docs/reference/" not in str(path):  # what a program prints is as long as it is
+    # What a program prints is as long as it is, and a changelog only grows.
+    if len(lines) > K_LINES_MAX and "docs/reference/" not in str(path) and path.name != "CHANGELOG.md":
         yield len(lines), f"{len(lines)} lines, at most {K_LINES_MAX}: look for the second thing in it"
 
 

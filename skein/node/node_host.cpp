@@ -1,4 +1,4 @@
-#include "skein/node/node.hpp"
+#include "skein/node/node_host.hpp"
 
 #include <fmt/format.h>
 
@@ -20,8 +20,7 @@
 #include "skein/node/network.hpp"
 #include "skein/node/node_tree.hpp"
 #include "skein/node/secret_file.hpp"
-#include "skein/supervision/child.hpp"
-#include "skein/supervision/supervisor.hpp"
+#include "skein/supervision/supervisor_api.hpp"
 
 namespace skein::inline v0::node {
 namespace {
@@ -45,14 +44,15 @@ ledger::WallMs wall_ms() {
 // The node has one key in its data folder; what it is used for is told apart here.
 std::string task_token_key(const std::string& key) { return to_hex(hmac_sha256(key, "the tokens of attempts")); }
 
-Async<ChildStart> start_and_tell(Self self, std::shared_ptr<Node> node) {
-  SpawnOptions options;
-  options.link = true;
-  options.mailbox_limit = k_supervisor_mailbox_limit;
-  auto starting = self.start<Supervisor>(options, node->tree());
-  StartResult started = co_await starting;
-  if (started) node->set_root(started->pid);
-  co_return child_start_of(std::move(started));
+// What is behind all reasons that only say that another one failed.
+std::string first_cause(const ExitReason& reason) {
+  const ExitReason* first = &reason;
+  while (first->cause() != nullptr) first = first->cause();
+  return first->term().empty() ? first->text() : first->term();
+}
+
+std::unexpected<NodeError> failure(NodeError::Kind kind, const std::string& words) {
+  return std::unexpected(NodeError(kind, words));
 }
 
 // An agent runs on this machine: it asks at the address the node listens at, or at the loopback one if that is any.
@@ -74,23 +74,27 @@ AgentReach reach_of(const NodeContext& context) {
 }
 
 // What is wrong, complete, for people.
-std::optional<std::string> open_network(NodeContext& context) {
+std::optional<NodeError> open_network(NodeContext& context) {
+  using Kind = NodeError::Kind;
   const auto config = context.config();
   if (config->http.enabled) {
     const auto opened = context.http.open(config->http.listen);
     const auto advice = "give another address with --http HOST:PORT, or --http off";
-    if (!opened && config->http.is_named) return fmt::format("HTTP: {}; {}", opened.error(), advice);
+    if (!opened && config->http.is_named) {
+      return NodeError(Kind::no_address, fmt::format("HTTP: {}; {}", opened.error(), advice));
+    }
     if (!opened) context.log.warning(fmt::format("no HTTP: {}; {}", opened.error(), advice));
   }
   if (config->tcp.enabled) {
     const auto opened = context.tcp.open(config->tcp.listen);
-    if (!opened) return fmt::format("TCP: {}; give another address with --tcp HOST:PORT, or --tcp off", opened.error());
+    const auto advice = "give another address with --tcp HOST:PORT, or --tcp off";
+    if (!opened) return NodeError(Kind::no_address, fmt::format("TCP: {}; {}", opened.error(), advice));
   }
   const bool wants_token = (context.http.is_open() && config->http.auth == "token") ||
                            (context.tcp.is_open() && config->tcp.auth == "token");
   if (!wants_token) return std::nullopt;
   auto token = secret_in(config->node.data + "/" + k_token_file);
-  if (!token) return std::move(token.error());
+  if (!token) return NodeError(Kind::folder_unusable, token.error());
   context.access->set_first(*token);
   return std::nullopt;
 }
@@ -111,12 +115,23 @@ std::string_view name_of(NodeState state) {
   return "starting";
 }
 
-std::expected<std::shared_ptr<Node>, DataLockError> Node::prepare(Runtime& runtime, NodeSetup setup) {
+RuntimeOptions runtime_options(const Config& config) {
+  RuntimeOptions options;
+  options.workers = config.node.workers;
+  options.max_processes = config.node.processes_max;
+  options.blocking_threads = config.node.blocking_threads;
+  options.stuck_limit = config.node.stuck_limit;
+  options.on_stuck = config.node.on_stuck == "abort" ? OnStuck::abort : OnStuck::wait;
+  return options;
+}
+
+std::expected<std::shared_ptr<NodeHost>, NodeError> NodeHost::prepare(Runtime& runtime, NodeSetup setup) {
+  using Kind = NodeError::Kind;
   if (setup.config.node.data.empty()) setup.config.node.data = default_data_folder();
   auto lock = DataLock::take(setup.config.node.data);
-  if (!lock) return std::unexpected(std::move(lock.error()));
-  if (auto missing = missing_part(setup.config.node.data); missing && !setup.accept_loss) {
-    return std::unexpected(DataLockError{std::move(*missing), false});
+  if (!lock) return failure(lock.error().is_in_use ? Kind::folder_in_use : Kind::folder_unusable, lock.error().message);
+  if (const auto missing = missing_part(setup.config.node.data); missing && !setup.accept_loss) {
+    return failure(Kind::folder_unusable, *missing);
   }
   try {
     auto context =
@@ -153,40 +168,36 @@ std::expected<std::shared_ptr<Node>, DataLockError> Node::prepare(Runtime& runti
                                                  : [raw] { raw->runtime.exit(raw->root, ExitReason::shutdown()); };
     auto hooks = make_hooks(context);
     auto key = secret_in(context->config()->node.data + "/" + k_key_file);
-    if (!key) return std::unexpected(DataLockError{std::move(key.error()), false});
+    if (!key) return failure(Kind::folder_unusable, key.error());
     const auto catalog = mcp::make_node_catalog();
     if (context->config()->conformance_fixtures) mcp::add_conformance_fixtures(*catalog);
     catalog->task_ttl = kept_for(context->config()->archive);
     context->mcp_catalog = catalog;
     context->access = std::make_shared<operations::Access>(task_token_key(*key), wall_ms);
     context->mcp_sealer = std::make_shared<const mcp::Sealer>(std::move(*key));
-    if (auto fault = open_network(*context)) return std::unexpected(DataLockError{std::move(*fault), false});
+    if (const auto fault = open_network(*context)) return std::unexpected(*fault);
     context->executors->set_reach(reach_of(*context));
-    return std::shared_ptr<Node>(new Node(std::move(context), std::move(hooks)));  // the constructor is private
+    return std::shared_ptr<NodeHost>(new NodeHost(std::move(context), std::move(hooks)));  // the constructor is private
   } catch (const std::exception& error) {
-    return std::unexpected(DataLockError{error.what(), false});
+    return failure(Kind::start_failed, error.what());
   }
 }
 
-SupervisorSpec Node::tree() const { return node_tree(context_, hooks_); }
-
-void Node::set_root(Pid root) {
-  context_->root = root;
+std::expected<Pid, NodeError> NodeHost::start() {
+  const StartResult started = start_supervisor(context_->runtime, node_tree(context_, hooks_));
+  if (!started) {
+    // The log says which supervisor gave up because of which; this is what people read.
+    return failure(NodeError::Kind::start_failed,
+                   "the node could not be started: " + first_cause(started.error().reason));
+  }
+  context_->root = started->pid;
   context_->state = NodeState::running;
-}
-
-ChildSpec Node::child(std::string id) {
-  ChildSpec spec;
-  spec.id = std::move(id);
-  spec.what = "Node";
-  spec.type = ChildType::supervisor;
-  spec.start = [node = shared_from_this()](Self self, const std::any&) { return start_and_tell(self, node); };
-  return spec;
+  return started->pid;
 }
 
 // Those who waited have their answers in their mailboxes, some by way of another process: until none of these has
 // anything to do.
-void Node::let_answers_out() {
+void NodeHost::let_answers_out() {
   const auto is_busy = [](const ProcessInfo& each) {
     const bool is_transport =
         each.type.find("Connection") != std::string::npos || each.type.find("Session") != std::string::npos;
@@ -198,18 +209,18 @@ void Node::let_answers_out() {
   }
 }
 
-void Node::end_waits() {
+void NodeHost::end_waits() {
   const auto operations = hooks_->operations();
   if (operations && operations->end_waits() > 0) let_answers_out();
 }
 
-bool Node::drain(Duration deadline, const std::function<bool()>& is_over) {
+bool NodeHost::drain(Duration deadline, const std::function<bool()>& is_over) {
   const bool is_idle = wait_until_idle(deadline, is_over);
   end_waits();
   return is_idle;
 }
 
-bool Node::wait_until_idle(Duration deadline, const std::function<bool()>& is_over) {
+bool NodeHost::wait_until_idle(Duration deadline, const std::function<bool()>& is_over) {
   context_->state = NodeState::draining;
   const Instant until = later(context_->runtime.now(), deadline);
   context_->executors->pause_new();

@@ -1,11 +1,12 @@
-// A node: the tree of docs/architecture.md, built from a Config, in a program's own runtime.
+// Builds a node from a Config, in a runtime: the tree of docs/architecture.md and what its processes share. `skein up`
+// and skein::Node (skein/node.hpp, which programs use) are two owners of one.
 //
-//   auto node = Node::prepare(runtime, {.config = config});          // takes the data folder's lock
-//   start_supervisor(runtime, (*node)->tree(), ...) or a child of one's own supervisor: (*node)->child("node")
+//   auto host = NodeHost::prepare(runtime, {.config = config});  // takes the data folder's lock
+//   const auto root = (*host)->start();
 //
 // OS processes need the launcher: call launcher::Launcher::fork_early() first thing in main, before any thread exists.
-// prepare() and what waits (drain, ask) are for ordinary threads. The runtime must outlive the node, and the node its
-// tree. Names are registered in the runtime, so there is one node in a runtime.
+// What waits (prepare, start, drain) is for ordinary threads. The runtime must outlive the host, and the host its tree.
+// Names are registered in the runtime, so there is one node in a runtime.
 #pragma once
 
 #include <expected>
@@ -15,10 +16,13 @@
 
 #include "skein/node/executors.hpp"
 #include "skein/node/node_context.hpp"
+#include "skein/node/node_error.hpp"
 #include "skein/operations/node_hooks.hpp"
-#include "skein/supervision/supervisor_flags.hpp"
 
 namespace skein::inline v0::node {
+
+// What a runtime for a node with this config is made with.
+[[nodiscard]] RuntimeOptions runtime_options(const Config& config);
 
 struct NodeSetup {
   Config config;
@@ -31,16 +35,12 @@ struct NodeSetup {
   bool accept_loss = false;  // start although journal or archive lack something, and record that
 };
 
-class Node : public std::enable_shared_from_this<Node> {
+class NodeHost {
  public:
   // An empty config.node.data becomes default_data_folder().
-  [[nodiscard]] static std::expected<std::shared_ptr<Node>, DataLockError> prepare(Runtime& runtime, NodeSetup setup);
-
-  // The root supervisor; say set_root() with its Pid once it is started.
-  [[nodiscard]] SupervisorSpec tree() const;
-  void set_root(Pid root);
-  // The same as a child: permanent, says set_root() itself.
-  [[nodiscard]] ChildSpec child(std::string id);
+  [[nodiscard]] static std::expected<std::shared_ptr<NodeHost>, NodeError> prepare(Runtime& runtime, NodeSetup setup);
+  // Starts the tree; the root supervisor's Pid. Call it once.
+  [[nodiscard]] std::expected<Pid, NodeError> start();
 
   [[nodiscard]] operations::NodeHooks& hooks() { return *hooks_; }
   [[nodiscard]] NodeContext& context() { return *context_; }
@@ -51,7 +51,7 @@ class Node : public std::enable_shared_from_this<Node> {
   bool drain(Duration deadline, const std::function<bool()>& is_over);
 
  private:
-  Node(ContextPtr context, std::shared_ptr<operations::NodeHooks> hooks)
+  NodeHost(ContextPtr context, std::shared_ptr<operations::NodeHooks> hooks)
       : context_(std::move(context)), hooks_(std::move(hooks)) {}
 
   bool wait_until_idle(Duration deadline, const std::function<bool()>& is_over);

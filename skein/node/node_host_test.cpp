@@ -1,4 +1,4 @@
-#include "skein/node/node.hpp"
+#include "skein/node/node_host.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -77,15 +77,16 @@ TEST_F(NodeTest, a_port_that_is_taken_keeps_a_node_from_starting_only_where_it_w
   runtime_ = std::make_unique<Runtime>();
   std::string log;
   const auto prepared = [&] {
-    return Node::prepare(*runtime_, {.config = config, .log = [&](LogLevel, std::string_view line) { log += line; }});
+    return NodeHost::prepare(*runtime_,
+                             {.config = config, .log = [&](LogLevel, std::string_view line) { log += line; }});
   };
   EXPECT_TRUE(prepared());
   EXPECT_THAT(log, HasSubstr("no HTTP: " + config.http.listen + ": cannot listen there: Address already in use"));
   config.http.is_named = true;
   const auto refused = prepared();
   ASSERT_FALSE(refused);
-  EXPECT_FALSE(refused.error().is_in_use) << "the data folder is not what is in use";
-  EXPECT_THAT(refused.error().message, HasSubstr("give another address with --http HOST:PORT, or --http off"));
+  EXPECT_EQ(refused.error().kind(), NodeError::Kind::no_address);
+  EXPECT_THAT(refused.error().what(), HasSubstr("give another address with --http HOST:PORT, or --http off"));
 }
 
 TEST_F(NodeTest, a_task_goes_all_the_way_through_the_socket) {
@@ -101,10 +102,10 @@ TEST_F(NodeTest, two_nodes_cannot_share_a_folder_and_the_second_learns_who_has_i
   start();
   Config config = default_config();
   config.node.data = folder_.string();
-  const auto second = Node::prepare(*runtime_, {.config = config});
+  const auto second = NodeHost::prepare(*runtime_, {.config = config});
   ASSERT_FALSE(second);
-  EXPECT_TRUE(second.error().is_in_use);
-  EXPECT_THAT(second.error().message, HasSubstr("is in use by pid " + std::to_string(::getpid()) + ", since "));
+  EXPECT_EQ(second.error().kind(), NodeError::Kind::folder_in_use);
+  EXPECT_THAT(second.error().what(), HasSubstr("is in use by pid " + std::to_string(::getpid()) + ", since "));
 }
 
 TEST_F(NodeTest, tasks_survive_a_restart_of_the_node) {

@@ -1,0 +1,109 @@
+// Blocking jobs that return a value: co_await gives it, or throws what the job has thrown.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <future>
+#include <memory>
+#include <stdexcept>
+#include <string>
+
+#include "skein/runtime/runtime.hpp"
+#include "skein/runtime/testing.hpp"
+
+namespace skein::inline v0 {
+namespace {
+
+Async<std::string> take_both(Self self) {
+  auto number = self.blocking([] { return std::make_unique<int>(40); });  // a value that only moves
+  auto text = self.blocking([] { return std::string("two"); });
+  const std::string word = co_await text;
+  const std::unique_ptr<int> made = co_await number;
+  co_return std::to_string(*made) + " and " + word;
+}
+
+TEST(BlockingValue, is_what_the_job_returned_in_whichever_order_jobs_are_awaited) {
+  Runtime seeded(tests::seeded(1));
+  EXPECT_EQ(seeded.run(&take_both).value(), "40 and two");
+  Runtime threaded(tests::threaded());
+  EXPECT_EQ(threaded.run(&take_both).value(), "40 and two");
+}
+
+Async<std::string> catch_what_it_throws(Self self) {
+  auto job = self.blocking([]() -> int { throw std::runtime_error("inside a job"); });
+  try {
+    const int number = co_await job;
+    co_return std::to_string(number);
+  } catch (const std::runtime_error& error) {
+    co_return error.what();
+  }
+}
+
+TEST(BlockingValue, of_a_job_that_throws_is_thrown_where_it_is_awaited) {
+  Runtime runtime(tests::seeded(1));
+  EXPECT_EQ(runtime.run(&catch_what_it_throws).value(), "inside a job");
+}
+
+struct Uncaught {
+  Async<int> handle_call(Self self, int /*request*/) {
+    auto job = self.blocking([]() -> int { throw std::runtime_error("inside a job"); });
+    const int number = co_await job;
+    co_return number;
+  }
+};
+
+TEST(BlockingValue, that_is_never_caught_crashes_the_process_with_its_words) {
+  Runtime runtime(tests::seeded(1));
+  const auto answer = runtime.call<Uncaught>(runtime.spawn<Uncaught>(), 1);
+  ASSERT_FALSE(answer);
+  EXPECT_NE(answer.error().text().find("inside a job"), std::string::npos) << answer.error().text();
+}
+
+// What the job owns, and what it returns, which needs that to be there when it goes.
+struct Ground {
+  std::atomic<bool>* is_there;
+  explicit Ground(std::atomic<bool>* flag) : is_there(flag) { *is_there = true; }
+  ~Ground() { *is_there = false; }
+  Ground(const Ground&) = delete;
+  Ground& operator=(const Ground&) = delete;
+};
+struct Seen {
+  std::atomic<bool> is_ground_there{false};
+  std::atomic<int> value_went{0};  // 1: while its ground was there, 2: after it
+};
+struct House {
+  std::shared_ptr<Seen> seen;
+  explicit House(std::shared_ptr<Seen> see) : seen(std::move(see)) {}
+  House(House&&) noexcept = default;
+  House& operator=(House&&) = delete;
+  ~House() {
+    if (seen) seen->value_went = seen->is_ground_there ? 1 : 2;
+  }
+};
+
+struct Builder {
+  Async<void> handle_info(Self self, Message message) {
+    const auto* begin = message.get_if<std::pair<std::shared_future<void>, std::shared_ptr<Seen>>>();
+    auto job = self.blocking([ground = std::make_unique<Ground>(&begin->second->is_ground_there), gate = begin->first,
+                              seen = begin->second] {
+      gate.wait();
+      return House(seen);
+    });
+    const House house = co_await job;
+  }
+};
+
+TEST(BlockingValue, of_a_process_that_died_meanwhile_goes_before_what_the_job_owns) {
+  Runtime runtime(tests::threaded());
+  const auto seen = std::make_shared<Seen>();
+  std::promise<void> gate;
+  const Pid builder = runtime.spawn<Builder>();
+  runtime.send(builder, std::pair(gate.get_future().share(), seen));
+  ASSERT_TRUE(tests::eventually([&] { return seen->is_ground_there.load(); }));
+  runtime.exit(builder, ExitReason::kill());
+  gate.set_value();
+  EXPECT_TRUE(runtime.wait_for_end(builder, std::chrono::seconds(10)));
+  EXPECT_TRUE(tests::eventually([&] { return seen->value_went == 1; })) << seen->value_went;
+}
+
+}  // namespace
+}  // namespace skein::inline v0
