@@ -163,16 +163,16 @@ int verify(const Session& session) {
 }  // namespace
 
 void add_archive(CLI::App& app) {
-  CLI::App& archive_app = *app.add_subcommand("archive", "The archive of finished tasks");
+  CLI::App& archive_app = *app.add_subcommand("archive", "Verify or rebuild the archive of finished tasks");
   archive_app.require_subcommand(1);
   const auto session = std::make_shared<Session>();
   CLI::App& rebuild_app = *archive_app.add_subcommand(
-      "rebuild", "Make a new archive from what can be read of the old one and from the journal");
+      "rebuild", "Build a new archive from the readable parts of the old one and from the journal");
   Verb(rebuild_app).folder("--data", session->data, "Data folder of the node, which must not be running");
   rebuild_app.add_flag("--json", session->json, "Print JSON");
   rebuild_app.callback([session] { rebuild(*session); });
   CLI::App& verify_app =
-      *archive_app.add_subcommand("verify", "Read every record and check its checksum; a node may be running");
+      *archive_app.add_subcommand("verify", "Read every record and verify its checksum; the node may be running");
   Verb(verify_app).folder("--data", session->data, "Data folder of the node");
   verify_app.add_flag("--json", session->json, "Print JSON");
   verify_app.callback([session] {

@@ -18,7 +18,7 @@ std::string whole_number(const std::string& text) {
   std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool fits = error == std::errc() && end == text.data() + text.size();
-  return fits ? "" : "'" + text + "' is no whole number from 0 on that fits into 64 bits";
+  return fits ? "" : "'" + text + "' is not a whole number between 0 and 18446744073709551615";
 }
 
 }  // namespace
@@ -42,7 +42,7 @@ Verb& Verb::option(const std::string& names, std::string& value, const std::stri
 
 Verb& Verb::folder(const std::string& names, std::string& value, const std::string& what) {
   app_->add_option(names, value, what)->check([](const std::string& text) {
-    return text.empty() ? std::string("it is empty; is a variable of the shell not set?") : std::string();
+    return text.empty() ? std::string("it is empty; is a shell variable not set?") : std::string();
   });
   return *this;
 }
@@ -74,8 +74,9 @@ Verb& Verb::time(const std::string& name, std::uint64_t& milliseconds, const std
     milliseconds = static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(*time).count());
   };
   const std::string otherwise = time_text(std::chrono::milliseconds(milliseconds));
-  app_->add_option_function<std::string>(name, read, what + " [default: " + otherwise + "]")->type_name("DURATION");
-  app_->add_option(name + "-ms", milliseconds, what)->check(whole_number)->group("");
+  CLI::Option* option =
+      app_->add_option_function<std::string>(name, read, what + " [default: " + otherwise + "]")->type_name("DURATION");
+  app_->add_option(name + "-ms", milliseconds, what)->check(whole_number)->group("")->excludes(option);
   return *this;
 }
 
@@ -193,7 +194,7 @@ void group_verbs(CLI::App& app) {
   constexpr std::size_t k_column = 28;
   help->column_width(k_column);
   app.formatter(help);
-  app.footer("'skein help VERB' shows what a verb takes, with an example.");
+  app.footer("'skein help VERB' shows the options of a verb, with an example.");
 }
 
 }  // namespace skein::cli

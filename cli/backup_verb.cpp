@@ -42,18 +42,19 @@ int backup(const BackupArguments& args) {
 
 void add_backup(CLI::App& app) {
   const auto args = std::make_shared<BackupArguments>();
-  Verb verb = Verb(app).verb("backup", "Copy journal and archive of a running node, or of a folder; check the copy");
-  verb.place("FOLDER", args->first, "Folder to make; with DEST: the data folder, copied without a node");
-  verb.optional_place("DEST", args->second, "Folder to make");
+  Verb verb = Verb(app).verb(
+      "backup", "Copy the journal and the archive of a running node or a data folder, and verify the copy");
+  verb.place("FOLDER", args->first, "Folder to create; with DEST: the data folder to copy, without a running node");
+  verb.optional_place("DEST", args->second, "Folder to create");
   args->session.add_to(verb);
   verb.run([args] { return backup(*args); });
 }
 
 void add_restore(CLI::App& app) {
   const auto args = std::make_shared<BackupArguments>();
-  Verb verb = Verb(app).verb("restore", "Make a data folder from a backup");
+  Verb verb = Verb(app).verb("restore", "Create a data folder from a backup");
   verb.place("BACKUP", args->first, "Folder of the backup");
-  verb.place("DEST", args->second, "Folder to make");
+  verb.place("DEST", args->second, "Folder to create");
   verb.flag("--json", args->session.json, "Print JSON");
   verb.run([args] {
     const auto restored = node::restore_data(args->first, args->second);

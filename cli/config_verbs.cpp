@@ -28,14 +28,14 @@ int init(const ConfigArguments& args) {
   const int fd = ::open(args.file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
   if (fd < 0) {
     const bool is_there = std::filesystem::exists(args.file);
-    return complain(k_exit_failed, is_there ? fmt::format("{} is there already and was left as it is", args.file)
+    return complain(k_exit_failed, is_there ? fmt::format("{} already exists and was not changed", args.file)
                                             : fmt::format("{} cannot be written here", args.file));
   }
   const auto text = node::config_template();
   const bool is_whole = ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
   ::close(fd);
   if (!is_whole)
-    return complain(k_exit_failed, fmt::format("{} could not be written whole; is the disk full?", args.file));
+    return complain(k_exit_failed, fmt::format("{} could not be written completely; is the disk full?", args.file));
   if (args.json) {
     print_json(json::object{{"file", args.file}});
   } else {
@@ -102,21 +102,22 @@ int limits(const ConfigArguments& args) {
 void add_config(Verb& root) {
   const auto args = std::make_shared<ConfigArguments>();
   Verb init_verb = root.verb("init", "Write a commented skein.toml that works as it is");
-  init_verb.optional_place("FILE", args->file, "Where to (default: skein.toml)");
+  init_verb.optional_place("FILE", args->file, "File to write (default: skein.toml)");
   init_verb.flag("--json", args->json, "Print JSON");
   init_verb.run([args] { return init(*args); });
 
   Verb config = root.verb("config", "Check a config file, list limits");
   config.needs_verb();
   Verb check_verb = config.verb("check", "Print everything that is wrong with a config file");
-  check_verb.optional_place("FILE", args->file, "Which one (default: skein.toml)");
-  check_verb.option("--set", args->settings, "section.key=value over what the file says; may be given often");
+  check_verb.optional_place("FILE", args->file, "Config file (default: skein.toml)");
+  check_verb.option("--set", args->settings, "Override a setting of the file: section.key=value; may be repeated");
   check_verb.flag("--json", args->json, "Print JSON");
   check_verb.run([args] { return check(*args); });
-  Verb limits_verb = config.verb("limits", "Every limit, its value, its range and what happens there");
-  limits_verb.optional_place("FILE", args->file, "Of this config");
-  limits_verb.flag("--json", args->json, "A line of JSON each, other keys too");
-  limits_verb.flag("--markdown", args->markdown, "docs/limits.md");
+  Verb limits_verb =
+      config.verb("limits", "List every limit with its value, its range and what happens when it is reached");
+  limits_verb.optional_place("FILE", args->file, "Config file (default: skein.toml)");
+  limits_verb.flag("--json", args->json, "Print JSON, one object per line, with all other keys too");
+  limits_verb.flag("--markdown", args->markdown, "Print docs/limits.md");
   limits_verb.run([args] { return limits(*args); });
 }
 

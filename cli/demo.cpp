@@ -389,12 +389,12 @@ int demo(const DemoOptions& options) {
 
 void add_demo(CLI::App& app) {
   const auto options = std::make_shared<DemoOptions>();
-  Verb verb = Verb(app).verb("demo", "Run a swarm, kill an agent, kill the node, and account for every task");
+  Verb verb = Verb(app).verb("demo", "Run a swarm, kill an agent and the node, and show that no task is lost");
   verb.option("--agents", options->agents, "Agents of each kind: function, command and stdio");
   verb.option("--tasks", options->tasks, "Tasks to submit");
-  verb.time("--timeout", options->timeout_ms, "The demo takes no longer than this");
-  verb.option("--log-level", options->log_level, "Of the node: debug, info, warning or error");
-  verb.flag("--json", options->json, "Print JSON, an object a line");
+  verb.time("--timeout", options->timeout_ms, "Time limit of the demo");
+  verb.option("--log-level", options->log_level, "Log level of the node: debug, info, warning or error");
+  verb.flag("--json", options->json, "Print JSON, one object per line");
   verb.run([options] {
     if (!node::log_level_named(options->log_level)) {
       return complain(k_exit_usage, "--log-level is debug, info, warning or error");

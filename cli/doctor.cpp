@@ -331,7 +331,7 @@ class Doctor {
 
 void add_doctor(Verb& root) {
   const auto session = std::make_shared<Session>();
-  Verb verb = root.verb("doctor", "Check config, data folder, disk and node; says what to do");
+  Verb verb = root.verb("doctor", "Check config, data folder, disk and node, and say what to do");
   session->add_to(verb);
   verb.run([session] { return Doctor(*session).run(); });
 }

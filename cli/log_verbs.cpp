@@ -167,7 +167,7 @@ CLI::App& verb(CLI::App& parent, const std::string& name, const std::string& wha
 }  // namespace
 
 void add_log(CLI::App& app) {
-  CLI::App& log = *app.add_subcommand("log", "Check, show or repair the folder of a journal");
+  CLI::App& log = *app.add_subcommand("log", "Verify, print or repair a journal");
   log.require_subcommand(1);
   const auto args = std::make_shared<LogArguments>();
   const char* const k_dir_help = "Folder of the journal, or the data folder (default: the node's)";
@@ -176,31 +176,33 @@ void add_log(CLI::App& app) {
     Verb(verb_app).folder("--data", args->data, "Data folder of the node");
   };
 
-  CLI::App& verify_app = verb(log, "verify", "Read everything and check every checksum", args, verify);
+  CLI::App& verify_app = verb(log, "verify", "Read the whole journal and verify every checksum", args, verify);
   verify_app.add_option("DIR", args->dir, k_dir_help);
   verify_app.add_flag("--json", args->json, k_json_help);
   add_data(verify_app);
 
-  CLI::App& dump_app = verb(log, "dump", "Print the entries, one a line", args, dump);
+  CLI::App& dump_app = verb(log, "dump", "Print the entries, one per line", args, dump);
   dump_app.add_option("DIR", args->dir, k_dir_help);
   dump_app.add_option("--from", args->position, "First position to print")->type_name("NUMBER");
   dump_app.add_flag("--json", args->json, "An object per line, with the bytes as hex");
   add_data(dump_app);
 
-  CLI::App& repair_app = verb(log, "repair", "Say what has to be dropped to start again, ask, and do it", args, repair);
+  CLI::App& repair_app =
+      verb(log, "repair", "Show what must be dropped so that the node can start, ask for confirmation, and drop it",
+           args, repair);
   repair_app.add_option("DIR", args->dir, k_dir_help);
   repair_app.add_flag("--json", args->json, k_json_help);
-  repair_app.add_flag("--yes", args->yes, "Do not ask");
+  repair_app.add_flag("--yes", args->yes, "Do not ask for confirmation");
   add_data(repair_app);
 
   CLI::App& skip_app =
-      verb(log, "skip", "Show an entry that stops every start, ask, and have it passed over", args, skip);
+      verb(log, "skip", "Show an entry that prevents every start, ask for confirmation, and skip it", args, skip);
   skip_app.add_option("DIR", args->dir, "Folder of the journal, or the data folder")->required();
   skip_app.add_flag("--json", args->json, k_json_help);
-  skip_app.add_option("POSITION", args->position, "The entry's position, as the error named it")
+  skip_app.add_option("POSITION", args->position, "Position of the entry, as in the error message")
       ->required()
       ->type_name("NUMBER");
-  skip_app.add_flag("--yes", args->yes, "Do not ask");
+  skip_app.add_flag("--yes", args->yes, "Do not ask for confirmation");
 }
 
 }  // namespace skein::cli

@@ -56,16 +56,26 @@ Named named_verb(const CLI::App& root, std::span<char* const> words) {
 }
 
 int complain(const Named& named, const std::string& problem) {
-  return skein::cli::complain(k_exit_usage, fmt::format("{}; 'skein {}{}--help' shows what is possible", problem,
-                                                        named.path, named.path.empty() ? "" : " "));
+  return skein::cli::complain(k_exit_usage, fmt::format("{}; 'skein {}{}--help' shows the options", problem, named.path,
+                                                        named.path.empty() ? "" : " "));
 }
 
 std::string did_you_mean(const std::string& given, const std::vector<std::string>& known) {
   return skein::suggestion(given, {known.begin(), known.end()});
 }
 
+// "--timeout excludes ": only an option and its older name, in milliseconds, exclude each other. CLI11 does not name
+// the older one, which is hidden.
+std::string same_options(const std::string& what) {
+  const std::size_t begin = what.find("--");
+  if (begin == std::string::npos) return what;
+  const std::string name = what.substr(begin, what.find(' ', begin) - begin);
+  return fmt::format("{0} and {0}-ms are the same option; give one of them", name);
+}
+
 // What CLI11 found wrong, in our words where ours say more.
 std::string problem_of(const Named& named, const CLI::ParseError& wrong, std::span<char* const> words) {
+  if (dynamic_cast<const CLI::ExcludesError*>(&wrong) != nullptr) return same_options(wrong.what());
   if (dynamic_cast<const CLI::ExtrasError*>(&wrong) == nullptr) return wrong.what();
   std::vector<std::string> flags;
   for (const CLI::Option* option : named.app->get_options()) {
@@ -114,7 +124,7 @@ std::string other_word_for(const std::string& word) {
 }
 
 int run(std::span<char* const> args) {
-  CLI::App app{"Runs swarms of agents so that no crash loses work.", "skein"};
+  CLI::App app{"Runs swarms of supervised agents; no crash loses a task.", "skein"};
   app.set_version_flag("--version", fmt::format("skein {}", skein::version()), "Print the version and exit");
   skein::cli::add_verbs(app, args.size() > 1 ? args[1] : "");
 
@@ -150,7 +160,8 @@ int run(std::span<char* const> args) {
     return failed.get_exit_code();
   } catch (const CLI::ParseError& wrong) {
     const auto below = verbs_of(*named.app);
-    if (!named.path.empty() && !below.empty()) {
+    const bool lacks_verb = dynamic_cast<const CLI::RequiredError*>(&wrong) != nullptr;
+    if (!named.path.empty() && !below.empty() && lacks_verb) {
       return complain(named, fmt::format("'skein {}' needs one of {}", named.path, fmt::join(below, ", ")));
     }
     return complain(named, problem_of(named, wrong, words));

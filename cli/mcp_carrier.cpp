@@ -80,9 +80,8 @@ int Carrier::run() {
   while (true) {
     if (!link_ && instant_now() >= next_try_) {
       gate.open();  // it may take seconds, and start a node
-      const bool may_be = try_connect();
+      try_connect();
       gate.close();
-      if (!may_be) return complain(no_link_.code, no_link_.why);
     }
     if (bridge_.due()) bridge_.on_time(instant_now());
     if (!pump()) return k_exit_ok;
@@ -92,26 +91,24 @@ int Carrier::run() {
   }
 }
 
-// False: there never will be a node.
-bool Carrier::try_connect() {
-  was_wanted_ = !was_connected_ || bridge_.owed() > 0;
+void Carrier::try_connect() {
+  const bool has_asked = std::exchange(has_asked_, false);
+  was_wanted_ = !std::exchange(has_tried_, true) || has_asked || bridge_.owed() > 0;
   auto made = connect_(was_wanted_);
   const Instant now = instant_now();
   if (made) {
     link_ = std::move(*made);
-    if (std::exchange(was_connected_, true)) say("the node is there again");
+    if (std::exchange(was_connected_, true)) say("the node is running again");
     pause_ = k_reconnect_first;
     is_finished_ = false;
     bridge_.connected();
-    return true;
+    return;
   }
   no_link_ = std::move(made.error());
-  if (no_link_.is_final && !was_connected_) return false;
   say(no_link_.why);
-  bridge_.disconnected(no_link_.why, now);
+  bridge_.disconnected(no_link_.why, now, no_link_.is_final);
   next_try_ = later(now, no_link_.is_final ? k_reconnect_refused : pause_);
   pause_ = std::min(pause_ * 2, k_reconnect_max);
-  return true;
 }
 
 // A client keeps what its servers say on standard error, and shows it when something is wrong. Once each.
@@ -122,10 +119,15 @@ void Carrier::say(const std::string& what) {
 }
 
 void Carrier::on_gone() {
+  const std::string why = link_->why_closed();
   link_.reset();
+  bridge_.closing(why);
   was_interrupted_ = is_input_over_ && bridge_.owed() > 0;
-  bridge_.disconnected("the node is gone, and nobody has started it again", instant_now());
-  if (!is_input_over_) say("the node closed the connection; waiting for it to come back");
+  bridge_.disconnected("the node has stopped, and nobody has started it again", instant_now());
+  if (!is_input_over_) {
+    say(why.empty() ? "the node closed the connection; trying to connect again"
+                    : fmt::format("the node closed the connection: {}", why));
+  }
   next_try_ = later(instant_now(), k_reconnect_first);
 }
 
@@ -157,8 +159,9 @@ bool Carrier::is_done() const {
 }
 
 int Carrier::exit_code() const {
-  if (was_interrupted_) return complain(k_exit_unreachable, "the node went away before it had answered everything");
-  return was_connected_ ? k_exit_ok : complain(no_link_.code, no_link_.why);
+  if (was_interrupted_) return complain(k_exit_unreachable, "the node stopped before it had answered everything");
+  if (was_connected_) return k_exit_ok;
+  return said_ == no_link_.why ? no_link_.code : complain(no_link_.code, no_link_.why);
 }
 
 int Carrier::wait_ms() const {
@@ -227,7 +230,11 @@ void Carrier::end_line() {
   }
   std::string_view line = in_;
   if (line.ends_with('\r')) line.remove_suffix(1);
-  if (!line.empty()) bridge_.from_client(line, instant_now());
+  if (!line.empty()) {
+    // Where a node was refused the bridge answers at once and owes nothing: the next try is wanted all the same.
+    has_asked_ = has_asked_ || (!link_ && no_link_.is_final);
+    bridge_.from_client(line, instant_now());
+  }
   in_.clear();
 }
 

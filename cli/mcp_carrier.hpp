@@ -26,12 +26,12 @@ class Carrier {
   using Connect = std::function<LinkResult(bool is_wanted)>;
   Carrier(Connect connect, const Patience& patience) : connect_(std::move(connect)), patience_(patience) {}
 
-  // Until the client has closed its side and is answered, or the node cannot be had at all. The program's exit code.
-  // Throws GaveUp when a signal came.
+  // Until the client has closed its side and is answered, also where the node cannot be had at all: each request is
+  // told why then. The program's exit code. Throws GaveUp when a signal came.
   int run();
 
  private:
-  [[nodiscard]] bool try_connect();
+  void try_connect();
   void on_gone();
   // Hands on what is due. False: nobody listens any more.
   [[nodiscard]] bool pump();
@@ -55,6 +55,8 @@ class Carrier {
   std::unique_ptr<NodeLink> link_;  // null: there is no node
   bool was_connected_ = false;
   bool was_wanted_ = false;       // when a node was looked for last
+  bool has_tried_ = false;        // to find one
+  bool has_asked_ = false;        // the client, since then
   bool was_interrupted_ = false;  // a node went that owed answers, when the client had closed its side
   NoLink no_link_{};
   std::string said_;

@@ -59,13 +59,15 @@ class LocalNode {
       : args_(args),
         data_(std::move(data)),
         config_(config_file(args)),
-        child_({args.config, data_, data_ + "/node.log", "", true, true, !args.keep, true}, patience) {}
+        child_({args.config, data_, data_ + "/" + node::k_bridge_log_file, "", true, true, !args.keep, true},
+               patience) {}
 
   // A node that was stopped stays so until a client wants something.
   LinkResult connect(bool is_wanted) {
     auto link = attach();
     if (link || link.error().is_final || child_.is_running() || args_.attach || !is_wanted) return link;
-    const auto right = node::right_to_start(node::read_last_run(data_), config_, wall_now_ms());
+    const auto right =
+        node::right_to_start(node::read_last_run(data_), config_, wall_now_ms(), node::is_unnamed_folder(data_));
     if (!right.may_start && !args_.take_over) {
       return std::unexpected(NoLink{.why = fmt::format("no node is running in {}: {}", data_, right.why)});
     }
@@ -139,18 +141,18 @@ int run_local(const McpArguments& args) {
 std::expected<std::string, std::string> token_in(const std::string& path) {
   if (path.empty()) return std::string();
   std::ifstream file(path);
-  if (!file) return std::unexpected(fmt::format("--token-file {}: it cannot be read", path));
+  if (!file) return std::unexpected(fmt::format("--token-file {}: the file cannot be read", path));
   std::string token((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   while (!token.empty() && (token.back() == '\n' || token.back() == '\r' || token.back() == ' ')) token.pop_back();
   const bool is_sound =
       !token.empty() && token.size() <= k_token_bytes_max && token.find_first_of(" \t\r\n") == std::string::npos;
-  if (!is_sound) return std::unexpected(fmt::format("--token-file {}: there is no token in it", path));
+  if (!is_sound) return std::unexpected(fmt::format("--token-file {}: the file contains no token", path));
   return token;
 }
 
 int run_remote(const McpArguments& args) {
   if (!args.data.empty() || !args.config.empty() || args.keep || args.take_over) {
-    return complain(k_exit_usage, "--node is for a node elsewhere: leave out CONFIG, --data, --keep and --take-over");
+    return complain(k_exit_usage, "--node is for a remote node: leave out CONFIG, --data, --keep and --take-over");
   }
   if (const std::string problem = url_problem(args.node); !problem.empty()) {
     return complain(k_exit_usage, fmt::format("--node {}: {}", args.node, problem));
@@ -184,13 +186,13 @@ int run_mcp(const McpArguments& args) {
 void add_mcp(Verb& root) {
   const auto args = std::make_shared<McpArguments>();
   Verb verb = root.verb("mcp", "Speak MCP on standard input and output");
-  verb.optional_place("CONFIG", args->config, "Config file for a node that is started here");
-  verb.folder("--data", args->data, "Data folder of the node; without a node there, one is started");
-  verb.flag("--attach", args->attach, "Never start a node; wait for one that is run by others");
-  verb.flag("--keep", args->keep, "Leave a node that was started here running at the end");
-  verb.flag("--take-over", args->take_over, "Start a node also where an operator runs it otherwise");
-  verb.option("--node", args->node, "HTTP address of a node elsewhere, such as http://127.0.0.1:7433 (no TLS yet)");
-  verb.option("--token-file", args->token_file, "With --node: file with the token to show");
+  verb.optional_place("CONFIG", args->config, "Config file for the node that this command starts");
+  verb.folder("--data", args->data, "Data folder of the node; a node is started if none is running there");
+  verb.flag("--attach", args->attach, "Never start a node; wait until one is running");
+  verb.flag("--keep", args->keep, "Keep a node that this command started running at the end");
+  verb.flag("--take-over", args->take_over, "Start a node even if an operator usually runs it in this folder");
+  verb.option("--node", args->node, "HTTP address of a remote node, such as http://127.0.0.1:7433 (no TLS yet)");
+  verb.option("--token-file", args->token_file, "With --node: file that contains the token");
   verb.run([args] { return run_mcp(*args); });
 }
 

@@ -29,6 +29,8 @@ class NodeLink {
   [[nodiscard]] virtual bool read_some(std::vector<std::string>& messages) = 0;
   // The client has nothing more to say; the node closes then.
   virtual void finish() = 0;
+  // What the node said when it closed the connection; empty: nothing.
+  [[nodiscard]] virtual std::string why_closed() const { return {}; }
   // Whether the node still answers what it was asked after finish().
   [[nodiscard]] virtual bool answers_after_finish() const = 0;
 

@@ -368,12 +368,12 @@ void add_node(Verb& root) {
   add_operation(root, "trace", {.show = show_trace});
   add_operation(root, "dump", {.show = [](const json::value& answer) { fmt::print("{}\n", text_of(answer, "path")); }});
 
-  Verb events_verb = simple(root, "events", "What happened, and with --follow what happens", args, events);
-  events_verb.flag("--follow", args->follow, "Go on with what happens");
-  events_verb.option("--task", args->task, "Of one task");
-  events_verb.option("--kind", args->kinds, "Of one kind, such as task_failed; may be given often");
-  events_verb.option("--limit", args->events_limit, "The last N of those kept; 0: all [default: 1000]");
-  events_verb.time("--since", args->since_ms, "Not older than this; 0s: all");
+  Verb events_verb = simple(root, "events", "Show events; with --follow, keep showing new ones", args, events);
+  events_verb.flag("--follow", args->follow, "Keep following new events");
+  events_verb.option("--task", args->task, "Only events of this task");
+  events_verb.option("--kind", args->kinds, "Only events of this kind, such as task_failed; may be repeated");
+  events_verb.option("--limit", args->events_limit, "Only the last N events; 0: all that are kept [default: 1000]");
+  events_verb.time("--since", args->since_ms, "Only events that are not older than this; 0s: all");
 
   add_operation(root, "log_level",
                 {.show = [](const json::value& answer) { fmt::print("{}\n", text_of(answer, "level")); }});

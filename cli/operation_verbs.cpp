@@ -36,6 +36,13 @@ struct OperationVerb {
   std::vector<std::unique_ptr<Given>> given{};
 };
 
+// An option and its older name, both on the command line. Of several older names the first stands for all.
+std::string given_twice(const Given& given) {
+  const std::string name = "--" + operations::option_of(*given.param);
+  return fmt::format("{} and --{} are the same option; give one of them", name,
+                     operations::older_options_of(*given.param).front());
+}
+
 void declare(Verb& verb, Given& given) {
   const Param& param = *given.param;
   const std::string help = operations::option_help(param);
@@ -62,6 +69,10 @@ bool read_given(OperationVerb& verb) {
     if (each->flag) verb.invocation.params[each->param->name] = true;
     if (each->words.empty() && each->older.empty()) continue;
     const bool is_older = each->words.empty();
+    if (!each->words.empty() && !each->older.empty()) {
+      complain(k_exit_usage, given_twice(*each));
+      return false;
+    }
     const auto value = operations::value_of_words(*each->param, is_older ? each->older : each->words, is_older);
     if (!value) {
       complain(k_exit_usage, value.error().message);
@@ -210,8 +221,8 @@ void add_operations_verb(Verb& root) {
     bool markdown = false;
   };
   const auto options = std::make_shared<Options>();
-  Verb verb = root.verb("operations", "List what can be asked of a node, with ways in and ranks");
-  verb.flag("--json", options->json, "Print JSON, an object a line");
+  Verb verb = root.verb("operations", "List the operations of a node, with their transports and ranks");
+  verb.flag("--json", options->json, "Print JSON, one object per line");
   verb.flag("--markdown", options->markdown, "Print docs/reference/operations.md");
   verb.run([options] {
     if (options->markdown) {

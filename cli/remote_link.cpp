@@ -38,7 +38,8 @@ struct RemotePlace {
 
 std::expected<RemotePlace, std::string> place_of(std::string_view url) {
   if (url.starts_with("https://") || url.starts_with("wss://")) {
-    return std::unexpected("TLS is not there yet: give an http:// address, through an SSH tunnel if it is far away");
+    return std::unexpected(
+        "TLS is not supported yet: give an http:// address, through an SSH tunnel for a remote machine");
   }
   for (const std::string_view scheme : {"http://", "ws://"}) {
     if (!url.starts_with(scheme)) continue;
@@ -59,7 +60,7 @@ std::expected<RemotePlace, std::string> place_of(std::string_view url) {
     if (place.host.empty() || place.port.empty() || !net::is_port_sound(place.authority)) break;
     return place;
   }
-  return std::unexpected(std::string("an address looks like http://127.0.0.1:7433"));
+  return std::unexpected(std::string("give an address such as http://127.0.0.1:7433"));
 }
 
 int milliseconds_left(Clock::time_point until) {
@@ -85,7 +86,7 @@ std::expected<Fd, std::string> connect_tcp(const RemotePlace& place, Clock::time
     return std::unexpected(fmt::format("{}: {}", place.host, ::gai_strerror(error)));
   }
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> all(found, ::freeaddrinfo);
-  std::string why = "nobody is there";
+  std::string why = "no server is listening there";
   for (const addrinfo* each = all.get(); each != nullptr; each = each->ai_next) {
     Fd fd(::socket(each->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (!fd) continue;
@@ -128,6 +129,7 @@ class WebSocketLink final : public NodeLink {
     if (codec_.is_open()) out_ += codec_.close();
   }
   [[nodiscard]] bool answers_after_finish() const override { return false; }
+  [[nodiscard]] std::string why_closed() const override { return codec_.close_reason(); }
 
   // Until it is open; why not.
   std::optional<NoLink> begin(const RemotePlace& place, const std::string& token, Clock::time_point until) {

@@ -19,14 +19,6 @@ namespace {
 
 bool g_errors_are_json = false;
 
-// What to type, where the node's own advice must fit all ways in.
-std::string_view what_to_type(std::string_view code) {
-  if (code == "swarm_not_found") return "'skein swarms' lists them, 'skein swarm create' makes one";
-  if (code == "agent_not_found") return "'skein agents' lists them";
-  if (code == "task_not_found") return "check the id; 'skein tasks' lists them, old tasks are removed in time";
-  return "";
-}
-
 void say_as_json(std::string_view name, std::string_view message, std::string_view advice, std::uint64_t retry_after_ms,
                  int code) {
   json::object error{{"code", name}, {"message", message}};
@@ -111,8 +103,7 @@ int complain(const control::ClientError& error) {
                          error.code == "bad_cursor";
     code = error.code.ends_with("_not_found") ? k_exit_not_found : invalid ? k_exit_usage : k_exit_refused;
   }
-  const std::string_view typed = what_to_type(error.code);
-  const std::string_view advice = typed.empty() ? std::string_view(error.advice) : typed;
+  const std::string& advice = error.advice;
   if (g_errors_are_json) {
     std::fflush(stdout);
     say_as_json(error.code.empty() ? code_name(code) : std::string_view(error.code), error.message, advice,

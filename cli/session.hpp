@@ -27,7 +27,7 @@ struct Session {
   std::string data;  // empty: SKEIN_DATA, or ./skein.toml's, or the default
   bool json = false;
   std::uint64_t timeout_ms = 60'000;
-  std::string timeout_help = "Give up when the node has not answered after this time";
+  std::string timeout_help = "Give up if the node does not answer within this time";
 
   // Adds the options.
   void add_to(Verb& verb);

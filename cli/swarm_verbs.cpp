@@ -226,9 +226,7 @@ bool add_fields(const std::vector<std::string>& given, json::object& params) {
 VerbParts creating() {
   const auto fields = std::make_shared<std::vector<std::string>>();
   VerbParts parts;
-  parts.more = [fields](Verb& verb) {
-    verb.option("--set", *fields, "Another setting, key=value; may be given often");
-  };
+  parts.more = [fields](Verb& verb) { verb.option("--set", *fields, "Another setting, key=value; may be repeated"); };
   parts.run = [fields](const Invocation& invocation) {
     json::object params = invocation.params;
     if (!params.contains("executor")) params["executor"] = "function";

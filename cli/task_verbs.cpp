@@ -127,11 +127,11 @@ void add_submit_verb(Verb& root) {
   VerbParts parts;
   parts.more = [options](Verb& verb) {
     verb.option("--file", options->file, "Read the parameters from a file; - is standard input");
-    verb.option("--count", options->count, "Submit so many of the same, for load [default: 1]");
-    verb.flag("--wait", options->wait, "Wait for the result, as long as --timeout says");
+    verb.option("--count", options->count, "Submit this many copies of the task, to generate load [default: 1]");
+    verb.flag("--wait", options->wait, "Wait for the result, at most for --timeout");
   };
   parts.run = [options](const Invocation& invocation) { return submit(invocation, *options); };
-  parts.timeout_help = "Give up asking the node, and with --wait waiting for the result, after this time";
+  parts.timeout_help = "Give up waiting for the node, and with --wait for the result, after this time";
   add_operation(root, "task_submit", std::move(parts));
 }
 
@@ -185,7 +185,7 @@ void add_logs_verb(Verb& task) {
     std::string id;
   };
   const auto args = std::make_shared<Arguments>();
-  Verb logs = task.verb("logs", "Show its failed attempts: who, when, and what went wrong");
+  Verb logs = task.verb("logs", "Show the failed attempts of a task: agent, time and error");
   logs.place("ID", args->id, "The task's id, or the beginning of it");
   args->session.add_to(logs);
   logs.example("skein task logs 0197f0c2-0000-7000-8000-000000000000");
@@ -211,7 +211,7 @@ void add_task_verb(Verb& root) {
   add_operation(root, "task_cancel", showing("state"));
   add_operation(root, "task_retry", showing("id"));
   add_operation(root, "task_wait",
-                {.run = wait_task, .timeout_help = "Stop waiting after this time; the task goes on"});
+                {.run = wait_task, .timeout_help = "Stop waiting after this time; the task keeps running"});
 }
 
 }  // namespace

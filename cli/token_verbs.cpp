@@ -51,7 +51,7 @@ void show_made(const json::value& made) {
 }  // namespace
 
 void add_tokens(Verb& root) {
-  Verb token = root.verb("token", "Create, list, revoke or rotate the tokens that clients show");
+  Verb token = root.verb("token", "Create, list, revoke or rotate the tokens of clients");
   token.needs_verb();
   add_operation(root, "token_create", {.show = show_made});
   add_operation(root, "token_list", {.show = show_tokens});

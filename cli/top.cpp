@@ -140,7 +140,7 @@ int top(const TopArguments& args) {
 
 void add_top(Verb& root) {
   const auto args = std::make_shared<TopArguments>();
-  Verb verb = root.verb("top", "A live view of node, tasks and agents");
+  Verb verb = root.verb("top", "Show a live view of node, tasks and agents");
   verb.time("--every", args->every_ms, "Refresh interval");
   verb.option("--rounds", args->rounds, "Exit after N refreshes; 0: until interrupted");
   verb.option("--limit", args->limit, "Agents shown");

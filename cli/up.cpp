@@ -126,6 +126,15 @@ std::string first_cause(const ExitReason& reason) {
   return first->term().empty() ? first->text() : first->term();
 }
 
+// Before there is a node: in the format of its log, so that whoever reads that as JSON reads this too.
+int fail_to_start(node::LogFormat format, int code, const std::string& why) {
+  if (format == node::LogFormat::text) return complain(code, why);
+  node::Log log(node::LogLevel::error);
+  log.set_format(format);
+  log.error(why);
+  return code;
+}
+
 class Up {
  public:
   // `is_attended`: it ends with the last MCP client on its socket.
@@ -138,7 +147,9 @@ class Up {
       // The lines before say which supervisor gave up because of which; the last one is what people read.
       const std::string why = "the node could not be started: " + first_cause(started.error().reason);
       node_->context().log.error(why);
-      return complain(k_exit_failed, why);
+      // Every line is JSON where somebody reads them as JSON; text is repeated without its time, for people.
+      const bool is_said = node_->context().log.format() == node::LogFormat::json;
+      return is_said ? static_cast<int>(k_exit_failed) : complain(k_exit_failed, why);
     }
     root_ = started->pid;
     node_->set_root(root_);
@@ -328,6 +339,7 @@ int up(const UpArguments& args) {
   config->conformance_fixtures = args.fixtures;
   config->node.data = std::filesystem::absolute(config->node.data).lexically_normal().string();
   const std::string folder = config->node.data;
+  const auto format = node::log_format_named(config->node.log_format).value_or(node::LogFormat::text);
   node::LastRun run = run_of(args, file, folder);
   launcher::Launcher::fork_early();  // before any thread exists
   if (!config->node.core_dumps) launcher::hide_from_others();
@@ -355,7 +367,9 @@ int up(const UpArguments& args) {
       wakes.wake();
     };
     auto node = node::Node::prepare(runtime, std::move(setup));
-    if (!node) return complain(node.error().is_in_use ? k_exit_in_use : k_exit_failed, node.error().message);
+    if (!node) {
+      return fail_to_start(format, node.error().is_in_use ? k_exit_in_use : k_exit_failed, node.error().message);
+    }
     (*node)->context().attendance->when_alone([&wakes] { wakes.wake(); });
     note_run(**node, folder, run);
     code = Up(wakes, *node, runtime, news, args.attended).run();
@@ -378,15 +392,15 @@ void add_up(Verb& root) {
   Verb verb = root.verb("up", "Run a node in the foreground");
   verb.optional_place("CONFIG", args->file, "Config file (default: skein.toml if it is there)");
   verb.folder("--data", args->data, "Data folder");
-  verb.option("--http", args->http, "HOST:PORT or off");
-  verb.option("--tcp", args->tcp, "HOST:PORT or off");
-  verb.option("--auth", args->auth, "token or none; none on loopback only");
-  verb.option("--set", args->settings, "section.key=value over what the file says; may be given often");
-  verb.flag("--attended", args->attended, "End with the last MCP client on the socket");
-  verb.flag("--started-by-mcp", args->started_by_mcp, "Not run by an operator: 'skein mcp' may run one here, too");
+  verb.option("--http", args->http, "Address to listen on, HOST:PORT, or off");
+  verb.option("--tcp", args->tcp, "Address to listen on, HOST:PORT, or off");
+  verb.option("--auth", args->auth, "Authentication: token, or none (on loopback only)");
+  verb.option("--set", args->settings, "Override a setting of the file: section.key=value; may be repeated");
+  verb.flag("--attended", args->attended, "Stop when the last MCP client on the socket disconnects");
+  verb.flag("--started-by-mcp", args->started_by_mcp, "Record that 'skein mcp' started this node, not an operator");
   verb.flag("--accept-loss", args->accept_loss,
-            "Start although journal or archive lack something that was there; what is lost is recorded");
-  verb.flag("--conformance-fixtures", args->fixtures, "Offer what the MCP conformance suite asks for");
+            "Start even if data is missing from journal or archive, and record what was lost");
+  verb.flag("--conformance-fixtures", args->fixtures, "Offer the fixtures of the MCP conformance suite");
   verb.run([args] { return up(*args); });
 }
 

@@ -30,12 +30,14 @@ constexpr std::size_t k_out_bytes = 64ULL << 10U;
 constexpr std::chrono::milliseconds k_away_limit{10'000};
 constexpr std::uint64_t k_away_pause_ms = 200;
 constexpr std::chrono::seconds k_hello_timeout{10};
+constexpr const char* k_other_version_code = "other_version";
 
 ClientError unreachable(std::string message, std::string advice) {
   return {ClientError::Kind::unreachable, {}, std::move(message), std::move(advice), 0};
 }
 ClientError lost() {
-  return unreachable("the node closed the connection", "look at its log; 'skein status' tells whether it runs");
+  return unreachable("the node closed the connection",
+                     "see the node's log; 'skein status' says whether the node is running");
 }
 
 ClientError no_answer() {
@@ -44,7 +46,7 @@ ClientError no_answer() {
 }
 
 ClientError refused(const json::value& error) {
-  ClientError made{ClientError::Kind::refused, "internal", "the node gave an error that cannot be read", {}, 0};
+  ClientError made{ClientError::Kind::refused, "internal", "the node sent an error that cannot be read", {}, 0};
   const json::object* object = error.if_object();
   if (object == nullptr) return made;
   const auto text = [&](const char* key) {
@@ -80,8 +82,9 @@ ClientResult<Client> Client::connect(const std::string& data, std::chrono::milli
   if (token != nullptr && *token != '\0') said["token"] = token;
   auto hello = client.ask("hello", said, timeout);
   const auto differs = [](std::uint64_t node_version) {
-    const auto error = other_version({"this skein program", k_protocol_version}, {"the node", node_version});
-    return std::unexpected(unreachable(error.message, error.advice));
+    auto error = other_version({"this skein program", k_protocol_version}, {"the node", node_version});
+    return std::unexpected(ClientError{ClientError::Kind::refused, k_other_version_code, std::move(error.message),
+                                       std::move(error.advice), 0});
   };
   if (!hello) {
     const auto refused_by = version_in_refusal(hello.error().message);
@@ -162,7 +165,8 @@ ClientResult<Client::Line> Client::read_line(Clock::time_point until) {
   const json::object* object = value ? value->if_object() : nullptr;
   const json::value* id = object != nullptr ? object->if_contains("id") : nullptr;
   if (id == nullptr)
-    return std::unexpected(unreachable("the node sent something that cannot be read", "are both of one release?"));
+    return std::unexpected(
+        unreachable("the node sent an answer that cannot be read", "use the skein program of the node's release"));
   Line line{id->to_number<std::uint64_t>(), false, json::value()};
   if (const json::value* ok = object->if_contains("ok")) {
     line.result = *ok;

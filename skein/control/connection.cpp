@@ -179,7 +179,7 @@ void Connection::on_line(Self self, std::string_view line) {
   if (error)
     return put(0, "error",
                operations::to_json(operations::Error{operations::Code::invalid_json,
-                                                     "the line is no JSON: " + error.message(),
+                                                     "the line is not JSON: " + error.message(),
                                                      "send one object per line",
                                                      {}}));
   const json::object* object = value.if_object();
@@ -231,6 +231,8 @@ void Connection::hello(const Responder& respond, const operations::Arguments& in
   }
   said_hello_ = true;
   version_ = static_cast<std::uint32_t>(version);
+  const bool is_news = version_ < k_protocol_version && !setup_->has_met_older->exchange(true);
+  if (is_news && setup_->log) setup_->log(older_program_notice(version_));
   answer_hello(respond);
 }
 
@@ -239,10 +241,13 @@ std::optional<operations::Error> Connection::log_in(const std::string& token) {
   const bool is_agent = who_ == nullptr;
   auto who = setup_->access ? setup_->access->identify(token) : nullptr;
   if (!who) {
-    return operations::Error{operations::Code::forbidden,
-                             "the token in hello is none of this node's",
-                             "'skein token list' shows those that work; unset SKEIN_TOKEN to be the node's owner",
-                             {}};
+    return operations::Error{
+        operations::Code::forbidden,
+        "the token of this connection (SKEIN_TOKEN) is unknown here: it was revoked or replaced, has expired, or "
+        "belongs to another node",
+        "unset SKEIN_TOKEN to act as the node's owner; 'skein token list' then lists the tokens "
+        "that work",
+        {}};
   }
   if (is_agent && who->bounds.task.none()) return agents_need_token();
   who_ = std::move(who);
@@ -255,6 +260,7 @@ void Connection::answer_hello(const Responder& respond) const {
     respond.send(Answer::Kind::ok, [hooks, is_bound, spoken]() -> json::value {
       json::object all = operations::to_json(hooks->info()).as_object();
       json::object out{{"protocol", spoken}};
+      if (spoken < k_protocol_version) out["notice"] = older_program_notice(spoken);
       for (auto& each : all) {
         if (!is_bound || each.key() == "name" || each.key() == "version") out[each.key()] = std::move(each.value());
       }
@@ -272,7 +278,7 @@ void Connection::answer_hello(const Responder& respond) const {
 
 operations::Error agents_need_token() {
   return {operations::Code::forbidden,
-          "this socket does not serve the node's agents, nor what they start",
+          "this socket does not serve the node's agents or the programs that they start",
           "run skein outside of the agents, or set token = true for their executor and show SKEIN_TOKEN in hello; see "
           "docs/security.md",
           {}};
@@ -284,7 +290,8 @@ void Connection::begin_mcp(Self self, std::uint64_t id, const operations::Result
   std::optional<operations::Error> error;
   if (!in) error = in.error();
   if (!error && setup_->mcp == nullptr) error = invalid("this node does not speak MCP");
-  if (!error && !is_idle()) error = invalid("other requests are under way", "ask for mcp on a connection of its own");
+  if (!error && !is_idle())
+    error = invalid("this connection has unanswered requests", "open another connection for mcp");
   if (error) return put(id, "error", operations::to_json(*error));
   put(id, "ok", json::object());
   mcp_ = std::make_unique<mcp::LineSession>(self, setup_->mcp, who_, wire_);
@@ -362,7 +369,7 @@ void Connection::cancel(const Responder& respond, const operations::Arguments& i
 
 void Connection::watch_standing(Self self) {
   if (who_->standing == nullptr || std::exchange(is_watching_standing_, true)) return;
-  self.send_after(operations::k_standing_check, self.pid(), StandingCheck{});
+  self.send_after(operations::until_standing_look(self.now()), self.pid(), StandingCheck{});
 }
 
 void Connection::end_streams(const operations::Error& why) {

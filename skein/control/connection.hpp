@@ -6,6 +6,7 @@
 //   {"id":2,"op":"task_status","params":{"id":"..."}} {"id":2,"error":{"code":"task_not_found","message":"..."}}
 //   {"id":3,"op":"events","params":{"follow":true}}   {"id":3,"part":{...}} ... until {"op":"cancel","params":{"id":3}}
 //   {"id":4,"op":"mcp"}                               {"id":4,"ok":{}}, and from here on a line is a message of MCP
+// An older version that is still served gets `notice` in the answer to hello, in words.
 // Ids are the client's, and answers come in any order. What is no JSON object with an id is answered with id 0, and
 // the connection goes on; a line that is too long ends it.
 //
@@ -54,7 +55,9 @@ struct ConnectionSetup {
   std::function<launcher::Descent(int fd)> descent = launcher::descent_of_peer;
   std::shared_ptr<Attendance> attendance{};       // of those who speak it
   std::shared_ptr<DescriptorBudget> budget{};     // for the listener
-  std::function<void(const std::string&)> log{};  // likewise
+  std::function<void(const std::string&)> log{};  // likewise, and for what connections meet
+  // Whether the log has said that a program of an earlier release connects: once is enough.
+  std::shared_ptr<std::atomic<bool>> has_met_older = std::make_shared<std::atomic<bool>>(false);
   std::function<void(const std::string&)> on_accepted{};
   std::function<void(const std::string&, const std::string&)> on_refused{};
 };

@@ -61,11 +61,14 @@ TEST_F(ConnectionTest, answers_a_program_of_the_version_before_in_its_form) {
   listen();
   RawClient client(path());
   client.send("{\"id\":1,\"op\":\"hello\",\"params\":{\"version\":1}}\n");
-  EXPECT_EQ(client.line().at("ok").at("protocol"), 1);
+  const auto hello = client.line();
+  EXPECT_EQ(hello.at("ok").at("protocol"), 1);
+  EXPECT_THAT(hello.at("ok").at("notice").as_string().c_str(),
+              HasSubstr("use the skein program of the node's release"));
   client.send("{\"id\":2,\"op\":\"log_level\"}\n");
   EXPECT_TRUE(client.line().at("ok").is_string());
   RawClient newer(path());
-  EXPECT_TRUE(newer.hello().as_object().contains("ok"));
+  EXPECT_FALSE(newer.hello().at("ok").as_object().contains("notice"));
   newer.send("{\"id\":2,\"op\":\"log_level\"}\n");
   EXPECT_TRUE(newer.line().at("ok").is_object());
 }

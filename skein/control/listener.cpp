@@ -44,7 +44,7 @@ std::optional<std::string> refuse_agents(const ConnectionSetup& setup, net::Clie
     default:
       break;
   }
-  return error_line(operations::invalid("the process that connected is gone, or its parents cannot be told",
+  return error_line(operations::invalid("the process that connected has ended, or its parent processes cannot be found",
                                         "stay connected until the answer has come"));
 }
 

@@ -34,8 +34,16 @@ operations::Error other_version(const ProtocolSide& program, const ProtocolSide&
   return operations::invalid(
       fmt::format("{} is older than {}: they speak versions {} and {} of the protocol", older.who, newer.who,
                   older.version, newer.version),
-      is_node_older ? "restart the node with the skein program that is installed now"
+      is_node_older ? "restart the node with the skein program that is installed now; 'skein stop' of the node's own "
+                      "release, a SIGTERM or its service manager stops it"
                     : "use the skein program of the node's release: 'skein version' shows which one this is");
+}
+
+std::string older_program_notice(std::uint64_t version) {
+  return fmt::format(
+      "a skein program of an earlier release is connected: it speaks version {} of the protocol, this node version {}; "
+      "it is served in its own form, and lacks what is new since: use the skein program of the node's release",
+      version, k_protocol_version);
 }
 
 std::optional<std::uint64_t> version_in_refusal(std::string_view message) {

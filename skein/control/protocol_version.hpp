@@ -8,6 +8,7 @@
 #include <boost/json/value.hpp>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "skein/operations/error.hpp"
@@ -23,6 +24,9 @@ struct ProtocolSide {
 };
 // Says which of the two is older and what to do.
 [[nodiscard]] operations::Error other_version(const ProtocolSide& program, const ProtocolSide& node);
+
+// For a program of an earlier version that is served all the same: in the answer to its hello and in the node's log.
+[[nodiscard]] std::string older_program_notice(std::uint64_t version);
 
 // The version of a node that refused a program's hello in the words of version 1, which named only the number; nothing
 // for any other message.

@@ -59,6 +59,8 @@ TEST(ProtocolVersion, a_program_that_meets_an_older_node_says_so) {
   node.join();
   std::filesystem::remove_all(folder);
   ASSERT_FALSE(client);
+  EXPECT_EQ(client.error().kind, ClientError::Kind::refused) << "the node is there: no other one is to be started";
+  EXPECT_EQ(client.error().code, "other_version");
   EXPECT_THAT(client.error().message, HasSubstr("the node is older than this skein program"));
   EXPECT_THAT(client.error().advice, HasSubstr("restart the node"));
 }

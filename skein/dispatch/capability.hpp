@@ -10,5 +10,9 @@ namespace skein::inline v0::dispatch {
 
 // Why no agent may be given this capability, and what to do; nothing when one may.
 [[nodiscard]] std::optional<std::string> capability_problem(std::string_view capability);
+// The same for what a task requires, which may also be a capability of the node's own.
+[[nodiscard]] std::optional<std::string> capability_text_problem(std::string_view capability);
+// The same for one that a ledger has already. Earlier releases allowed spaces, and what they wrote stays usable.
+[[nodiscard]] std::optional<std::string> stored_capability_problem(std::string_view capability);
 
 }  // namespace skein::inline v0::dispatch

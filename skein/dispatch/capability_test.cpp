@@ -23,6 +23,16 @@ TEST(CapabilityName, those_that_say_whose_agent_it_is_are_the_nodes_own) {
   }
 }
 
+TEST(CapabilityName, has_no_spaces_commas_or_control_characters_unless_a_ledger_has_it_already) {
+  for (const char* odd : {"code review", " echo", "echo ", "a,b", "a\tb", "a\nb", " "}) {
+    EXPECT_THAT(capability_problem(odd).value_or(""), HasSubstr("use '-' or '_' instead")) << odd;
+    EXPECT_THAT(capability_text_problem(odd).value_or(""), HasSubstr("use '-' or '_' instead")) << odd;
+    EXPECT_EQ(stored_capability_problem(odd), std::nullopt) << odd;
+  }
+  EXPECT_EQ(capability_text_problem("any"), std::nullopt) << "a task may require what the node itself gives";
+  EXPECT_THAT(capability_text_problem("").value_or(""), HasSubstr("empty"));
+}
+
 TEST(CapabilityName, is_neither_empty_nor_too_long) {
   EXPECT_THAT(capability_problem("").value_or(""), HasSubstr("empty"));
   EXPECT_EQ(capability_problem(std::string(256, 'x')), std::nullopt);

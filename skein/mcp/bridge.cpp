@@ -13,7 +13,8 @@ namespace skein::inline v0::mcp {
 namespace {
 
 constexpr const char* k_interrupted =
-    "the node went away before it had answered: it was stopped or restarted, or it died. Call again; task_submit with "
+    "the node went away before it had answered: it was stopped or restarted, or it crashed. Call again; task_submit "
+    "with "
     "the same key is safe to repeat, without a key look at task_list first";
 constexpr std::string_view k_listen = "subscriptions/listen";
 constexpr std::string_view k_acknowledged = "notifications/subscriptions/acknowledged";
@@ -86,6 +87,11 @@ void Bridge::on_request(const MessageGlance& seen, std::string_view line, Instan
 }
 
 void Bridge::hold(const std::string& key, std::string_view line, Instant now) {
+  if (is_refused_) {
+    answer(requests_.at(key).id, why_);
+    requests_.erase(key);
+    return;
+  }
   if (held_.size() >= k_bridge_requests_max || held_bytes_ + line.size() > k_bridge_bytes_max) {
     answer(requests_.at(key).id, "too much waits for the node already: " + why_);
     requests_.erase(key);
@@ -214,6 +220,7 @@ void Bridge::tell_changed(const std::string& uri, const json::value& subscriptio
 
 void Bridge::connected() {
   is_connected_ = true;
+  is_refused_ = false;
   replay();
   for (const Held& each : std::exchange(held_, {})) {
     const auto found = requests_.find(each.key);
@@ -245,9 +252,17 @@ void Bridge::replay_request(std::string_view method, json::object params, std::s
   to_node_.push_back(json::serialize(make_request(id, method, std::move(params))));
 }
 
-void Bridge::disconnected(std::string why, Instant now) {
+void Bridge::disconnected(std::string why, Instant now, bool is_final) {
   is_connected_ = false;
+  is_refused_ = is_final;
   why_ = std::move(why);
+  const std::string closing = std::exchange(closing_, {});
+  const std::string interrupted =
+      closing.empty() ? std::string(k_interrupted)
+                      : fmt::format(
+                            "the node closed the connection before it had answered: {}. Call again when that is "
+                            "mended; task_submit with the same key is safe to repeat",
+                            closing);
   asked_by_node_.clear();
   replayed_.clear();
   acknowledged_again_.clear();
@@ -263,11 +278,22 @@ void Bridge::disconnected(std::string why, Instant now) {
     const auto next = std::next(at);
     if (was_sent && comes_again) hold(key, std::string(request.line), now);
     if (was_sent && !comes_again && !goes_on) {
-      answer(request.id, k_interrupted);
+      answer(request.id, interrupted);
       requests_.erase(at);
     }
     at = next;
   }
+  if (is_refused_) answer_held();
+}
+
+void Bridge::answer_held() {
+  for (const Held& each : std::exchange(held_, {})) {
+    const auto found = requests_.find(each.key);
+    if (found == requests_.end()) continue;
+    answer(found->second.id, why_);
+    requests_.erase(found);
+  }
+  held_bytes_ = 0;
 }
 
 void Bridge::on_time(Instant now) {

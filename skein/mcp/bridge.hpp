@@ -3,7 +3,7 @@
 //
 // 1. Every request is answered once: by the node, or with an error that says what to do. One that is under way when the
 //    node goes is answered at once ("call again"); one that comes while there is no node waits for it, k_bridge_wait at
-//    most, and is then told why there is none.
+//    most, and is then told why there is none; at once where waiting does not help, as with a token that was revoked.
 // 2. A node that comes back is told of the session anew: initialize, log level and subscriptions of a legacy client,
 //    subscriptions/listen of a modern one. The client sees none of that; it is told that what it subscribed to may have
 //    changed.
@@ -43,8 +43,11 @@ class Bridge {
 
   // There is a node from here on; what waited goes to it.
   void connected();
-  // There is none, and `why`: what is wrong and what to do. Also when that has changed.
-  void disconnected(std::string why, Instant now);
+  // There is none, and `why`: what is wrong and what to do. Also when that has changed. `is_final`: trying again as it
+  // is will not help.
+  void disconnected(std::string why, Instant now, bool is_final = false);
+  // What the node said when it closed the connection, for the requests that it has not answered.
+  void closing(std::string reason) { closing_ = std::move(reason); }
   // Answers requests that have waited long enough.
   void on_time(Instant now);
   // When on_time() has something to do; nothing: not before something else happens.
@@ -88,8 +91,11 @@ class Bridge {
   void replay_request(std::string_view method, json::object params, std::string uri = {});
   void tell_changed(const std::string& uri, const json::value& subscription);
   void answer(const json::value& id, std::string_view why);
+  void answer_held();
 
   bool is_connected_ = false;
+  bool is_refused_ = false;  // there is no node, and waiting for one does not help
+  std::string closing_{};    // why the node closed the connection, if it said so
   std::string why_ = "no node is there yet";
   std::map<std::string, Request> requests_;  // not answered, by id as JSON text
   std::deque<Held> held_;                    // in their order

@@ -68,6 +68,34 @@ TEST_F(BridgeTest, hands_everything_on_while_there_is_a_node) {
   EXPECT_EQ(bridge_.owed(), 0U);
 }
 
+TEST_F(BridgeTest, answers_at_once_where_waiting_for_the_node_does_not_help) {
+  client(make_request(0, "initialize", {}));
+  EXPECT_THAT(for_client(), IsEmpty());
+  bridge_.disconnected("the token is unknown", now_, true);
+  client(make_request("b", "tools/list", {}));
+  const auto told = for_client();
+  ASSERT_EQ(told.size(), 2U);
+  EXPECT_EQ(told[0].at("id"), 0);
+  EXPECT_EQ(told[1].at("id"), "b");
+  for (const json::value& each : told) EXPECT_EQ(each.at("error").at("message"), "the token is unknown");
+  EXPECT_EQ(bridge_.owed(), 0U);
+  bridge_.connected();
+  client(make_request("c", "tools/list", {}));
+  EXPECT_THAT(for_node(), ElementsAre(make_request("c", "tools/list", {}))) << "it goes on when it was mended";
+}
+
+TEST_F(BridgeTest, says_why_the_node_closed_the_connection) {
+  bridge_.connected();
+  client(make_request(1, "tools/call", {{"name", "task_wait"}}));
+  bridge_.closing("the token 'ci' was revoked");
+  bridge_.disconnected("it is gone", now_);
+  const auto told = for_client();
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_EQ(told[0].at("id"), 1);
+  EXPECT_THAT(told[0].at("error").at("message").as_string().c_str(),
+              HasSubstr("before it had answered: the token 'ci' was revoked. Call again when that is mended"));
+}
+
 TEST_F(BridgeTest, answers_what_is_under_way_when_the_node_goes) {
   bridge_.connected();
   client(make_request(1, "tools/call", {{"name", "task_wait"}}));

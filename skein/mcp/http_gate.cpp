@@ -31,7 +31,20 @@ std::string challenge(bool is_missing) {
   return fmt::format(
       R"(Bearer realm="skein", error="invalid_token", error_description="{}: send Authorization: Bearer, )"
       R"(followed by the content of the file 'token' in the data folder of the node")",
-      is_missing ? "the token is missing" : "the token is wrong");
+      is_missing ? "the token is missing" : "the token is unknown, was revoked or has expired");
+}
+
+net::HttpResponse unauthorized(bool is_missing) {
+  net::HttpResponse refused = plain_response(
+      k_gate_unauthorized,
+      is_missing
+          ? "the token is missing: send the header 'Authorization: Bearer TOKEN'; the file 'token' in the node's "
+            "data folder has one, 'skein token create' makes others\n"
+          : "the token in the header Authorization is unknown here: it was revoked or replaced, has expired, or "
+            "belongs to another node; 'skein token list' lists the tokens that work\n");
+  refused.headers.emplace_back("WWW-Authenticate", challenge(is_missing));
+  refused.closes = true;  // a guess costs a connection
+  return refused;
 }
 
 }  // namespace
@@ -43,20 +56,22 @@ net::HttpResponse plain_response(int status, std::string text) {
 GateAnswer admit(const HttpGate& gate, const net::HttpRequest& request, Instant now) {
   const std::string* host = request.header("host");
   if (!is_host_allowed(host != nullptr ? *host : "", gate.hosts)) {
-    return {plain_response(k_gate_forbidden, "this host name is not known here; [http] hosts lists those that are\n")};
+    return {plain_response(k_gate_forbidden,
+                           "the host name of this request is unknown: add it to [http] hosts in the node's config\n")};
   }
   const std::string* origin = request.header("origin");
   if (origin != nullptr && !is_origin_allowed(*origin, gate.hosts)) {
-    return {plain_response(k_gate_forbidden,
-                           "pages from there may not use this node; [http] hosts lists those that may\n")};
+    return {plain_response(
+        k_gate_forbidden,
+        "web pages of this origin may not use the node: add its host to [http] hosts in the node's config\n")};
   }
-  net::HttpResponse refused;
   Login::Admission admission = admission_of(gate, request, now);
+  net::HttpResponse refused;
   switch (admission.verdict) {
     case Login::Verdict::good:
       return {std::nullopt, std::move(admission.who)};
     case Login::Verdict::too_many:
-      refused = plain_response(k_gate_too_many, "too many wrong tokens\n");
+      refused = plain_response(k_gate_too_many, "too many wrong tokens: try again in ten seconds\n");
       refused.headers.emplace_back("Retry-After", "10");
       refused.closes = true;
       return {std::move(refused)};
@@ -64,12 +79,7 @@ GateAnswer admit(const HttpGate& gate, const net::HttpRequest& request, Instant 
     case Login::Verdict::bad:
       break;
   }
-  refused =
-      plain_response(k_gate_unauthorized,
-                     "show the node's token: Authorization: Bearer ..., from the file 'token' in its data folder\n");
-  refused.headers.emplace_back("WWW-Authenticate", challenge(request.header("authorization") == nullptr));
-  refused.closes = true;  // a guess costs a connection
-  return {std::move(refused)};
+  return {unauthorized(admission.verdict == Login::Verdict::missing)};
 }
 
 }  // namespace skein::inline v0::mcp

@@ -19,6 +19,12 @@ constexpr Duration k_line_linger = std::chrono::seconds(1);  // for the client t
 constexpr Duration k_line_shutdown = std::chrono::seconds(30);
 constexpr Duration k_line_check_at_least = std::chrono::milliseconds(250);
 constexpr Duration k_line_check_at_most = std::chrono::seconds(5);
+constexpr std::string_view k_token_missing =
+    R"(the token is missing: send {"token":"..."} as the first line; the file 'token' in the data folder has one)";
+constexpr std::string_view k_token_unknown =
+    "the token is unknown here: it was revoked or replaced, has expired, or belongs to another node; 'skein token "
+    "list' "
+    "lists the tokens that work";
 
 // A limit is noticed at most a quarter of it too late.
 Duration line_check_every(const LineLimits& limits) {
@@ -201,9 +207,9 @@ void LineConnection::log_in(Self self, std::string_view line) {
     case Login::Verdict::too_many:
       return refuse("too many wrong tokens; try again later");
     case Login::Verdict::missing:
+      return refuse(k_token_missing);
     case Login::Verdict::bad:
-      return refuse(
-          R"(show the node's token in the first line: {"token":"..."}, from the file 'token' in its data folder)");
+      return refuse(token ? k_token_unknown : k_token_missing);
   }
 }
 

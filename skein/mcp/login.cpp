@@ -8,25 +8,28 @@ namespace skein::inline v0::mcp {
 namespace {
 
 constexpr std::string_view k_scheme = "bearer";
+constexpr std::string_view k_other_scheme = "basic";  // which many clients know
 
-bool is_bearer(std::string_view scheme) {
+bool is_scheme(std::string_view given, std::string_view scheme) {
   const auto same = [](char left, char right) {
     return static_cast<char>(static_cast<unsigned char>(left) | 0x20U) == right;
   };
-  return std::ranges::equal(scheme, k_scheme, same);
+  return std::ranges::equal(given, scheme, same);
 }
 
 // What is shown; nothing in other schemes.
 std::string_view shown_in(std::string_view authorization) {
   const std::size_t end = k_scheme.size();
-  if (authorization.size() <= end || authorization[end] != ' ' || !is_bearer(authorization.substr(0, end))) return {};
+  if (authorization.size() <= end || authorization[end] != ' ' || !is_scheme(authorization.substr(0, end), k_scheme)) {
+    return {};
+  }
   return authorization.substr(end + 1);
 }
 
 // The scheme alone, as a client sends it whose variable with the token is empty.
 bool shows_nothing(std::string_view authorization) {
   while (authorization.ends_with(' ') || authorization.ends_with('\t')) authorization.remove_suffix(1);
-  return authorization.empty() || is_bearer(authorization);
+  return authorization.empty() || is_scheme(authorization, k_scheme) || is_scheme(authorization, k_other_scheme);
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ TEST(LoginTest, who_shows_nothing_is_refused_and_is_no_guesser) {
   const auto login = login_with("secret", [&](const std::string& line) { lines.push_back(line); }, {3, 10s});
   const Instant now{};
   for (int i = 0; i < 100; ++i) EXPECT_EQ(login->check("", now).verdict, Verdict::missing);
-  for (const char* bare : {"Bearer", "bearer ", "BEARER \t"}) {
+  for (const char* bare : {"Bearer", "bearer ", "BEARER \t", "Basic", "basic "}) {
     for (int i = 0; i < 5; ++i) EXPECT_EQ(login->check(bare, now).verdict, Verdict::missing) << bare;
   }
   EXPECT_TRUE(lines.empty());

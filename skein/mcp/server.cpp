@@ -8,6 +8,7 @@
 
 #include "skein/mcp/node_catalog.hpp"
 #include "skein/operations/json_forms.hpp"
+#include "skein/operations/way_words.hpp"
 
 namespace skein::inline v0::mcp {
 namespace {
@@ -71,7 +72,10 @@ bool Driver::take(Message& message) {
                       : answer->kind == Answer::Kind::part ? NodeAnswer::Kind::part
                                                            : NodeAnswer::Kind::error;
     if (kind != NodeAnswer::Kind::part) waits_.erase(answer->id);
-    core_.answered(answer->id, node_answer(kind, *answer->make));
+    NodeAnswer given = node_answer(kind, *answer->make);
+    if (kind == NodeAnswer::Kind::ok) put_waits_in_words_for(operations::Way::mcp, *core_.who(), given.value);
+    if (kind == NodeAnswer::Kind::error) put_error_in_words_for(operations::Way::mcp, *core_.who(), given.value);
+    core_.answered(answer->id, given);
   } else if (const auto* wake = message.get_if<Wake>()) {
     core_.woken(wake->timer);
   } else if (const auto* change = message.get_if<Change>()) {
@@ -134,7 +138,7 @@ void Driver::ask_standing(std::uint64_t call) {
 void Driver::watch_standing() {
   const bool can_end = core_.who()->standing != nullptr;
   if (!can_end || std::exchange(is_watching_standing_, true)) return;
-  self_.send_after(operations::k_standing_check, self_.pid(), StandingCheck{});
+  self_.send_after(operations::until_standing_look(self_.now()), self_.pid(), StandingCheck{});
 }
 
 void Driver::expel() {

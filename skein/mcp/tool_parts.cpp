@@ -22,8 +22,6 @@ std::string error_text(const json::value& error) {
   const std::string advice = text_in(*object, "advice");
   const std::string code = text_in(*object, "code");
   if (!advice.empty()) text += ": " + advice;
-  if (code == "swarm_not_found") text += " (tools swarm_list, swarm_create)";
-  if (code == "agent_not_found") text += " (tool agent_list)";
   text += " [" + code;
   if (const json::value* after = object->if_contains("retry_after_ms")) {
     text += fmt::format(", try again in {} ms", after->to_number<std::int64_t>());

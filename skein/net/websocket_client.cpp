@@ -153,8 +153,9 @@ void WebSocketClient::on_frame(std::uint8_t first, std::string_view payload, std
     out += masked(k_op_pong, payload);
   } else if (opcode == k_op_close) {
     out += masked(k_op_close, payload.substr(0, 2));
-    std::string why(payload.size() > 2 ? payload.substr(2) : std::string_view());
-    end(why.empty() ? "the server closed the connection" : "the server closed the connection: " + why);
+    close_reason_ = payload.size() > 2 ? payload.substr(2) : std::string_view();
+    end(close_reason_.empty() ? "the server closed the connection"
+                              : "the server closed the connection: " + close_reason_);
   } else if (opcode == k_op_pong) {
     return;
   } else if (opcode == k_op_binary || opcode > k_op_binary || (opcode == 0) != is_in_message_) {

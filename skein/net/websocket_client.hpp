@@ -40,6 +40,8 @@ class WebSocketClient {
   [[nodiscard]] int refused_with() const { return refused_with_; }
   // Why it is over, for people.
   [[nodiscard]] const std::string& why() const { return why_; }
+  // What the server said in its close frame; empty: nothing.
+  [[nodiscard]] const std::string& close_reason() const { return close_reason_; }
 
  private:
   enum class State : std::uint8_t { asking, open, over };
@@ -57,6 +59,7 @@ class WebSocketClient {
   State state_ = State::asking;
   int refused_with_ = 0;
   std::string why_{};
+  std::string close_reason_{};
   std::string in_{};
   std::string message_{};  // what came of one in fragments
   bool is_in_message_ = false;

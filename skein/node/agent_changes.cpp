@@ -30,8 +30,8 @@ Error no_answer(const std::string& id) {
 }
 
 Error runs_already(const std::string& id) {
-  return {Code::wrong_state, fmt::format("agent '{}' runs already", id), "'skein agent resume' lets a paused one go on",
-          std::chrono::milliseconds(0)};
+  return {Code::wrong_state, fmt::format("agent '{}' is already running", id),
+          "'skein agent resume' resumes a paused agent", std::chrono::milliseconds(0)};
 }
 
 Async<void> begin_again(Self self, ContextPtr context, std::string id, operations::Reply<Nothing> reply) {
@@ -61,7 +61,7 @@ Async<void> begin_again(Self self, ContextPtr context, std::string id, operation
                 std::chrono::milliseconds(0)});
   } else {
     reply.fail({Code::internal, fmt::format("agent '{}' could not be started: {}", id, started.error().text()),
-                "'skein tree' and the log tell more", std::chrono::milliseconds(0)});
+                "see 'skein tree' and the node's log", std::chrono::milliseconds(0)});
   }
 }
 
@@ -76,12 +76,12 @@ Async<void> change_agent(Self self, ContextPtr context, operations::UpdateAgentR
   if (request.prefetch) fields["prefetch"] = std::to_string(*request.prefetch);
   if (!request.capabilities.empty()) fields["capabilities"] = fmt::format("{}", fmt::join(request.capabilities, ","));
   if (fields.empty()) {
-    reply.fail(operations::invalid("nothing is to be changed", "give prefetch, capabilities or both"));
+    reply.fail(operations::invalid("the request changes nothing", "give prefetch, capabilities or both"));
     co_return;
   }
   for (const std::string& each : request.capabilities) {
     if (auto problem = dispatch::capability_problem(each)) {
-      reply.fail(operations::invalid(std::move(*problem), "'skein agents' shows what others are called"));
+      reply.fail(operations::invalid(std::move(*problem), "'skein agents' lists the capabilities of other agents"));
       co_return;
     }
   }
@@ -137,14 +137,14 @@ Async<void> restart_place(Self self, ContextPtr context, std::string path, opera
   const auto tree = read_tree(context->runtime, context->root);
   const auto place = tree ? find_place(*tree, path) : std::nullopt;
   if (!place) {
-    reply.fail({Code::process_not_found, fmt::format("nothing in the tree is at '{}'", path),
+    reply.fail({Code::process_not_found, fmt::format("the supervision tree has nothing at '{}'", path),
                 "give a path as 'skein tree' shows it, such as agents_sup/named_agents/ada",
                 std::chrono::milliseconds(0)});
     co_return;
   }
   if (place->child.id.empty()) {
-    reply.fail(operations::invalid(fmt::format("'{}' is a child of a pool, which has no place of its own", path),
-                                   "stop it: whoever started it starts another"));
+    reply.fail(operations::invalid(fmt::format("'{}' belongs to a pool and cannot be restarted by itself", path),
+                                   "stop it instead: whoever started it starts another one"));
     co_return;
   }
   const std::string id = place->child.id;
@@ -153,7 +153,7 @@ Async<void> restart_place(Self self, ContextPtr context, std::string path, opera
     const auto ended = co_await ending;
     if (!ended) {
       reply.fail({Code::internal, fmt::format("'{}' could not be stopped: {}", path, ended.error().text()),
-                  "look at 'skein tree' and the log", std::chrono::milliseconds(0)});
+                  "see 'skein tree' and the node's log", std::chrono::milliseconds(0)});
       co_return;
     }
   }
@@ -164,7 +164,7 @@ Async<void> restart_place(Self self, ContextPtr context, std::string path, opera
   const bool is_there = started || started.error().failure == ChildFailure::running;
   if (!is_there) {
     reply.fail({Code::internal, fmt::format("'{}' could not be started: {}", path, started.error().text()),
-                "look at 'skein tree' and the log", std::chrono::milliseconds(0)});
+                "see 'skein tree' and the node's log", std::chrono::milliseconds(0)});
     co_return;
   }
   context->log.info(fmt::format("{} was restarted on demand", path));

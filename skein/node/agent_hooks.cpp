@@ -221,7 +221,7 @@ Async<void> set_paused(Self self, ContextPtr context, std::string id, bool is_pa
 
 // One that is in neither of the node's own supervisors of agents.
 Error declared_agent(const std::string& id) {
-  return {Code::invalid, fmt::format("agent '{}' belongs to one of [[supervisors]], which would start it again", id),
+  return {Code::invalid, fmt::format("agent '{}' belongs to one of [[supervisors]], which would restart it", id),
           fmt::format("'skein agent pause {}' gives it nothing more to do; to be rid of it, take it out of skein.toml "
                       "and run 'skein reload'",
                       id),
@@ -242,8 +242,7 @@ Async<void> end_agent(Self self, ContextPtr context, std::string id, operations:
     const auto ended = co_await ending;
     if (!ended) {
       context->deployment.set_stopped(id, false);
-      reply.fail(
-          {Code::internal, fmt::format("agent '{}' could not be stopped", id), "look at the supervision tree", {}});
+      reply.fail({Code::internal, fmt::format("agent '{}' could not be stopped", id), "see 'skein tree'", {}});
       co_return;
     }
   } else {
@@ -270,19 +269,18 @@ std::optional<Error> bad_request(NodeContext& context, const operations::SpawnAg
     return operations::invalid(fmt::format("there is no role '{}'", request.role),
                                "a role is worker, specialist or coordinator");
   }
+  for (const std::string& each : request.capabilities) {
+    if (auto problem = dispatch::capability_problem(each)) {
+      return operations::invalid(std::move(*problem), "'skein agents' lists the capabilities of other agents");
+    }
+  }
   if (request.id.empty()) return std::nullopt;
   if (!operations::is_plain_name(request.id)) {
-    return operations::invalid(fmt::format("'{}' is no name of an agent", request.id),
+    return operations::invalid(fmt::format("'{}' is not a valid name for an agent", request.id),
                                std::string(operations::k_plain_name_advice));
   }
   if (context.registry->find_agent(request.id)) {
-    return operations::invalid(fmt::format("there is an agent '{}' already", request.id),
-                               "choose another name, or none");
-  }
-  for (const std::string& each : request.capabilities) {
-    if (auto problem = dispatch::capability_problem(each)) {
-      return operations::invalid(std::move(*problem), "'skein agents' shows what others are called");
-    }
+    return operations::invalid(fmt::format("an agent '{}' already exists", request.id), "choose another name, or none");
   }
   return std::nullopt;
 }
@@ -333,7 +331,7 @@ Async<void> begin_agent(Self self, ContextPtr context, operations::SpawnAgentReq
     // Of a crash only what it says: the type of an exception helps nobody who types a name.
     const std::string why = reason.term().empty() ? reason.text() : reason.term();
     reply.fail(operations::invalid(fmt::format("agent '{}' could not be started: {}", request.id, why),
-                                   "is the name taken? list the agents"));
+                                   "is the name already in use? 'skein agents' lists the agents"));
     co_return;
   }
   reply(request.id);
@@ -347,7 +345,7 @@ ledger::WallMs wall_ms_now() {
 }  // namespace
 
 Error no_agent(const std::string& id) {
-  return {Code::agent_not_found, fmt::format("there is no agent '{}'", id), "'skein agents' lists them",
+  return {Code::agent_not_found, fmt::format("there is no agent '{}'", id), "'skein agents' lists the agents",
           std::chrono::milliseconds(0)};
 }
 

@@ -42,6 +42,9 @@ class NodeAgents final : public operations::AgentKnowledge {
     std::vector<std::string> names = context->registry->query_agents({}).value_or(std::vector<std::string>{});
     if (names.size() > k_suggested_of) names.resize(k_suggested_of);
     for (const AgentConfig& each : context->config()->agents) names.push_back(each.id);
+    std::ranges::sort(names);
+    const auto repeated = std::ranges::unique(names);  // those of the config that run
+    names.erase(repeated.begin(), repeated.end());
     return skein::suggestion(agent, {names.begin(), names.end()});
   }
 
@@ -85,7 +88,9 @@ class NodeAgents final : public operations::AgentKnowledge {
     std::vector<std::string> needed = shape.required();
     if (has_own_agents) needed.push_back(its_swarm);
     const auto able = registry.query_agents(needed).value_or(std::vector<std::string>{});
+    const bool is_any_failing = context->troubles.is_any();
     for (const std::string& each : able) {
+      if (is_any_failing && context->troubles.why(each)) continue;
       if (!paused.has_agent(each)) {
         if (found.able++ < k_agents_looked_at && registry.get_load(each).value_or(0) > 0) ++found.busy;
       } else if (found.paused_count++ < operations::k_agents_named) {
@@ -93,9 +98,22 @@ class NodeAgents final : public operations::AgentKnowledge {
       }
     }
     if (found.able > 0) return found;
-    found.stopped = stopped_agents(*context, shape, has_own_agents);
+    found.stopped = named_agents(*context, shape, has_own_agents,
+                                 [&](const std::string& agent) { return context->deployment.is_stopped(agent); });
+    const auto failing = named_agents(*context, shape, has_own_agents, [&](const std::string& agent) {
+      return is_any_failing && context->troubles.why(agent).has_value();
+    });
+    if (!failing.empty()) {
+      found.failing = failing.front();
+      found.failing_why = context->troubles.why(failing.front()).value_or("it ended");
+    }
     if (has_own_agents) found.elsewhere = swarms_that_can(registry, shape.required());
     return found;
+  }
+
+  [[nodiscard]] bool is_stopping() const override {
+    const auto context = context_.lock();
+    return !context || context->state == NodeState::draining || context->state == NodeState::stopping;
   }
 
   [[nodiscard]] bool is_likely_able(std::string_view swarm, std::span<const std::string> required,
@@ -105,6 +123,7 @@ class NodeAgents final : public operations::AgentKnowledge {
     std::string shape(swarm);
     for (const std::string& each : required) shape.append("\n").append(each);
     const Instant now = context->runtime.now();
+    if (context->troubles.is_any()) return is_able_now(*context, swarm, required, paused);
     {
       const std::scoped_lock lock(mutex_);
       const auto known = remembered_.find(shape);
@@ -112,7 +131,7 @@ class NodeAgents final : public operations::AgentKnowledge {
                             between(known->second.at, now) < k_remembered_for;
       if (is_fresh) return known->second.is_able;
     }
-    const bool is_able = is_able_now(*context->registry, swarm, required, paused);
+    const bool is_able = is_able_now(*context, swarm, required, paused);
     const std::scoped_lock lock(mutex_);
     if (remembered_.size() >= k_shapes_remembered) remembered_.clear();
     remembered_[std::move(shape)] = {is_able, now, paused.number};
@@ -128,31 +147,36 @@ class NodeAgents final : public operations::AgentKnowledge {
 
   // A swarm with agents of its own needs one of those; any other takes whoever can. Which of the two it is, the ledger
   // knows: so here a swarm without any agent counts as one of the latter.
-  [[nodiscard]] static bool is_able_now(const RegistryTable& registry, std::string_view swarm,
+  [[nodiscard]] static bool is_able_now(const NodeContext& context, std::string_view swarm,
                                         std::span<const std::string> required, const operations::PausedNames& paused) {
+    const RegistryTable& registry = *context.registry;
     std::vector<std::string> needed(required.begin(), required.end());
     const std::string its_swarm = dispatch::swarm_capability(swarm);
     if (!registry.find_agents_by_capability(its_swarm, 1).empty()) needed.push_back(its_swarm);
     const auto able = registry.query_agents(needed);
-    if (paused.agents.empty()) return able && !able->empty();
-    return able && !std::ranges::all_of(*able, [&](const std::string& each) { return paused.has_agent(each); });
+    const bool is_any_failing = context.troubles.is_any();
+    if (paused.agents.empty() && !is_any_failing) return able && !able->empty();
+    return able && !std::ranges::all_of(*able, [&](const std::string& each) {
+             return paused.has_agent(each) || (is_any_failing && context.troubles.why(each));
+           });
   }
 
-  // Of [[agents]], those that somebody stopped and that could do it.
-  [[nodiscard]] static std::vector<std::string> stopped_agents(NodeContext& context, const ledger::Shape& shape,
-                                                               bool has_own_agents) {
-    std::vector<std::string> stopped;
+  // Of [[agents]], those that could do it and are as `is_wanted` says.
+  template <class Wanted>
+  [[nodiscard]] static std::vector<std::string> named_agents(NodeContext& context, const ledger::Shape& shape,
+                                                             bool has_own_agents, Wanted is_wanted) {
+    std::vector<std::string> found;
     const auto config = context.config();
     for (const AgentConfig& each : config->agents) {
       const auto executor = config->executors.find(each.executor);
       const bool may_have_it = !has_own_agents || each.swarm == shape.swarm;
-      if (!may_have_it || executor == config->executors.end() || !context.deployment.is_stopped(each.id)) continue;
+      if (!may_have_it || executor == config->executors.end() || !is_wanted(each.id)) continue;
       const auto has = capabilities_of(each.capabilities, each.role, executor->second);
       const auto is_had = [&](const std::string& one) { return std::ranges::find(has, one) != has.end(); };
-      if (std::ranges::all_of(shape.required(), is_had)) stopped.push_back(each.id);
-      if (stopped.size() == operations::k_agents_named) break;
+      if (std::ranges::all_of(shape.required(), is_had)) found.push_back(each.id);
+      if (found.size() == operations::k_agents_named) break;
     }
-    return stopped;
+    return found;
   }
 
   [[nodiscard]] static std::vector<std::string> swarms_that_can(const RegistryTable& registry,
@@ -171,7 +195,10 @@ class NodeAgents final : public operations::AgentKnowledge {
 
   [[nodiscard]] static std::string state_of(const NodeContext& context, const std::string& agent,
                                             const ledger::Task& task) {
-    if (!context.registry->find_agent(agent)) return fmt::format("agent '{}' is not here", agent);
+    if (const auto why = context.troubles.why(agent)) {
+      return fmt::format("agent '{}' fails each time it starts: {}", agent, *why);
+    }
+    if (!context.registry->find_agent(agent)) return fmt::format("agent '{}' is not running", agent);
     const auto has = context.registry->capabilities_of(agent).value_or(std::vector<std::string>{});
     std::vector<std::string> lacking;
     for (const std::string& each : task.shape->required()) {
@@ -180,7 +207,7 @@ class NodeAgents final : public operations::AgentKnowledge {
     if (!lacking.empty()) return fmt::format("agent '{}' cannot do it: it lacks {}", agent, fmt::join(lacking, ", "));
     const auto load = context.registry->get_load(agent).value_or(0);
     if (load > 0) return fmt::format("agent '{}' has {} other task{}", agent, load, load == 1 ? "" : "s");
-    return fmt::format("agent '{}' is here and takes nothing at the moment: see 'skein agent show {}'", agent, agent);
+    return fmt::format("agent '{0}' is running and accepts no tasks at the moment: see 'skein agent show {0}'", agent);
   }
 
   std::weak_ptr<NodeContext> context_;

@@ -42,6 +42,7 @@ class Reader {
   explicit Reader(Config& config) : config_(config) {}
 
   void document(const toml::table& table);
+  void add(const ConfigFault& found) { fault(found.line, found.message); }
   [[nodiscard]] std::vector<ConfigFault> take_faults() {
     std::vector<ConfigFault> sorted;
     for (auto& [line, fault] : faults_) sorted.push_back(std::move(fault));
@@ -252,8 +253,8 @@ void Reader::of_kind(const toml::table& table, const std::string& name, const Ex
     return node != nullptr ? node->source().begin.line : k_no_line;
   };
   if (kind.runs_programs) needs_command(table, title, made);
-  config_.executor_lines[name] = {line_of("command"), line_of("directory"),
-                                  line_of(table.get("user") != nullptr ? "user" : "group"), line_of("functions")};
+  config_.executor_lines[name] = {line_of("command"), line_of("directory"), line_of("user"), line_of("group"),
+                                  line_of("functions")};
   if (kind.offers_functions && made.functions.empty()) made.functions = agent::built_in_types();
   for (const auto& [key, node] : table) {
     if (has_key(kind, key.str())) continue;
@@ -497,10 +498,8 @@ ConfigResult parse_config(std::string_view text, std::string_view file, const st
   config.settings = settings;
   Reader reader(config);
   reader.document(parsed.table());
+  for (const ConfigFault& each : check_declared_supervisors(config)) reader.add(each);
   faults.faults = reader.take_faults();
-  if (faults.faults.empty()) {
-    for (ConfigFault& each : check_declared_supervisors(config)) faults.faults.push_back(std::move(each));
-  }
   if (!faults.faults.empty()) {
     faults.read = std::make_shared<const Config>(std::move(config));
     return std::unexpected(std::move(faults));

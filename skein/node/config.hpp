@@ -127,7 +127,8 @@ struct SwarmConfig : ledger::SwarmFields {
 struct ExecutorLines {
   std::uint32_t command = 0;
   std::uint32_t directory = 0;
-  std::uint32_t user = 0;  // or group
+  std::uint32_t user = 0;
+  std::uint32_t group = 0;
   std::uint32_t functions = 0;
 };
 

@@ -24,7 +24,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view k_usual_path = "/usr/local/bin:/usr/bin:/bin";  // as the launcher has it
-constexpr std::size_t k_first_line_bytes = 256;                            // that the kernel looks at
+constexpr uid_t k_root = 0;  // whether the node may is its own to say: who checks its config need not be who runs it
+constexpr std::size_t k_first_line_bytes = 256;  // that the kernel looks at
 
 bool may_run(const fs::path& program) {
   std::error_code error;
@@ -108,7 +109,34 @@ void check_functions(const ExecutorConfig& config, const std::string& name, std:
   }
 }
 
-constexpr uid_t k_root = 0;  // whether the node may is its own to say: who checks its config need not be who runs it
+// Whom the programs run as: user and group each by itself, so that one does not hide the other.
+void check_identity(const ExecutorConfig& config, const std::string& name, const ExecutorLines& lines,
+                    std::vector<ConfigFault>& faults) {
+  ExecutorConfig only = config;
+  only.group.clear();
+  if (const auto user = user_of(only, name, k_root); !user) faults.push_back({lines.user, user.error()});
+  only.user.clear();
+  only.group = config.group;
+  if (const auto group = user_of(only, name, k_root); !group) faults.push_back({lines.group, group.error()});
+}
+
+// Where the programs run, and whether they are there. A program that is named relative to a folder that is missing is
+// missing with it.
+void check_program(const ExecutorConfig& config, const std::string& name, const ExecutorLines& lines,
+                   std::vector<ConfigFault>& faults) {
+  std::error_code error;
+  const bool has_folder = config.directory.empty() || fs::is_directory(config.directory, error);
+  if (!has_folder) {
+    faults.push_back(
+        {lines.directory, fmt::format("[executors.{}] directory: there is no folder {}", name, config.directory)});
+  }
+  const std::string program = config.command.empty() ? std::string() : config.command.front();
+  const bool is_in_folder = program.find('/') != std::string::npos && !program.starts_with('/');
+  if (!has_folder && is_in_folder) return;
+  if (const auto problem = problem_with_program(config)) {
+    faults.push_back({lines.command, fmt::format("[executors.{}] command: {}", name, *problem)});
+  }
+}
 
 }  // namespace
 
@@ -121,14 +149,8 @@ std::vector<ConfigFault> check_surroundings(const Config& config, const std::vec
     const ExecutorLines lines = known != config.executor_lines.end() ? known->second : ExecutorLines{};
     if (kind->offers_functions) check_functions(each, name, lines.functions, functions, faults);
     if (!kind->runs_programs) continue;
-    if (const auto user = user_of(each, name, k_root); !user) faults.push_back({lines.user, user.error()});
-    std::error_code error;
-    if (!each.directory.empty() && !fs::is_directory(each.directory, error)) {
-      faults.push_back(
-          {lines.directory, fmt::format("[executors.{}] directory: there is no folder {}", name, each.directory)});
-    } else if (const auto problem = problem_with_program(each)) {
-      faults.push_back({lines.command, fmt::format("[executors.{}] command: {}", name, *problem)});
-    }
+    check_identity(each, name, lines, faults);
+    check_program(each, name, lines, faults);
   }
   for (const AgentConfig& each : config.agents) {
     if (each.swarm == k_default_swarm || config.swarms.contains(each.swarm)) continue;

@@ -92,6 +92,28 @@ TEST(ConfigCheck, shows_wrong_keys_and_missing_programs_together) {
   EXPECT_THAT(check_config(parse_config("[executors.a\n", "skein.toml"), "skein.toml").faults, testing::SizeIs(1));
 }
 
+TEST(ConfigCheck, shows_all_that_is_wrong_with_an_executor) {
+  EXPECT_THAT(found_in("[executors.a]\nkind = \"command\"\ncommand = [\"/does/not/exist\"]\ndirectory = \"/nope\"\n"
+                       "user = \"no-such-user\"\ngroup = \"no-such-group\"\n"),
+              ElementsAre("3: [executors.a] command: /does/not/exist is not there",
+                          "4: [executors.a] directory: there is no folder /nope",
+                          HasSubstr("5: [executors.a] user = \"no-such-user\""),
+                          HasSubstr("6: [executors.a] group = \"no-such-group\"")));
+}
+
+TEST(ConfigCheck, shows_what_is_wrong_with_supervisors_beside_everything_else) {
+  const std::string text =
+      "[node]\nlog_levl = \"info\"\n[[supervisors]]\nname = \"team\"\nstrategy = \"one_for_non\"\nperiod = 7\n"
+      "[[supervisors.child]]\nid = \"ada\"\nworker = \"agnt\"\nrestart = \"seldom\"\n";
+  const std::string found = check_config(parse_config(text, "skein.toml"), "skein.toml").describe();
+  for (const char* each :
+       {"skein.toml:2: unknown key 'log_levl'", "skein.toml:5: [[supervisors]] unknown strategy 'one_for_non'",
+        "skein.toml:6: [[supervisors]] period must be a string", "skein.toml:9: [[supervisors]] unknown worker 'agnt'",
+        "skein.toml:10: [[supervisors]] unknown restart 'seldom'"}) {
+    EXPECT_THAT(found, HasSubstr(each));
+  }
+}
+
 TEST(ConfigCheck, finds_folders_that_are_not_there) {
   EXPECT_THAT(found_in("[executors.a]\nkind = \"command\"\ncommand = [\"./run\"]\ndirectory = \"/nope\"\n"),
               ElementsAre("4: [executors.a] directory: there is no folder /nope"));

@@ -75,7 +75,7 @@ bool is_meant(const Target& target, const std::string& pattern) {
 
 Error no_process(const std::string& target) {
   return {Code::process_not_found, fmt::format("no process is called '{}'", target),
-          "give a name, a Pid such as <0.7.1>, or a path as 'skein tree' shows them", std::chrono::milliseconds(0)};
+          "give a name, a Pid such as <0.7.1>, or a path as 'skein tree' shows it", std::chrono::milliseconds(0)};
 }
 
 std::uint64_t resident_bytes() {
@@ -216,7 +216,9 @@ class Hooks final : public operations::NodeHooks {
   }
   Result<TreeEntry> tree() override {
     auto tree = read_tree(context_->runtime, context_->root);
-    if (!tree) return std::unexpected(Error{Code::stopped, "the tree is not there", "is the node going down?", {}});
+    if (!tree)
+      return std::unexpected(
+          Error{Code::stopped, "the supervision tree is not available", "is the node going down?", {}});
     return std::move(*tree);
   }
   std::vector<ProcessInfo> processes() override { return context_->runtime.processes(); }

@@ -10,6 +10,7 @@
 #include <boost/json/serialize.hpp>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
@@ -65,7 +66,21 @@ std::string write_last_run(const std::string& data, const LastRun& run) {
   return {};
 }
 
-StartRight right_to_start(const std::optional<LastRun>& last, const std::string& config, std::int64_t now_ms) {
+bool is_unnamed_folder(const std::string& data) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const fs::path folder(data);
+  return fs::exists(folder / "journal", error) && !fs::exists(folder / k_last_run_file, error) &&
+         !fs::exists(folder / k_bridge_log_file, error);
+}
+
+StartRight right_to_start(const std::optional<LastRun>& last, const std::string& config, std::int64_t now_ms,
+                          bool is_unnamed) {
+  if (!last && is_unnamed && config.empty()) {
+    return {false,
+            "an earlier release ran a node here and did not record its config; start the node once with 'skein up "
+            "CONFIG', or give 'skein mcp' the config file, or --take-over to run a node without one"};
+  }
   if (!last || !last->is_operator) return {true, {}};
   const std::string advice = fmt::format("start it with '{}'", last->command);
   if (!last->has_stopped) {

@@ -34,8 +34,14 @@ struct StartRight {
   std::string why{};  // not, and what to do instead
 };
 // `config`: what the bridge would start it with, absolute; empty: none. An operator's folder is taken only after the
-// operator has stopped the node, has not brought it back for k_operator_back, and ran it with the same config.
+// operator has stopped the node, has not brought it back for k_operator_back, and ran it with the same config. Of a
+// folder that `is_unnamed` (see below) nobody knows the config: there the bridge must be given one.
 [[nodiscard]] StartRight right_to_start(const std::optional<LastRun>& last, const std::string& config,
-                                        std::int64_t now_ms);
+                                        std::int64_t now_ms, bool is_unnamed = false);
+
+// Whether the folder has data of a release that did not write down who runs the node, and no trace of a bridge: a node
+// that a bridge starts writes its log there. So an operator ran it, with a config that is not known.
+[[nodiscard]] bool is_unnamed_folder(const std::string& data);
+inline constexpr const char* k_bridge_log_file = "node.log";
 
 }  // namespace skein::inline v0::node

@@ -74,6 +74,19 @@ TEST(LastRun, leaves_an_empty_folder_and_its_own_to_a_bridge) {
   EXPECT_TRUE(right_to_start(LastRun{.is_operator = false}, "", k_now).may_start);
 }
 
+TEST(LastRun, a_folder_of_an_earlier_release_without_a_trace_of_a_bridge_is_an_operators) {
+  const RunFolder folder;
+  EXPECT_FALSE(is_unnamed_folder(folder.path())) << "it is empty";
+  std::filesystem::create_directory(folder.path() + "/journal");
+  EXPECT_TRUE(is_unnamed_folder(folder.path()));
+  const auto right = right_to_start(std::nullopt, "", k_now, true);
+  EXPECT_FALSE(right.may_start);
+  EXPECT_THAT(right.why, HasSubstr("start the node once with 'skein up CONFIG'"));
+  EXPECT_TRUE(right_to_start(std::nullopt, "/c.toml", k_now, true).may_start) << "somebody has said which config";
+  std::ofstream(folder.path() + "/" + k_bridge_log_file) << "";
+  EXPECT_FALSE(is_unnamed_folder(folder.path())) << "a bridge ran it";
+}
+
 TEST(LastRun, never_takes_the_folder_of_an_operator_whose_node_died) {
   const auto right = right_to_start(LastRun{.config = "/c.toml", .command = "skein up /c.toml"}, "/c.toml", k_now);
   EXPECT_FALSE(right.may_start);

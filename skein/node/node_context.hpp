@@ -14,6 +14,7 @@
 #include "skein/base/descriptor_budget.hpp"
 #include "skein/control/connection.hpp"
 #include "skein/mcp/server.hpp"
+#include "skein/node/agent_troubles.hpp"
 #include "skein/node/config.hpp"
 #include "skein/node/data_lock.hpp"
 #include "skein/node/deployment.hpp"
@@ -68,6 +69,7 @@ struct NodeContext {
   std::optional<ledger::Fence> dead_fence;  // set by the first journal engine, before anybody reads it
   SharedSlot<TaskService> work;
   SupervisionLog supervision;
+  AgentTroubles troubles;
   std::atomic<NodeState> state{NodeState::starting};
   std::atomic<bool> accept_loss{false};  // at the first start of the ledger: see WorkStart
   Instant started_at{};

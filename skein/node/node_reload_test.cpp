@@ -84,10 +84,11 @@ TEST_F(NodeReload, lets_a_swarm_with_open_tasks_finish_them_and_refuses_new_ones
   write(std::string(k_default_text) + "[executors.calc]\nkind = \"function\"\n");
   const auto changed = reload(to_node);
   ASSERT_EQ(changed.size(), 1U);
-  EXPECT_THAT(changed[0], HasSubstr("swarm 'calc' is removed once its open tasks (2) are done"));
+  EXPECT_THAT(changed[0],
+              HasSubstr("swarm 'calc' accepts no tasks and is removed when its 2 open tasks have finished"));
   const auto view = asked(to_node, "swarm_status", {{"name", "calc"}});
   EXPECT_EQ(view.at("state"), "removed");
-  EXPECT_THAT(operations::json_text(view.at("problems")), HasSubstr("the config no longer has it"));
+  EXPECT_THAT(operations::json_text(view.at("problems")), HasSubstr("no longer in the config"));
   const auto refused = to_node.ask("task_submit", {{"type", "echo"}, {"swarm", "calc"}}, 10s);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, "swarm_closed");
@@ -105,15 +106,16 @@ TEST_F(NodeReload, a_paused_swarm_that_leaves_the_config_takes_nothing_and_holds
   const auto task = submit(to_node, "echo", "1", "calc");
   write(std::string(k_default_text) + "[executors.calc]\nkind = \"function\"\n");
   const auto stays = ElementsAre(
-      "swarm 'calc' is no longer in the config: it takes nothing new and is stopped with its open tasks (1), which "
-      "were "
-      "held back; 'skein swarm resume calc' lets them run, and then it is removed");
+      "swarm 'calc' is no longer in the config: it is stopped, accepts no tasks and keeps its 1 open tasks on hold; "
+      "'skein swarm resume calc' runs them, then the swarm is removed");
   EXPECT_THAT(reload(to_node), stays);
   EXPECT_THAT(reload(to_node), stays) << "and with the next";
   EXPECT_EQ(state_of(to_node, "calc"), "stopped");
   EXPECT_FALSE(to_node.ask("task_submit", {{"type", "echo"}, {"swarm", "calc"}}, 10s)) << "it takes nothing new";
   EXPECT_EQ(state_of_task(to_node, task), "queued");
   asked(to_node, "swarm_resume", {{"name", "calc"}});
+  EXPECT_FALSE(to_node.ask("task_submit", {{"type", "echo"}, {"swarm", "calc"}}, 10s))
+      << "it only finishes what it has";
   EXPECT_TRUE(eventually([&] { return state_of(to_node, "calc") == "swarm_not_found"; }));
   EXPECT_EQ(state_of_task(to_node, task), "completed");
 }
@@ -149,7 +151,7 @@ TEST_F(NodeReload, the_default_swarm_stays_and_loses_its_agents) {
   write(k_calc_text);
   const auto changed = reload(to_node);
   ASSERT_EQ(changed.size(), 1U);
-  EXPECT_THAT(changed[0], HasSubstr("swarm 'default' has no executor any more"));
+  EXPECT_THAT(changed[0], HasSubstr("swarm 'default' no longer has an executor"));
   EXPECT_EQ(state_of(to_node, "default"), "active");
   EXPECT_TRUE(eventually([&] { return agents_of(to_node, "default").empty(); }));
   write(std::string(k_default_text) + k_calc_text);
@@ -211,7 +213,7 @@ TEST_F(NodeReload, an_agent_that_was_stopped_is_shown_and_started_again) {
   EXPECT_EQ(able[0].at("status"), "stopped");
   asked(to_node, "agent_start", {{"id", "ada"}});
   EXPECT_TRUE(eventually([&] { return status_of(to_node, "ada") == "idle"; }));
-  EXPECT_THAT(to_node.ask("agent_start", {{"id", "ada"}}, 10s).error().message, HasSubstr("runs already"));
+  EXPECT_THAT(to_node.ask("agent_start", {{"id", "ada"}}, 10s).error().message, HasSubstr("is already running"));
   EXPECT_THAT(to_node.ask("agent_start", {{"id", "nobody"}}, 10s).error().message, HasSubstr("no agent 'nobody'"));
   asked(to_node, "agent_stop", {{"id", "ada"}});
   ASSERT_TRUE(eventually([&] { return status_of(to_node, "ada") == "stopped"; }));
@@ -279,7 +281,7 @@ TEST_F(NodeReload, a_task_whose_only_able_agent_is_paused_or_stopped_says_so) {
   EXPECT_TRUE(eventually([&] { return why() == "agent 'ada' can do it and is stopped: 'skein agent start ada'"; }))
       << "that somebody can is remembered for a second";
   asked(to_node, "swarm_pause", {{"name", "default"}});
-  EXPECT_EQ(why(), "swarm 'default' is paused: resume it");
+  EXPECT_EQ(why(), "swarm 'default' is paused: 'skein swarm resume default'");
 }
 
 TEST_F(NodeReload, a_paused_agent_stays_paused_without_its_dispatcher_and_after_a_restart) {

@@ -61,6 +61,7 @@ ChildStarting start_dispatcher(Self self, const ContextPtr& context) {
   setup->on_event = [weak = std::weak_ptr<NodeContext>(context)](const dispatch::DispatchEvent& event) {
     const auto node = weak.lock();
     if (!node) return;
+    if (event.kind == dispatch::DispatchEvent::Kind::agent_joined) node->troubles.joined(event.subject);
     const LogLine line = line_of(event);
     node->log(line.level, line.text);
     if (auto told = event_of(event)) publish(*node, std::move(*told));
@@ -182,6 +183,7 @@ EventSink log_events(const ContextPtr& context) {
     const auto alive = weak.lock();
     if (!alive) return;
     alive->supervision.count(event);
+    alive->troubles.on_event(event, k_named_agents_name);
     if (auto told = event_of(event)) publish_or_keep(*alive, std::move(*told));
     const auto level = static_cast<LogLevel>(static_cast<std::uint8_t>(event.level));
     // Starts are no news, nor are stops while the node stops.

@@ -114,6 +114,9 @@ TaskService::~TaskService() {
 
 std::vector<std::string> TaskService::declare(const Config& config) {
   std::vector<std::string> changed;
+  std::vector<std::string> declared;
+  for (const auto& [name, swarm] : config.swarms) declared.push_back(name);
+  operations_->know_config_swarms(std::move(declared));
   const auto status = ask<operations::NodeStatus>([&](auto reply) { operations_->status(std::move(reply)); });
   if (!status) throw std::runtime_error(status.error().describe());
   if (status->limits != config.limits) {
@@ -155,9 +158,8 @@ std::vector<std::string> TaskService::withdraw(const Config& config, Told which)
         if (!stopped) throw std::runtime_error(fmt::format("swarm '{}': {}", swarm.name, stopped.error().describe()));
       }
       const std::string kept = fmt::format(
-          "swarm '{0}' is no longer in the config: it takes nothing new and is stopped with its open tasks ({1}), "
-          "which "
-          "were held back; 'skein swarm resume {0}' lets them run, and then it is removed",
+          "swarm '{0}' is no longer in the config: it is stopped, accepts no tasks and keeps its {1} open tasks on "
+          "hold; 'skein swarm resume {0}' runs them, then the swarm is removed",
           swarm.name, swarm.open_tasks);
       if (which == Told::all) changed.push_back(kept);
       continue;
@@ -168,11 +170,11 @@ std::vector<std::string> TaskService::withdraw(const Config& config, Told which)
     if (!gone) throw std::runtime_error(fmt::format("swarm '{}': {}", swarm.name, gone.error().describe()));
     if (*gone && swarm.name == k_default_swarm) {
       changed.push_back(
-          fmt::format("swarm '{}' has no executor any more; it stays for tasks that name no swarm", swarm.name));
+          fmt::format("swarm '{}' no longer has an executor; it still takes the tasks that name no swarm", swarm.name));
     } else if (*gone) {
       changed.push_back(fmt::format("swarm '{}' removed", swarm.name));
     } else if (swarm.state != ledger::SwarmState::removed) {
-      changed.push_back(fmt::format("swarm '{}' is removed once its open tasks ({}) are done; it takes nothing new",
+      changed.push_back(fmt::format("swarm '{}' accepts no tasks and is removed when its {} open tasks have finished",
                                     swarm.name, swarm.open_tasks));
     }
   }

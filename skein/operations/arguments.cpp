@@ -85,7 +85,7 @@ bool fits(const Param& param, const json::value& value) {
 Error misfit(const Param& param, const json::value& value) {
   const auto* text = value.if_string();
   if (param.kind == ParamKind::task_id && text != nullptr) {
-    return invalid(fmt::format("'{}' is no task id", std::string_view(*text)),
+    return invalid(fmt::format("'{}' is not a task id", std::string_view(*text)),
                    "ids look like 0197f0c2-0000-7000-8000-000000000000");
   }
   std::string given;
@@ -94,7 +94,7 @@ Error misfit(const Param& param, const json::value& value) {
     const auto culprit = std::ranges::find_if_not(*list, is_task_id);
     if (culprit != list->end() && culprit->is_string()) {
       const auto shown = std::string_view(culprit->get_string()).substr(0, k_shown);
-      return invalid(fmt::format("{} must be an array of task ids, and '{}' is none", param.name, shown),
+      return invalid(fmt::format("{} must be an array of task ids, and '{}' is not a task id", param.name, shown),
                      "ids look like 0197f0c2-0000-7000-8000-000000000000");
     }
   }
@@ -109,6 +109,12 @@ Error misfit(const Param& param, const json::value& value) {
 bool is_empty_text(const json::value* value) {
   const auto* text = value != nullptr ? value->if_string() : nullptr;
   return text != nullptr && text->empty();
+}
+
+bool has_empty_text(const json::value& value) {
+  const auto* list = value.if_array();
+  if (list == nullptr) return is_empty_text(&value);
+  return std::ranges::any_of(*list, [](const json::value& each) { return is_empty_text(&each); });
 }
 
 // An empty text is as good as none where a name is optional: programs send what they have.
@@ -131,7 +137,7 @@ Error unknown_member(std::string_view name, const std::vector<Param>& params) {
   std::vector<std::string_view> known;
   known.reserve(params.size());
   for (const Param& each : params) known.push_back(each.name);
-  if (known.empty()) return invalid(fmt::format("unknown member '{}'", name), "none is taken here");
+  if (known.empty()) return invalid(fmt::format("unknown member '{}'", name), "this operation takes no parameters");
   std::string meant = suggestion(name, known);
   constexpr std::string_view k_before = " (did you mean";
   if (meant.starts_with(k_before)) {
@@ -155,6 +161,10 @@ Result<Arguments> read_arguments(const std::vector<Param>& params, const json::o
           fmt::format("{} is given twice: '{}' is its older name", param->name, fmt::join(param->older, "', '"))));
     }
     if (!fits(*param, member.value())) return std::unexpected(misfit(*param, member.value()));
+    if (param->must_be_filled && has_empty_text(member.value())) {
+      return std::unexpected(
+          invalid(fmt::format("{} must not be empty", param->name), "give a value, or leave it out"));
+    }
     place = &member.value();
   }
   for (std::size_t i = 0; i < params.size(); ++i) {

@@ -20,7 +20,8 @@ const std::vector<Param> k_params{
     Param::time("from", "Since when"),
     Param::flag("follow", "Go on"),
     Param::word("role", {"worker", "boss"}, "Which"),
-    Param::texts("capabilities", "Which"),
+    Param::texts("capabilities", "Which").filled(),
+    Param::text("key", "Which").filled(),
     Param::task_id("task", "Which"),
     Param::task_ids("dependencies", "Which"),
     Param::fields("fields", "Which"),
@@ -87,11 +88,17 @@ TEST(Arguments, that_are_wrong_are_named_with_what_they_should_be) {
   EXPECT_THAT(wrong(R"({"type":"x","role":"king"})"), HasSubstr("role must be worker or boss, not 'king'"));
   EXPECT_THAT(wrong(R"({"type":"x","follow":1})"), HasSubstr("follow must be true or false"));
   EXPECT_THAT(wrong(R"({"type":"x","capabilities":[1]})"), HasSubstr("capabilities must be an array of strings"));
-  EXPECT_THAT(wrong(R"({"type":"x","task":"nope"})"), HasSubstr("'nope' is no task id: ids look like"));
+  EXPECT_THAT(wrong(R"({"type":"x","task":"nope"})"), HasSubstr("'nope' is not a task id: ids look like"));
   EXPECT_THAT(wrong(R"({"type":"x","dependencies":["nope"]})"),
-              HasSubstr("dependencies must be an array of task ids, and 'nope' is none"));
+              HasSubstr("dependencies must be an array of task ids, and 'nope' is not a task id"));
   EXPECT_THAT(wrong(R"({"type":"x","fields":{"a":1}})"), HasSubstr("fields must be an object of strings"));
   EXPECT_THAT(wrong(R"({"type":"x","from":"yesterday"})"), HasSubstr("RFC 3339"));
+}
+
+TEST(Arguments, that_must_be_filled_are_not_taken_empty) {
+  EXPECT_THAT(wrong(R"({"type":"echo","key":""})"), HasSubstr("key must not be empty: give a value, or leave it out"));
+  EXPECT_THAT(wrong(R"({"type":"echo","capabilities":["a",""]})"), HasSubstr("capabilities must not be empty"));
+  EXPECT_EQ(wrong(R"({"type":"echo","capabilities":[],"key":null})"), "");
 }
 
 TEST(Arguments, that_nobody_knows_are_refused_with_what_was_probably_meant) {

@@ -77,7 +77,7 @@ std::string option_help(const Param& param) {
   if (param.kind == Param::Kind::word) text += fmt::format(": {}", fmt::join(param.words, ", "));
   if (param.kind == Param::Kind::task_id) text += ", or the beginning of it";
   if (param.kind == Param::Kind::texts || param.kind == Param::Kind::task_ids)
-    text += "; may be given often, or separated by commas";
+    text += "; repeat the option, or separate values by commas";
   std::string otherwise = param.otherwise_on(Way::cli);
   if (otherwise.empty()) return text;
   if (const auto number = whole_number_in(otherwise); number && is_span(param)) {
@@ -114,6 +114,10 @@ std::string option_type(const Param& param) {
 Result<boost::json::value> value_of_words(const Param& param, const std::vector<std::string>& words,
                                           bool is_older_option) {
   const std::string word = words.empty() ? "" : words.back();
+  if (param.must_be_filled && std::ranges::any_of(words, [](const std::string& each) { return each.empty(); })) {
+    return std::unexpected(
+        invalid(fmt::format("--{} must not be empty; is a shell variable not set?", option_of(param))));
+  }
   switch (param.kind) {
     case Param::Kind::count:
     case Param::Kind::milliseconds:

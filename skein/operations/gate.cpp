@@ -157,8 +157,8 @@ void Gate::send_in_halves(Flight& flight) {
 void Gate::deliver(Flight& flight, const journal::Applied& applied) {
   const auto results = ledger::decode_results(applied.result);
   if (applied.skipped || !results || results->size() != flight.items.size()) {
-    return fail_all(flight, {Code::internal, "the entry was skipped, or its answer makes no sense",
-                             "look at the log: 'skein log dump'", std::chrono::milliseconds(0)});
+    return fail_all(flight, {Code::internal, "the entry was skipped, or its answer cannot be read",
+                             "see the journal: 'skein log dump'", std::chrono::milliseconds(0)});
   }
   std::string_view rest = flight.ops;
   for (std::size_t i = 0; i < flight.items.size(); ++i) {

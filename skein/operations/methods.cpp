@@ -13,7 +13,7 @@ namespace {
 using OperationsPtr = std::shared_ptr<Operations>;
 
 Error draining() {
-  return {Code::stopped, "the node is going down and takes no new tasks", "submit again when it is back",
+  return {Code::stopped, "the node is stopping and accepts no new tasks", "submit again when the node is running again",
           std::chrono::milliseconds(1000)};
 }
 
@@ -23,7 +23,7 @@ Error unknown_operation(std::string_view name) {
   const std::string meant = suggestion(name, known);
   return invalid(
       fmt::format("unknown operation '{}'{}", name, meant.find("did you mean") != std::string::npos ? meant : ""),
-      "docs/reference/operations.md lists what there is");
+      "docs/reference/operations.md lists all operations");
 }
 
 // What could not be read never gets to the operations, which count all other errors.
@@ -72,7 +72,7 @@ void perform_bound(const Operation& operation, const Request& request) {
 }  // namespace
 
 Error engine_is_away() {
-  return {Code::stopped, "the node's engine is not there at the moment", "try again", std::chrono::milliseconds(100)};
+  return {Code::stopped, "the node's engine is restarting", "try again", std::chrono::milliseconds(100)};
 }
 
 void check_standing(NodeHooks& hooks, const Principal& who, Reply<std::string> reply) {

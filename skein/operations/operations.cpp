@@ -7,6 +7,8 @@
 #include <charconv>
 #include <utility>
 
+#include "skein/base/comma_list.hpp"
+#include "skein/dispatch/capability.hpp"
 #include "skein/dispatch/swarm_load.hpp"
 #include "skein/ledger/fallback.hpp"
 #include "skein/ledger/retry_key.hpp"
@@ -25,11 +27,11 @@ constexpr Duration k_listen_again = 10ms;  // when the journal had no room for t
 std::uint64_t space_of(std::uint64_t seed, std::uint64_t gate) { return Random(seed * 2 + gate).next(); }
 
 constexpr std::string_view k_removed_text =
-    "the config no longer has it: it takes nothing new and is gone once its open tasks are done";
+    "it is no longer in the config: it accepts no tasks, and is removed when its open tasks have finished";
 
 Error swarm_exists(const std::string& name) {
-  return {Code::swarm_exists, swarm_text(name) + " exists", "change it (scale, overrides), or choose another name",
-          0ms};
+  return {Code::swarm_exists, swarm_text(name) + " already exists",
+          "change its settings with 'skein swarm set', or choose another name", 0ms};
 }
 
 }  // namespace
@@ -126,6 +128,11 @@ std::optional<Error> Operations::store_fields(SwarmRequest& request) const {
   auto stored = ledger::stored_fields(request.fields);
   if (!stored) return invalid(fmt::format("{}: {}", swarm_text(request.name), fmt::join(stored.error(), "; ")));
   request.fields = std::move(*stored);
+  const auto capabilities = request.fields.find("capabilities");
+  for (const std::string_view each :
+       comma_list(capabilities != request.fields.end() ? capabilities->second : std::string_view())) {
+    if (auto problem = dispatch::capability_problem(each)) return invalid(std::move(*problem));
+  }
   return unknown_executor(request);
 }
 
@@ -172,7 +179,7 @@ void Operations::create(SwarmRequest request, Reply<Nothing> reply) {
 std::optional<Error> Operations::bad_swarm(const SwarmRequest& request) const {
   if (request.name.empty()) return invalid("a swarm needs a name");
   if (!is_plain_name(request.name)) {
-    return invalid(fmt::format("'{}' is no name of a swarm", request.name), std::string(k_plain_name_advice));
+    return invalid(fmt::format("'{}' is not a valid name for a swarm", request.name), std::string(k_plain_name_advice));
   }
   ledger::Swarm swarm;
   swarm.name = request.name;
@@ -202,7 +209,7 @@ std::optional<Error> Operations::bad_fallback(const SwarmRequest& request) const
       });
   if (!problem) return std::nullopt;
   return invalid(fmt::format("the fallback of {}: {}", swarm_text(request.name), *problem),
-                 "name a swarm that exists and does not lead back");
+                 "name an existing swarm whose own fallbacks do not lead back to this one");
 }
 
 std::optional<std::string> Operations::fallback_in_vain(const ledger::Swarm& swarm) const {
@@ -343,7 +350,7 @@ Result<ScaleAnswer> Operations::scaled(const ScaleRequest& request) const {
     return std::unexpected(
         invalid(fmt::format("{} to {} agents cannot be: the minimum of {} would be above its maximum",
                             scaled.agents_min, scaled.agents_max, swarm_text(request.name)),
-                request.agents_min ? "give a larger max too" : "give a smaller min too"));
+                request.agents_min ? "also give a larger max" : "also give a smaller min"));
   }
   return scaled;
 }
@@ -357,7 +364,16 @@ void Operations::swarm_pause(std::string name, Reply<Nothing> reply) {
   set_swarm_state(std::move(name), ledger::SwarmState::paused, std::move(reply));
 }
 void Operations::swarm_resume(std::string name, Reply<Nothing> reply) {
-  set_swarm_state(std::move(name), ledger::SwarmState::active, std::move(reply));
+  on_ledger(std::move(reply), [self = shared_from_this(), name = std::move(name)](Reply<Nothing> answer) mutable {
+    // An active swarm would accept tasks; one that left the config only finishes those that it has.
+    if (!self->is_withdrawn(name)) {
+      return self->set_swarm_state(std::move(name), ledger::SwarmState::active, std::move(answer));
+    }
+    self->swarm_withdraw(std::move(name), Reply<bool>([answer = std::move(answer)](Result<bool> done) mutable {
+                           if (!done) return answer.fail(std::move(done.error()));
+                           answer(Nothing{});
+                         }));
+  });
 }
 void Operations::swarm_drain(std::string name, Reply<Nothing> reply) {
   set_swarm_state(std::move(name), ledger::SwarmState::draining, std::move(reply));
@@ -380,13 +396,14 @@ void Operations::set_limits(const ledger::Limits& limits, Reply<Nothing> reply) 
                                         limits.swarm_bytes, limits.finished_tasks, limits.finished_bytes,
                                         limits.name_bytes,  limits.attempts,       limits.swarms};
   for (const auto each : must_be_some) {
-    if (each == 0) return counted(std::move(reply)).fail(invalid("a limit of zero would refuse everything"));
+    if (each == 0)
+      return counted(std::move(reply)).fail(invalid("a limit must not be 0: the node would refuse everything"));
   }
   const std::uint64_t largest = limits_.gate.command_bytes / 2;
   if (limits.params_bytes > largest || limits.result_bytes > largest) {
     return counted(std::move(reply))
         .fail(invalid(fmt::format("params and results cannot be larger than {} bytes", largest),
-                      "keep large things elsewhere and pass where they are"));
+                      "store large data elsewhere and pass a reference to it"));
   }
   if (const auto shortest = ledger::retry_key(TaskId{}).size(); limits.key_bytes < shortest) {
     return counted(std::move(reply))

@@ -89,6 +89,8 @@ class Operations final : public ledger::ChangeSink, public std::enable_shared_fr
   void know_agents(std::shared_ptr<const AgentKnowledge> knowledge);
   // Those a swarm may name from now on. Any thread.
   void know_executors(std::vector<std::string> executors);
+  // Swarms that the config declares from now on; another one that a config declared before is withdrawn. Any thread.
+  void know_config_swarms(std::vector<std::string> swarms);
   void task_wait(const WaitRequest& request, ProgressFn progress, Reply<WaitAnswer> reply);
   // Nobody waits with this ticket any more: its place is free, whenever it comes to take it. Any thread.
   void give_up(WaitTicket& ticket) { waiters_.give_up(ticket); }
@@ -179,6 +181,8 @@ class Operations final : public ledger::ChangeSink, public std::enable_shared_fr
   // Why its fallback would take no task.
   [[nodiscard]] std::optional<std::string> fallback_in_vain(const ledger::Swarm& swarm) const;
   void set_swarm_state(std::string name, ledger::SwarmState state, Reply<Nothing> reply);
+  // A config declared it and no longer does. On the ledger's thread.
+  [[nodiscard]] bool is_withdrawn(const std::string& name) const;
 
   [[nodiscard]] std::optional<Error> unknown_agent(const SubmitRequest& request) const;
   [[nodiscard]] std::optional<Error> foreign_agent(const SubmitRequest& request) const;
@@ -241,6 +245,7 @@ class Operations final : public ledger::ChangeSink, public std::enable_shared_fr
   std::uint64_t subscription_ = 0;  // to the journal's events
   std::atomic<std::shared_ptr<const AgentKnowledge>> agents_known_;
   std::atomic<std::shared_ptr<const std::vector<std::string>>> executors_known_;
+  std::atomic<std::shared_ptr<const std::vector<std::string>>> config_swarms_;  // null: nobody has said
   std::atomic<std::shared_ptr<const PausedNames>> paused_{std::make_shared<const PausedNames>()};
   std::atomic<bool> is_any_paused_{false};  // so that a submit seldom has to look at the names
   mutable std::mutex problems_mutex_;

@@ -1,6 +1,7 @@
 // What the config declares and withdraws, and what is kept of agents by name.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "skein/dispatch/agent_protocol.hpp"
@@ -26,6 +27,18 @@ Reply<std::monostate> then(Reply<bool> reply, bool value, Fn otherwise) {
 
 void Operations::know_executors(std::vector<std::string> executors) {
   executors_known_.store(std::make_shared<const std::vector<std::string>>(std::move(executors)));
+}
+
+void Operations::know_config_swarms(std::vector<std::string> swarms) {
+  config_swarms_.store(std::make_shared<const std::vector<std::string>>(std::move(swarms)));
+}
+
+bool Operations::is_withdrawn(const std::string& name) const {
+  const auto declared = config_swarms_.load();
+  if (!declared || name == k_default_swarm) return false;
+  const auto swarm = parts_.ledger.find_swarm(name);
+  return swarm && swarm->origin == ledger::Origin::config && swarm->state != ledger::SwarmState::removed &&
+         std::ranges::find(*declared, name) == declared->end();
 }
 
 void Operations::swarm_declare(SwarmRequest request, Reply<Nothing> reply) {

@@ -57,8 +57,8 @@ class Page {
       cursor = *parsed;
     } else {
       return std::unexpected(Error{Code::bad_cursor,
-                                   fmt::format("'{}' is no cursor of a list", request_.cursor),
-                                   "pass the cursor of the page before, or none to begin",
+                                   fmt::format("'{}' is not a cursor of this list", request_.cursor),
+                                   "pass the cursor of the previous page, or leave it out to begin",
                                    {}});
     }
     if (cursor.in_open) {
@@ -202,12 +202,13 @@ void Operations::task_list(ListRequest request, Reply<ListAnswer> reply) {
     auto digits = plain_prefix(request.id_prefix);
     if (!digits) {
       return counted(std::move(reply))
-          .fail(invalid(fmt::format("'{}' is no task id, nor the beginning of one", request.id_prefix),
+          .fail(invalid(fmt::format("'{}' is not a task id or the beginning of one", request.id_prefix),
                         "ids look like 0197f0c2-0000-7000-8000-000000000000"));
     }
     request.id_prefix = std::move(*digits);
   }
-  if (request.limit == 0) return counted(std::move(reply)).fail(invalid("a page of nothing", "ask for at least one"));
+  if (request.limit == 0)
+    return counted(std::move(reply)).fail(invalid("limit must not be 0", "give a limit of at least 1"));
   request.limit = std::min(request.limit, limits_.page_max);
   on_ledger(counted(std::move(reply)),
             [self = shared_from_this(), request = std::move(request)](Reply<ListAnswer> answer) mutable {

@@ -24,7 +24,7 @@ Error attempt_is_over(TaskId task) {
 Error has_ended(const ledger::Task& task) {
   return {Code::already_finished,
           fmt::format("task {} is {}: a token for it could do nothing", task.id.text(), ledger::name_of(task.state)),
-          "name an open task; 'skein tasks' lists them", 0ms};
+          "name an open task; 'skein tasks' lists the tasks", 0ms};
 }
 
 }  // namespace
@@ -39,7 +39,7 @@ std::optional<Error> Operations::bad_bounds(const ledger::TokenBounds& bounds) c
     for (const ledger::Swarm& each : swarms) names.push_back(each.name);
     return Error{Code::swarm_not_found,
                  fmt::format("there is no {}{}", swarm_text(bounds.swarm), suggestion(bounds.swarm, names)),
-                 "'skein swarms' lists them; create it first", 0ms};
+                 "'skein swarms' lists the swarms; create it first", 0ms};
   }
   const ledger::Task* task = bounds.task.none() ? nullptr : ledger.peek(bounds.task);
   if (task == nullptr) return std::nullopt;
@@ -104,8 +104,8 @@ Reply<SubmitAnswer> Operations::only_own(const ledger::ChildOf& child, Reply<Sub
         if (!made || !made->existing) return reply(std::move(made));
         Reply<std::string> then([made = *made, reply = std::move(reply)](Result<std::string> found) mutable {
           if (found) return reply(made);
-          reply.fail(
-              {Code::forbidden, "the key belongs to a task that is no child of this one", "choose another key", 0ms});
+          reply.fail({Code::forbidden, "the key belongs to a task that is not a child of this task",
+                      "choose another key", 0ms});
         });
         self->check_scope({task, 0, {}}, {made->id}, std::move(then));
       });

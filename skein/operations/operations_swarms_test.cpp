@@ -263,7 +263,7 @@ TEST_F(SwarmOperations, can_be_asked_by_threads_that_wait) {
   EXPECT_EQ(answer->size(), 1U);
   const auto late = ask<Nothing>([&](Reply<Nothing> reply) { jobs_.post([held = std::move(reply)] {}); },
                                  std::chrono::milliseconds(1));
-  EXPECT_THAT(late.error().describe(), HasSubstr("may have been done"));
+  EXPECT_THAT(late.error().describe(), HasSubstr("may have been carried out"));
 }
 
 }  // namespace

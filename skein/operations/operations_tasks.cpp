@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "skein/base/trace_context.hpp"
+#include "skein/dispatch/capability.hpp"
 #include "skein/ledger/retry_key.hpp"
 #include "skein/operations/json_check.hpp"
 #include "skein/operations/operations.hpp"
@@ -31,11 +32,12 @@ std::optional<std::uint16_t> priority_of(std::string_view name) {
 std::optional<Error> check_agent(const SubmitRequest& request) {
   if (request.agent.empty()) {
     if (request.agent_fallback.empty() && request.agent_wait == 0ms) return std::nullopt;
-    return invalid("agent_fallback and agent_wait are about the agent of a task, and it names none",
+    return invalid("agent_fallback and agent_wait need an agent, and the task names none",
                    "give agent, or leave them out");
   }
   if (!is_plain_name(request.agent)) {
-    return invalid(fmt::format("'{}' is no name of an agent", request.agent), std::string(k_plain_name_advice));
+    return invalid(fmt::format("'{}' is not a valid name for an agent", request.agent),
+                   std::string(k_plain_name_advice));
   }
   if (!request.agent_fallback.empty() && !ledger::agent_fallback_named(request.agent_fallback)) {
     return invalid(fmt::format("there is no agent_fallback '{}'", request.agent_fallback), "choose none or any");
@@ -44,7 +46,7 @@ std::optional<Error> check_agent(const SubmitRequest& request) {
 }
 
 std::optional<Error> check(const SubmitRequest& request, const OperationsLimits& limits) {
-  if (request.type.empty()) return invalid("a task needs a type", "say what kind of work it is");
+  if (request.type.empty()) return invalid("a task needs a type", "give the type of work");
   if (!priority_of(request.priority)) {
     return invalid(fmt::format("there is no priority '{}'", request.priority), "choose low, normal, high or critical");
   }
@@ -54,13 +56,16 @@ std::optional<Error> check(const SubmitRequest& request, const OperationsLimits&
   }
   if (request.delay < 0ms || request.deadline < 0ms || request.agent_wait < 0ms) return invalid("a time is negative");
   if (auto error = check_agent(request)) return error;
+  for (const std::string& each : request.capabilities) {
+    if (auto problem = dispatch::capability_text_problem(each)) return invalid(std::move(*problem));
+  }
   if (!request.trace.empty() && !TraceContext::parse(request.trace)) {
-    return invalid("trace is no W3C traceparent",
-                   "it looks like 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01, in small letters");
+    return invalid("trace is not a W3C traceparent",
+                   "it looks like 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01, in lower case");
   }
   if (request.params.size() > limits.gate.command_bytes) {
     return Error{Code::too_large, fmt::format("{} bytes of params are too many", request.params.size()),
-                 "keep large things elsewhere and send where they are", 0ms};
+                 "store large data elsewhere and send a reference to it", 0ms};
   }
   if (request.params.empty()) return std::nullopt;
   return check_json(request.params, limits.params_depth);
@@ -133,9 +138,9 @@ std::optional<Error> Operations::unknown_agent(const SubmitRequest& request) con
   copy.agent_fallback = request.agent_fallback;
   if (agents->may_fall_back(request.type, placement_of(std::move(copy)))) return std::nullopt;
   return Error{Code::agent_not_found,
-               fmt::format("there is no agent '{}'{}, and no other may do the task", request.agent,
+               fmt::format("there is no agent '{}'{}, and no other agent may run the task", request.agent,
                            agents->suggestion(request.agent)),
-               "start it first ('skein agents' lists them), or give agent_fallback any", 0ms};
+               "start it first ('skein agents' lists the agents), or give agent_fallback any", 0ms};
 }
 
 // Also a name that nobody knows: another swarm may give it to an agent while the task waits.
@@ -245,7 +250,7 @@ void Operations::settle_dependency(const std::shared_ptr<ledger::Submit>& op, Ta
                  return self->counted(std::move(answer))
                      .fail({Code::dependency_failed,
                             fmt::format("{}, which it waits for, is {}", task_text(dependency), ledger::name_of(state)),
-                            "retry that one and wait for the new task", 0ms});
+                            "retry that task and wait for the new one", 0ms});
                }
                std::erase(op->spec.extras.dependencies, dependency);
                self->submit(op, std::move(answer));
@@ -260,7 +265,7 @@ void Operations::task_status(const StatusRequest& request, Reply<TaskStatus> rep
       if (id.none()) {
         return answer.fail({Code::task_not_found,
                             fmt::format("no task of swarm '{}' has the key '{}'", request.swarm, request.key),
-                            "keys are forgotten in time; list the tasks", 0ms});
+                            "keys are dropped in time; 'skein tasks' lists the tasks", 0ms});
       }
     }
     if (auto view = self->parts_.ledger.find(id)) return answer(self->live_status(std::move(*view)));

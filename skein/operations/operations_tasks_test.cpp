@@ -108,8 +108,8 @@ TEST_F(TaskOperations, submits_a_task_for_an_agent_with_all_that_was_asked_for) 
 
 TEST_F(TaskOperations, refuses_what_makes_no_sense_about_an_agent) {
   world_.apply_one(ledger::LedgerVersion{});
-  EXPECT_THAT(submit(for_agent("", "any")).error().describe(), HasSubstr("it names none"));
-  EXPECT_THAT(submit(for_agent("a b")).error().describe(), HasSubstr("is no name of an agent"));
+  EXPECT_THAT(submit(for_agent("", "any")).error().describe(), HasSubstr("the task names none"));
+  EXPECT_THAT(submit(for_agent("a b")).error().describe(), HasSubstr("is not a valid name for an agent"));
   EXPECT_THAT(submit(for_agent("ada", "all")).error().describe(), HasSubstr("choose none or any"));
   auto backwards = for_agent("ada");
   backwards.agent_wait = -1ms;

@@ -25,25 +25,26 @@ WallMs wall_after(WallMs now, std::chrono::milliseconds time) {
 
 std::optional<Error> bad_token(const TokenRequest& request) {
   if (!is_plain_name(request.name)) {
-    return invalid(fmt::format("'{}' is no name of a token", request.name), std::string(k_plain_name_advice));
+    return invalid(fmt::format("'{}' is not a valid name for a token", request.name), std::string(k_plain_name_advice));
   }
   if (request.name == k_first_token) {
-    return Error{Code::token_exists, "the token 'first' is that of the data folder",
+    return Error{Code::token_exists, "the token 'first' is the token of the data folder",
                  "choose another name, or rotate it", 0ms};
   }
   if (!request.bounds.task.none() && request.rank != ledger::Rank::operate) {
     return invalid("a token for a task has the rank operate", "leave out the task, or give that rank");
   }
   if (request.bounds.task.none() && (request.bounds.depth != 0 || request.bounds.children != 0)) {
-    return invalid("depth and children are about the children of a task, and the token names none",
-                   "give the task, or leave them out");
+    return invalid("depth and children need a task, and the token names none", "give the task, or leave them out");
   }
   return std::nullopt;
 }
 
 Error too_many_tokens() {
-  return {Code::ledger_full, fmt::format("there are {} tokens, as many as there may be", ledger::k_tokens_max),
-          "revoke one that nobody needs: 'skein token list' shows them, 'skein token revoke NAME' ends one", 0ms};
+  return {Code::ledger_full, fmt::format("there are already {} tokens, which is the limit", ledger::k_tokens_max),
+          "revoke a token that is no longer needed: 'skein token list' lists the tokens, 'skein token revoke NAME' "
+          "revokes one",
+          0ms};
 }
 
 }  // namespace
@@ -122,7 +123,7 @@ void Operations::token_list(Reply<TokensAnswer> reply) {
 void Operations::token_revoke(std::string name, Reply<Nothing> reply) {
   if (name == k_first_token) {
     return counted(std::move(reply))
-        .fail(invalid("the token 'first' is that of the data folder and cannot be revoked",
+        .fail(invalid("the token 'first' is the token of the data folder and cannot be revoked",
                       "rotate it: 'skein token rotate first'"));
   }
   const std::string what = token_text(name);
@@ -160,7 +161,7 @@ void Operations::rotate_first(std::chrono::milliseconds overlap, Reply<MadeToken
   const Digest present = parts_.access ? parts_.access->first_digest() : Digest{};
   if (present == Digest{} || !parts_.keep_first) {
     return counted(std::move(reply))
-        .fail(invalid("this node has no first token: none of its transports wants one",
+        .fail(invalid("this node has no first token, because none of its transports needs a token",
                       "set auth = \"token\" in [http] or [tcp]"));
   }
   on_ledger(std::move(reply), [self = shared_from_this(), present, overlap](Reply<MadeToken> answer) {
@@ -191,7 +192,8 @@ void Operations::keep_first(MadeToken made, Reply<MadeToken> reply) {
     const auto kept = self->parts_.keep_first(made.secret);
     if (!kept) {
       return self->counted(std::move(reply))
-          .fail({Code::internal, "the new token could not be kept: " + kept.error(), "the old one works on", 0ms});
+          .fail(
+              {Code::internal, "the new token could not be stored: " + kept.error(), "the old token still works", 0ms});
     }
     self->parts_.access->set_first(made.secret);
     reply(std::move(made));

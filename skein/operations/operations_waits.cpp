@@ -39,7 +39,9 @@ WaitReason Operations::why_waits(const ledger::Task& task) const {
     if (problems != problems_.end() && !problems->second.empty()) facts.problem = problems->second.front();
   }
   if (held) facts.held = &*held;
-  if (const auto agents = agents_known_.load(); agents && task.state == State::queued) {
+  const auto agents = agents_known_.load();
+  facts.is_stopping = agents && agents->is_stopping();
+  if (agents && task.state == State::queued) {
     if (!task.pinned_to().empty()) {
       facts.its_agent = agents->why_it_waits(task);
     } else {
@@ -137,7 +139,8 @@ std::size_t Operations::end_waits() {
     for (auto& waiter : waiters) {
       auto view = outcome == journal::Outcome::applied ? parts_.ledger.find(waiter.id) : std::nullopt;
       if (!view) {
-        waiter.reply.fail({Code::stopped, "the node is stopping", "ask again when it is back", k_ask_again});
+        waiter.reply.fail(
+            {Code::stopped, "the node is stopping", "ask again when the node is running again", k_ask_again});
       } else {
         const bool is_finished = view->finished != nullptr;
         waiter.reply(WaitAnswer{live_status(std::move(*view)), is_finished, !is_finished});

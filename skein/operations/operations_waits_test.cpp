@@ -117,7 +117,7 @@ TEST_F(Waits, a_status_names_a_paused_swarm_and_a_delay) {
   const auto delayed = submit(request).value().id;
   EXPECT_EQ(status(delayed).value().waits_for, WaitCause::not_before);
   call<Operations::Nothing>([&](auto reply) { ops_->swarm_pause("default", std::move(reply)); });
-  EXPECT_EQ(status(delayed).value().waits, "swarm 'default' is paused: resume it");
+  EXPECT_EQ(status(delayed).value().waits, "swarm 'default' is paused: 'skein swarm resume default'");
 }
 
 TEST_F(Waits, a_task_shows_its_timeout_and_its_deadline) {

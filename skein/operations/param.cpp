@@ -88,6 +88,11 @@ Param Param::as_option(std::string_view option_name) && {
   return std::move(*this);
 }
 
+Param Param::filled() && {
+  must_be_filled = true;
+  return std::move(*this);
+}
+
 bool Param::is_on(Way way) const { return ways.contains(way); }
 
 bool Param::is_number() const { return kind == Kind::count || kind == Kind::milliseconds; }
@@ -133,12 +138,12 @@ std::string Param::should_be() const {
 }
 
 Param page_limit(std::uint64_t otherwise) {
-  return Param::count("limit", 1, UINT64_MAX, "Items in the answer at most")
+  return Param::count("limit", 1, UINT64_MAX, "Maximum number of items")
       .or_else(otherwise == 0 ? std::string() : std::to_string(otherwise))
       .narrowed(Way::mcp, k_items_mcp_max, k_items_mcp)
       .narrowed(Way::rest, k_items_rest_max, k_items_rest);
 }
 
-Param page_cursor() { return Param::text("cursor", "Continue after a page: the cursor of its answer"); }
+Param page_cursor() { return Param::text("cursor", "Cursor of the previous page"); }
 
 }  // namespace skein::inline v0::operations

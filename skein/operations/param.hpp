@@ -66,7 +66,8 @@ struct Param {
   std::vector<Narrower> narrower{};
   Ways ways{Way::socket, Way::mcp, Way::rest, Way::cli};
   std::string_view place{};  // on the command line: what stands for it where it is given by its place; empty: an option
-  std::string_view option{};  // likewise, the option without dashes; empty: made from the name
+  std::string_view option{};    // likewise, the option without dashes; empty: made from the name
+  bool must_be_filled = false;  // an empty text is refused: mostly it is a variable that was not set
 
   [[nodiscard]] static Param text(std::string_view name, std::string_view help) { return {name, Kind::text, help}; }
   [[nodiscard]] static Param word(std::string_view name, std::vector<std::string_view> words, std::string_view help);
@@ -94,6 +95,7 @@ struct Param {
   [[nodiscard]] Param only_on(Ways all) &&;
   [[nodiscard]] Param at(std::string_view place_name) &&;
   [[nodiscard]] Param as_option(std::string_view option_name) &&;
+  [[nodiscard]] Param filled() &&;
 
   [[nodiscard]] bool is_on(Way way) const;
   [[nodiscard]] bool is_number() const;

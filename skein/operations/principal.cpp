@@ -58,31 +58,31 @@ Error not_allowed(std::string message, std::string advice) {
 
 std::optional<Error> may_for_task(const Principal& who, std::string_view operation, const json::object& arguments) {
   if (!is_among(k_for_task, operation)) {
-    return not_allowed(fmt::format("{} may submit children of that task, and look at, wait for and cancel them and the "
-                                   "task itself, but not ask for {}",
-                                   who.words(), operation),
-                       "leave this to whoever submitted the task");
+    return not_allowed(
+        fmt::format("{} may submit children of that task, and show, wait for and cancel them and the task "
+                    "itself, but may not use {}",
+                    who.words(), operation),
+        "leave this to the client that submitted the task");
   }
   if (operation == "task_status" && argument_text(arguments, "id").empty() &&
       !argument_text(arguments, "key").empty()) {
-    return not_allowed(fmt::format("{} finds no tasks by their keys", who.words()), "ask by the task's id");
+    return not_allowed(fmt::format("{} cannot look up tasks by key", who.words()), "use the id of the task");
   }
   return std::nullopt;
 }
 
 std::optional<Error> may_in_swarm(const Principal& who, std::string_view operation, const json::object& arguments) {
   const auto found = std::ranges::find(k_in_swarm, operation, &InSwarm::operation);
-  const std::string advice = "use a token without that bound; 'skein token create' makes one";
+  const std::string advice = "use a token without that restriction; 'skein token create' makes one";
   if (found == k_in_swarm.end()) {
     return not_allowed(
-        fmt::format("{} is bound to swarm '{}', and {} is about more", who.words(), who.bounds.swarm, operation),
-        advice);
+        fmt::format("{} is restricted to swarm '{}', and {} is not", who.words(), who.bounds.swarm, operation), advice);
   }
   const std::string named = found->member.empty() ? "" : argument_text(arguments, found->member);
   if (named == who.bounds.swarm || found->member.empty() || (named.empty() && found->is_filled_in)) return std::nullopt;
-  return not_allowed(
-      fmt::format("{} is bound to swarm '{}', and this is about swarm '{}'", who.words(), who.bounds.swarm, named),
-      advice);
+  return not_allowed(fmt::format("{} is restricted to swarm '{}', and the request is for swarm '{}'", who.words(),
+                                 who.bounds.swarm, named),
+                     advice);
 }
 
 }  // namespace
@@ -112,7 +112,7 @@ std::string Principal::words() const {
     case Kind::owner:
       return "the node's owner";
     case Kind::anyone:
-      return "whoever shows no token";
+      return "a client without a token";
     case Kind::task:
       return "the token of task " + bounds.task.text();
     case Kind::first:
@@ -144,11 +144,12 @@ std::optional<Rank> rank_of(std::string_view operation) {
 
 Error no_longer_valid(const Principal& who) {
   if (who.kind == Principal::Kind::task) {
-    return not_allowed(fmt::format("the attempt of task {} that this token was for has ended", who.bounds.task.text()),
-                       "the attempt that runs now has a token of its own");
+    return not_allowed(
+        fmt::format("this token belongs to an attempt of task {} that has ended", who.bounds.task.text()),
+        "use the token of the current attempt");
   }
   return not_allowed(fmt::format("{} was revoked or replaced, or has expired", who.words()),
-                     "ask for a new one: 'skein token rotate' and 'skein token create' make them");
+                     "get a new token: 'skein token create' or 'skein token rotate' makes one");
 }
 
 std::optional<Error> may(const Principal& who, std::string_view operation, const json::object& arguments) {
@@ -199,8 +200,8 @@ std::optional<Error> wrong_swarm(const Principal& who, std::string_view operatio
   if (who.bounds.task.none() || operation != "task_submit") return std::nullopt;
   const std::string named = argument_text(arguments, "swarm");
   if (!named.empty() && named != swarm) {
-    return not_allowed(fmt::format("{} submits tasks to swarm '{}' only, not to '{}'", who.words(), swarm, named),
-                       "name that swarm, or none");
+    return not_allowed(fmt::format("{} may submit tasks to swarm '{}' only, not to '{}'", who.words(), swarm, named),
+                       "name that swarm, or leave out the swarm");
   }
   arguments["swarm"] = swarm;
   return std::nullopt;

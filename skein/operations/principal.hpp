@@ -19,6 +19,7 @@
 #include <string_view>
 #include <vector>
 
+#include "skein/base/time.hpp"
 #include "skein/ledger/token.hpp"
 #include "skein/operations/error.hpp"
 
@@ -30,6 +31,12 @@ using ledger::Rank;
 // How often a stream or connection that stays open looks whether its token still works: two messages a second for each
 // that was opened with a token, none for the others.
 inline constexpr std::chrono::milliseconds k_standing_check{500};
+// The time until the next look. All look at the same moments, so that the workers wake up once for all of them and not
+// once for each: docs/internals/performance.md has what that saves.
+[[nodiscard]] constexpr Duration until_standing_look(Instant now) {
+  const Duration every = k_standing_check;
+  return every - now.time_since_epoch() % every;
+}
 
 // Until when a secret works; shared by all who have shown it. Judged by the wall clock: docs/internals/wall-time.md.
 struct Standing {

@@ -117,6 +117,17 @@ TEST(PrincipalTest, finds_the_tasks_a_request_is_about) {
   EXPECT_TRUE(tasks_named("task_status", {{"id", 7}}).empty());
 }
 
+TEST(PrincipalTest, all_who_look_at_their_tokens_look_at_the_same_moments) {
+  using namespace std::chrono_literals;
+  for (const Duration now :
+       {Duration(0s), Duration(1ns), Duration(1234567us), Duration(499999999ns), Duration(500ms)}) {
+    const Duration next = now + until_standing_look(Instant(now));
+    EXPECT_EQ(next % k_standing_check, 0ms) << now.count();
+    EXPECT_GT(next, now);
+    EXPECT_LE(next - now, k_standing_check);
+  }
+}
+
 TEST(PrincipalTest, a_child_goes_to_the_swarm_of_its_parent) {
   Principal who;
   who.kind = Principal::Kind::task;

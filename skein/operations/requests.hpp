@@ -98,7 +98,7 @@ struct WaitRequest {
 struct WaitAnswer {
   TaskStatus status;
   bool finished = false;     // false: the time was up, or the node is stopping
-  bool is_stopping = false;  // the node answers before it goes: ask again when it is back
+  bool is_stopping = false;  // the node answers before it goes: ask again when the node is running again
 };
 // Called on the journal's thread with each progress mark; must not block.
 using ProgressFn = std::function<void(TaskId, const ledger::Body& mark)>;
@@ -216,6 +216,8 @@ class AgentKnowledge {
                                                               const PausedNames& /*paused*/) const {
     return std::nullopt;
   }
+  // The node is on its way down and starts nothing more.
+  [[nodiscard]] virtual bool is_stopping() const { return false; }
   // False: nobody may be able to do such a task, and able_agents() should be asked. Cheap: it is asked at every submit,
   // and its answer may be a second old.
   [[nodiscard]] virtual bool is_likely_able(std::string_view /*swarm*/, std::span<const std::string> /*required*/,

@@ -44,8 +44,7 @@ Error too_large(const ledger::TaskSpec& sent, const ledger::Limits& limits, std:
   const auto is_too_large = [](const Member& each) { return each.size > each.limit; };
   const auto found = std::ranges::find_if(members, is_too_large);
   if (found == members.end()) {  // the limits have changed since
-    return {Code::too_large, fmt::format("the task is larger than allowed, the limit is {}", judged_by), "send less",
-            0ms};
+    return {Code::too_large, fmt::format("the task is too large: the limit is {}", judged_by), "send less", 0ms};
   }
   if (found->unit.empty()) {
     return invalid(fmt::format("{} is {}, the limit is {}", found->name, found->size, found->limit),
@@ -53,7 +52,7 @@ Error too_large(const ledger::TaskSpec& sent, const ledger::Limits& limits, std:
   }
   return {Code::too_large,
           fmt::format("{} has {} {}, the limit is {}", found->name, found->size, found->unit, found->limit),
-          found->name == "params" ? "keep large things elsewhere and send where they are" : "send less", 0ms};
+          found->name == "params" ? "store large data elsewhere and send a reference to it" : "send less", 0ms};
 }
 
 }  // namespace
@@ -65,15 +64,16 @@ Error submit_refusal(const ledger::OpResult& result, const ledger::TaskSpec& sen
     case Verdict::no_such_swarm:
       return error_of(result, fmt::format("swarm '{}'", sent.swarm));
     case Verdict::no_such_dependency:
-      return {Code::dependency_not_found, fmt::format("there is no task {} to wait for", result.task.text()),
-              "submit what it waits for first", 0ms};
+      return {Code::dependency_not_found,
+              fmt::format("the task depends on task {}, which does not exist", result.task.text()),
+              "submit that task first", 0ms};
     case Verdict::queue_full: {
       Error error = error_of(result, "");
       error.message = fmt::format("the queue of swarm '{}' is full, the limit is {}", sent.swarm, result.number);
       return error;
     }
     case Verdict::swarm_closed:
-      return {Code::swarm_closed, fmt::format("swarm '{}' takes no tasks: it is draining or stopped", sent.swarm),
+      return {Code::swarm_closed, fmt::format("swarm '{}' accepts no tasks: it is draining or stopped", sent.swarm),
               "resume it with 'skein swarm resume', or choose another swarm", 0ms};
     default:
       return error_of(result, "the task");

@@ -31,17 +31,19 @@ Operation agent_spawn() {
   return {
       .name = "agent_spawn",
       .title = "Start an agent",
-      .summary = "Start one more agent of an executor that the config has",
+      .summary = "Start one more agent with an executor of the config",
       .help =
-          "Starts one more agent and answers its id. executor must be one of the node's config: no command line can "
-          "be given here.",
+          "Starts one more agent and returns its id. executor must name an executor of the node's config; a command "
+          "line cannot be given here.",
       .params =
-          {Param::text("executor", "Its name in the config, or 'function'").or_else("function"),
-           Param::text("id", "Its id; one is made when none is given").as_option("name"),
-           Param::word("role", {"worker", "specialist", "coordinator"}, "What it is").or_else(otherwise.role),
-           Param::text("swarm", "Whose tasks it gets").or_else(otherwise.swarm),
-           Param::texts("capabilities", "What it can do, besides what its executor gives it").as_option("capability"),
-           Param::count("prefetch", 0, ledger::k_swarm_prefetch_max, "Tasks that it holds ahead")
+          {Param::text("executor", "Name of the executor in the config, or 'function'").or_else("function"),
+           Param::text("id", "Id of the agent; generated if not given").as_option("name"),
+           Param::word("role", {"worker", "specialist", "coordinator"}, "Role of the agent").or_else(otherwise.role),
+           Param::text("swarm", "Swarm whose tasks the agent runs").or_else(otherwise.swarm),
+           Param::texts("capabilities", "Capabilities of the agent, in addition to those of its executor")
+               .as_option("capability")
+               .filled(),
+           Param::count("prefetch", 0, ledger::k_swarm_prefetch_max, "Tasks held in addition to the running one")
                .or_else(otherwise.prefetch)},
       .answer = "Spawned",
       .errors = {Code::swarm_not_found},
@@ -76,9 +78,11 @@ Operation agent_list() {
       .name = "agent_list",
       .title = "List agents",
       .summary = "List agents by id: status, load, heartbeat, tasks done",
-      .help = "Agents by id; pass the cursor of the answer to go on.",
+      .help = "Agents by id. To get the next page, pass the cursor of the answer.",
       .params = {Param::text("swarm", "Only agents of this swarm"),
-                 Param::texts("capabilities", "Only agents that have all of these").as_option("capability"),
+                 Param::texts("capabilities", "Only agents that have all of these capabilities")
+                     .as_option("capability")
+                     .filled(),
                  page_limit(0), page_cursor()},
       .answer = "AgentPage",
       .is_tool = true,
@@ -95,8 +99,8 @@ void look_at_agent(const Call& call) {
 Operation agent_status() {
   return {
       .name = "agent_status",
-      .title = "Look at an agent",
-      .summary = "Show an agent: what it runs, how it has done so far, and its last tasks",
+      .title = "Show an agent",
+      .summary = "Show an agent: its current task, its statistics and its last tasks",
       .params = {the_agent()},
       .answer = "AgentStatus",
       .errors = {Code::agent_not_found},
@@ -119,8 +123,8 @@ Operation agent_pause() {
   return {
       .name = "agent_pause",
       .title = "Pause an agent",
-      .summary = "Give an agent no further task",
-      .help = "The agent finishes what it runs and gets nothing more. agent_resume undoes it.",
+      .summary = "Assign no further tasks to an agent",
+      .help = "The agent finishes its task and gets no others until agent_resume.",
       .params = {the_agent()},
       .errors = {Code::agent_not_found},
       .rank = Rank::operate,
@@ -136,7 +140,7 @@ Operation agent_resume() {
   return {
       .name = "agent_resume",
       .title = "Resume an agent",
-      .summary = "Give tasks to a paused agent again",
+      .summary = "Assign tasks to a paused agent again",
       .params = {the_agent()},
       .errors = {Code::agent_not_found},
       .rank = Rank::operate,
@@ -152,7 +156,7 @@ Operation agent_stop() {
   return {
       .name = "agent_stop",
       .title = "Stop an agent",
-      .summary = "Stop an agent; its task goes to another",
+      .summary = "Stop an agent; its task is given to another agent",
       .params = {the_agent()},
       .errors = {Code::agent_not_found},
       .rank = Rank::operate,
@@ -172,7 +176,7 @@ Operation agent_start() {
   return {
       .name = "agent_start",
       .title = "Start a stopped agent",
-      .summary = "Start an agent of [[agents]] that was stopped, or is parked after crashes",
+      .summary = "Start an agent of [[agents]] that was stopped, or that is parked after crashes",
       .params = {the_agent()},
       .errors = {Code::agent_not_found, Code::wrong_state},
       .rank = Rank::operate,
@@ -196,9 +200,10 @@ Operation agent_update() {
   return {
       .name = "agent_update",
       .title = "Change an agent",
-      .summary = "Change an agent's prefetch or capabilities, until it is started anew",
-      .params = {the_agent(), Param::count("prefetch", 0, ledger::k_swarm_prefetch_max, "Tasks that it holds ahead"),
-                 Param::texts("capabilities", "What it can do from now on").as_option("capability")},
+      .summary = "Change prefetch or capabilities of an agent until it is restarted",
+      .params = {the_agent(),
+                 Param::count("prefetch", 0, ledger::k_swarm_prefetch_max, "Tasks held in addition to the running one"),
+                 Param::texts("capabilities", "New capabilities of the agent").as_option("capability").filled()},
       .errors = {Code::agent_not_found},
       .rank = Rank::operate,
       .effect = Operation::Effect::sets,
@@ -216,8 +221,8 @@ void cancel_agent(const Call& call) {
 Operation agent_cancel() {
   return {
       .name = "agent_cancel",
-      .title = "Cancel what an agent runs",
-      .summary = "Cut short what an agent runs: that attempt fails for good",
+      .title = "Cancel the current attempt of an agent",
+      .summary = "Cancel the attempt that an agent runs; the task fails and is not retried",
       .params = {the_agent()},
       .answer = "AgentCancelled",
       .errors = {Code::agent_not_found},
@@ -257,12 +262,12 @@ std::vector<AnswerType> agent_answers() {
                {"passed_over", "[PassedOver]", "Why it gets nothing, or comes after others; empty: it gets its share"},
                {"executing_task?", "TaskId"},
                {"executing_type?", "string"},
-               {"executing_ms?", "integer", "For so long"},
+               {"executing_ms?", "integer", "Duration in seconds"},
            }},
       {.name = "AgentPage",
        .members = {{"agents", "[Agent]"},
                    {"total", "integer"},
-                   {"cursor?", "string", "There is more: give it to the next request"}}},
+                   {"cursor?", "string", "Present if there are more items: pass it to the next request"}}},
       {.name = "PastTask",
        .members =
            {{"id", "TaskId"}, {"type", "string"}, {"end", "string"}, {"attempt", "integer"}, {"took_ms", "number"}}},

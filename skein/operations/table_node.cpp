@@ -34,7 +34,7 @@ Operation status() {
   return {
       .name = "status",
       .title = "Status",
-      .summary = "Show what the node has to do and has done",
+      .summary = "Show the node's tasks, journal and limits",
       .answer = "Status",
       .rest = {"GET", "/status"},
       .needs_engine = true,
@@ -48,7 +48,7 @@ Operation info() {
   return {
       .name = "info",
       .title = "Node",
-      .summary = "Show what the node is: version, uptime, memory, supervision",
+      .summary = "Show information about the node: version, uptime, memory, supervision",
       .answer = "Node",
       .rest = {"GET", "/node"},
       .handler = show_info,
@@ -68,8 +68,8 @@ Operation metrics() {
   return {
       .name = "metrics",
       .title = "Metrics",
-      .summary = "Show node and work in one answer",
-      .help = "How the node does: version, uptime, memory; open, completed and failed tasks; the journal.",
+      .summary = "Show node information and status in one answer",
+      .help = "Metrics of the node: version, uptime, memory; open, completed and failed tasks; the journal.",
       .answer = "Metrics",
       .is_tool = true,
       .rest = {"GET", "/metrics"},
@@ -95,11 +95,11 @@ Operation tree() {
       .name = "tree",
       .title = "Supervision tree",
       .summary = "Show the supervision tree",
-      .help = "The node's supervision tree as it stands: who supervises whom, state and restarts of each.",
-      .params = {Param::count("depth", 1, UINT64_MAX, "Levels shown")
+      .help = "The current supervision tree of the node, with the state and the restarts of each process.",
+      .params = {Param::count("depth", 1, UINT64_MAX, "Number of levels to show")
                      .narrowed(Way::mcp, 20, 4)
                      .narrowed(Way::rest, k_tree_depth_max, k_tree_depth_max),
-                 Param::count("children", 1, UINT64_MAX, "Children shown of each supervisor")
+                 Param::count("children", 1, UINT64_MAX, "Maximum number of children to show for each supervisor")
                      .narrowed(Way::mcp, 200, 20)
                      .narrowed(Way::rest, k_tree_children_max, 100)},
       .answer = "Tree",
@@ -122,8 +122,9 @@ Operation tree_restart() {
   return {
       .name = "tree_restart",
       .title = "Restart a child of the tree",
-      .summary = "Restart a child of the supervision tree, also one that is down or parked",
-      .params = {Param::text("path", "As the tree shows it: agents_sup/named_agents/ada").required().at("PATH")},
+      .summary = "Restart a child of the supervision tree, also if it is down or parked",
+      .params =
+          {Param::text("path", "Path as the tree shows it, such as agents_sup/named_agents/ada").required().at("PATH")},
       .answer = "Restarted",
       .errors = {Code::process_not_found},
       .rank = Rank::administer,
@@ -161,9 +162,9 @@ Operation processes() {
   return {
       .name = "processes",
       .title = "Processes",
-      .summary = "List processes, those first that have most of something",
-      .params = {Param::word("sort", {"mailbox", "time", "memory", "handled"}, "By what").or_else("mailbox"),
-                 Param::count("limit", 0, k_processes_listed_max, "Processes in the answer at most")
+      .summary = "List processes, sorted by mailbox, time, memory or handled messages",
+      .params = {Param::word("sort", {"mailbox", "time", "memory", "handled"}, "Sort key").or_else("mailbox"),
+                 Param::count("limit", 0, k_processes_listed_max, "Maximum number of processes in the answer")
                      .or_else(k_processes_shown)
                      .narrowed(Way::cli, k_processes_listed_max, k_processes_shown_cli)},
       .answer = "Processes",
@@ -181,7 +182,7 @@ Operation describe() {
   return {
       .name = "describe",
       .title = "Describe a process",
-      .summary = "Describe the state of one process, in its own words",
+      .summary = "Show the state of one process, as the process describes it",
       .params = {the_target()},
       .answer = "Text",
       .errors = {Code::process_not_found},
@@ -204,11 +205,12 @@ Operation trace() {
   return {
       .name = "trace",
       .title = "Trace a process",
-      .summary = "Show the next messages of a process",
-      .params = {the_target(),
-                 Param::count("messages", 0, k_trace_limit, "End after so many messages").or_else(otherwise.messages),
-                 Param::milliseconds("within_ms", "End after this time")
-                     .or_else(static_cast<std::uint64_t>(otherwise.within.count()))},
+      .summary = "Show the next messages that a process receives",
+      .params =
+          {the_target(),
+           Param::count("messages", 0, k_trace_limit, "Stop after this number of messages").or_else(otherwise.messages),
+           Param::milliseconds("within_ms", "Stop after this time")
+               .or_else(static_cast<std::uint64_t>(otherwise.within.count()))},
       .answer = "Trace",
       .errors = {Code::process_not_found},
       .rank = Rank::administer,
@@ -223,7 +225,7 @@ Operation dump() {
   return {
       .name = "dump",
       .title = "Dump",
-      .summary = "Write the state of every process to a file in the data folder; prints its path",
+      .summary = "Write the state of every process to a file in the data folder and print its path",
       .answer = "Dumped",
       .rank = Rank::administer,
       .effect = Operation::Effect::adds,
@@ -245,8 +247,9 @@ Operation log_level() {
       .name = "log_level",
       .title = "Log level",
       .summary = "Show or change the level of the node's log",
-      .params =
-          {Param::word("level", {"debug", "info", "warning", "error"}, "The new level; none: it stays").at("LEVEL")},
+      .params = {Param::word("level", {"debug", "info", "warning", "error"},
+                             "New level; not given: show the current one")
+                     .at("LEVEL")},
       .answer = "LogLevel",
       .rank = Rank::administer,
       .effect = Operation::Effect::sets,
@@ -268,14 +271,15 @@ Operation chaos_kill() {
   return {
       .name = "chaos_kill",
       .title = "Kill processes",
-      .summary = "Kill processes of the tree; prints which",
-      .params =
-          {Param::text("target", "A path such as agents_sup/agent_pool/* or engine_sup/work_sup, a name, a Pid")
-               .required()
-               .at("TARGET"),
-           Param::word("signal", {"kill", "crash"}, "crash: a reason that can be trapped").or_else(otherwise.signal),
-           Param::count("count", 0, k_kills_most, "How many of those that match, chosen at random")
-               .or_else(otherwise.count)},
+      .summary = "Kill processes of the supervision tree and print which",
+      .params = {Param::text("target", "A path such as agents_sup/agent_pool/* or engine_sup/work_sup, a name, a Pid")
+                     .required()
+                     .at("TARGET"),
+                 Param::word("signal", {"kill", "crash"}, "How to end them; crash can be trapped by the process")
+                     .or_else(otherwise.signal),
+                 Param::count("count", 0, k_kills_most,
+                              "Number of processes to kill, chosen at random from those that match")
+                     .or_else(otherwise.count)},
       .answer = "Killed",
       .errors = {Code::process_not_found},
       .rank = Rank::administer,
@@ -291,7 +295,7 @@ Operation reload() {
   return {
       .name = "reload",
       .title = "Reload the config",
-      .summary = "Have the node read its config again, as SIGHUP does",
+      .summary = "Reload the config of the node, as SIGHUP does",
       .answer = "Reloaded",
       .rank = Rank::administer,
       .effect = Operation::Effect::sets,
@@ -306,8 +310,8 @@ Operation backup() {
   return {
       .name = "backup",
       .title = "Back up",
-      .summary = "Copy journal and archive of the running node into a new folder, and check the copy",
-      .params = {Param::text("dest", "The folder to make").required()},
+      .summary = "Copy the journal and the archive of the running node into a new folder and verify the copy",
+      .params = {Param::text("dest", "Folder to create").required()},
       .answer = "BackedUp",
       .rank = Rank::administer,
       .effect = Operation::Effect::adds,
@@ -327,7 +331,7 @@ Operation stop() {
   return {
       .name = "stop",
       .title = "Stop the node",
-      .summary = "Let the node finish its work and end, as SIGTERM does",
+      .summary = "Stop the node gracefully, as SIGTERM does",
       .rank = Rank::administer,
       .effect = Operation::Effect::destroys,
       .cli = {"stop", "skein stop"},
@@ -347,8 +351,9 @@ Operation event_list() {
   return {
       .name = "event_list",
       .title = "Last events",
-      .summary = "List what happened last, the newest at the end",
-      .params = {Param::count("limit", 0, k_events_listed_max, "Events in the answer at most").or_else(k_events_shown)},
+      .summary = "List the last events, oldest first",
+      .params = {Param::count("limit", 0, k_events_listed_max, "Maximum number of events in the answer")
+                     .or_else(k_events_shown)},
       .answer = "Events",
       .rest = {"GET", "/events/last"},
       .needs_engine = true,
@@ -362,12 +367,13 @@ Operation events() {
   return {
       .name = "events",
       .title = "Events",
-      .summary = "Follow what happens; over REST as server-sent events, which Last-Event-ID resumes",
+      .summary = "Follow events; over REST as server-sent events, which Last-Event-ID resumes",
       .params = {Param::task_id("task", "Only events of this task"),
                  Param::texts("kinds", "Only events of these kinds, such as task_failed").as_option("kind"),
-                 Param::count("after", 0, UINT64_MAX, "Begin after this sequence; 0: with all that is kept")
+                 Param::count("after", 0, UINT64_MAX,
+                              "Start after this sequence number; 0: with all events that are kept")
                      .only_on({Way::socket, Way::rest}),
-                 Param::flag("follow", "Go on with what happens").only_on({Way::socket, Way::cli})},
+                 Param::flag("follow", "Keep following new events").only_on({Way::socket, Way::cli})},
       .answer = "Event",
       .rest = {"GET", "/events"},
   };
@@ -377,8 +383,8 @@ Operation tree_watch() {
   return {
       .name = "tree_watch",
       .title = "Watch the tree",
-      .summary = "Show the supervision tree again whenever it changes",
-      .params = {Param::milliseconds("every_ms", "How often to look").or_else(1000)},
+      .summary = "Show the supervision tree whenever it changes",
+      .params = {Param::milliseconds("every_ms", "Interval between two looks at the tree").or_else(1000)},
       .answer = "Tree",
   };
 }
@@ -387,10 +393,10 @@ Operation hello() {
   return {
       .name = "hello",
       .title = "Hello",
-      .summary = "Begin on the socket: says which version of the protocol the program speaks",
-      .params = {Param::count("version", 0, UINT32_MAX, "Of the protocol").required(),
+      .summary = "Open a session on the socket and say which protocol version the program speaks",
+      .params = {Param::count("version", 0, UINT32_MAX, "Version of the protocol").required(),
                  Param::text("client", "The program that asks, with its version"),
-                 Param::text("token", "Its rights are those of this token, instead of the owner's")},
+                 Param::text("token", "Use the rights of this token instead of the owner's")},
       .answer = "Hello",
   };
 }
@@ -399,8 +405,8 @@ Operation cancel() {
   return {
       .name = "cancel",
       .title = "Cancel a stream",
-      .summary = "End a stream of the same connection",
-      .params = {Param::count("id", 0, UINT64_MAX, "The id of the request that began it").required()},
+      .summary = "End a stream of this connection",
+      .params = {Param::count("id", 0, UINT64_MAX, "Id of the request that started the stream").required()},
   };
 }
 
@@ -408,7 +414,7 @@ Operation mcp() {
   return {
       .name = "mcp",
       .title = "Speak MCP",
-      .summary = "Go on with MCP on this connection of the socket",
+      .summary = "Switch this connection of the socket to MCP",
   };
 }
 
@@ -416,7 +422,7 @@ Operation openapi() {
   return {
       .name = "openapi",
       .title = "OpenAPI",
-      .summary = "Show the description of REST",
+      .summary = "Show the OpenAPI description of the REST API",
       .answer = "OpenApi",
       .is_on_socket = false,
       .rest = {"GET", "/openapi.json"},

@@ -49,12 +49,12 @@ Operation swarm_create() {
   return {
       .name = "swarm_create",
       .title = "Create a swarm",
-      .summary = "Create a swarm; it stays until it is removed",
+      .summary = "Create a swarm, which exists until it is removed",
       .help =
-          "Makes a swarm: a queue of tasks with agents of its own. executor must be one of the node's config; "
-          "without one the swarm has no agents of its own, and others that can do its tasks run them.",
-      .params =
-          with_defaults(with_settings(Param::text("name", "Letters, digits, '-', '_' and '.'").required().at("NAME"))),
+          "Creates a swarm: a queue of tasks with its own agents. executor must name an executor of the node's config. "
+          "Without an executor the swarm has no agents of its own, and other agents of the node run its tasks.",
+      .params = with_defaults(with_settings(
+          Param::text("name", "Name of the swarm: letters, digits, '-', '_' and '.'").required().at("NAME"))),
       .errors = {Code::swarm_exists, Code::too_large, Code::ledger_full},
       .rank = Rank::operate,
       .effect = Operation::Effect::adds,
@@ -72,9 +72,9 @@ std::optional<Error> way_out(const Principal& who, const ledger::Fields& fields)
   for (const std::string_view each : {dispatch::k_field_executor, ledger::k_field_fallback}) {
     if (!fields.contains(std::string(each))) continue;
     return Error{Code::forbidden,
-                 fmt::format("{} is bound to swarm '{}', and {} would let its tasks run outside of it", who.words(),
-                             who.bounds.swarm, each),
-                 fmt::format("leave out {}, or use a token without that bound", each),
+                 fmt::format("{} is restricted to swarm '{}', and {} would let its tasks run outside that swarm",
+                             who.words(), who.bounds.swarm, each),
+                 fmt::format("leave out {}, or use a token without that restriction", each),
                  {}};
   }
   return std::nullopt;
@@ -91,7 +91,7 @@ Operation swarm_override() {
   return {
       .name = "swarm_override",
       .title = "Change a swarm",
-      .summary = "Change settings of a swarm; those of the config hold again after the next reload",
+      .summary = "Change settings of a swarm until the next reload, which restores the settings of the config",
       .params = with_settings(the_swarm()),
       .errors = {Code::swarm_not_found, Code::too_large},
       .rank = Rank::operate,
@@ -115,11 +115,11 @@ Operation swarm_scale() {
   return {
       .name = "swarm_scale",
       .title = "Scale a swarm",
-      .summary = "Set how few and how many agents a swarm may have; what is not given stays",
+      .summary = "Set the minimum and maximum number of agents of a swarm; a bound that is not given stays",
       .params =
           {the_swarm(),
-           Param::count("min", 0, ledger::k_swarm_agents_limit, "Agents that always run").once_called("agents_min"),
-           Param::count("max", 1, ledger::k_swarm_agents_limit, "Agents at most").once_called("agents_max")},
+           Param::count("min", 0, ledger::k_swarm_agents_limit, "Minimum number of agents").once_called("agents_min"),
+           Param::count("max", 1, ledger::k_swarm_agents_limit, "Maximum number of agents").once_called("agents_max")},
       .answer = "Scaled",
       .errors = {Code::swarm_not_found},
       .rank = Rank::operate,
@@ -152,8 +152,7 @@ Operation swarm_list() {
       .title = "List swarms",
       .summary = "List swarms by name",
       .help =
-          "Swarms by name, with their state and how many tasks are open in each; pass the cursor of the answer to go "
-          "on.",
+          "Swarms by name, with state and number of open tasks. To get the next page, pass the cursor of the answer.",
       .params = {page_limit(0), page_cursor()},
       .answer = "SwarmPage",
       .is_tool = true,
@@ -169,7 +168,7 @@ void look_at_swarm(const Call& call) { call.ops->swarm_status(call.in.text("name
 Operation swarm_status() {
   return {
       .name = "swarm_status",
-      .title = "Look at a swarm",
+      .title = "Show a swarm",
       .summary = "Show a swarm with its settings, state, open tasks and problems",
       .params = {the_swarm()},
       .answer = "Swarm",
@@ -209,9 +208,9 @@ Operation steering(std::string_view name, std::string_view title, std::string_vi
 
 Operation swarm_pause() {
   return steering(
-      "swarm_pause", "Pause a swarm", "Start no further task of a swarm",
-      "No further task of the swarm is begun; what runs goes on and new tasks are taken. swarm_resume undoes "
-      "it.",
+      "swarm_pause", "Pause a swarm", "Start no further tasks of a swarm",
+      "No further task of the swarm starts. Running tasks continue, and new tasks are accepted. swarm_resume ends "
+      "the pause.",
       {"POST", "/swarms/{name}/pause"}, {"swarm pause", "skein swarm pause words"},
       steer_swarm<&Operations::swarm_pause>);
 }
@@ -221,7 +220,7 @@ Operation swarm_resume() {
                   steer_swarm<&Operations::swarm_resume>);
 }
 Operation swarm_drain() {
-  Operation made = steering("swarm_drain", "Drain a swarm", "Accept no new task for a swarm and finish those it has",
+  Operation made = steering("swarm_drain", "Drain a swarm", "Accept no new tasks for a swarm and finish its open tasks",
                             "", {"POST", "/swarms/{name}/drain"}, {"swarm drain", "skein swarm drain words"},
                             steer_swarm<&Operations::swarm_drain>);
   made.is_tool = false;
@@ -229,9 +228,9 @@ Operation swarm_drain() {
 }
 Operation swarm_stop() {
   Operation made = steering(
-      "swarm_stop", "Stop a swarm", "Accept no new task for a swarm and end its agents",
-      "Stops a swarm: it takes no new tasks, its agents end, and its open tasks wait. swarm_resume starts it "
-      "again.",
+      "swarm_stop", "Stop a swarm", "Accept no new tasks for a swarm and stop its agents",
+      "Stops a swarm: it accepts no new tasks, its agents are stopped, and its open tasks wait. swarm_resume starts "
+      "it again.",
       {"POST", "/swarms/{name}/stop"}, {"swarm stop", "skein swarm stop words"}, steer_swarm<&Operations::swarm_stop>);
   made.effect = Operation::Effect::destroys;
   return made;
@@ -263,7 +262,7 @@ std::vector<AnswerMember> setting_members() {
 
 std::vector<AnswerType> swarm_answers() {
   return {
-      {.name = "Done", .help = "It is done; there is nothing to say"},
+      {.name = "Done", .help = "The operation succeeded; the answer has no members"},
       {.name = "Fields", .type = "{string}"},
       {.name = "SwarmSettings", .help = "Settings in force, named as in the config", .members = setting_members()},
       {.name = "Swarm",
@@ -275,16 +274,18 @@ std::vector<AnswerType> swarm_answers() {
                {"open_tasks", "integer"},
                {"open_bytes", "integer"},
                {"settings", "SwarmSettings"},
-               {"definition", "Fields", "What it was defined with, as texts under the ledger's names"},
-               {"overrides?", "Fields", "What was changed since, likewise"},
-               {"breaker", "'open' 'half_open' 'closed'", "The worst of its types of tasks; see passed_over"},
-               {"passed_over", "[PassedOver]", "Types of its tasks that are held back"},
-               {"problems", "[string]", "What keeps it from working, and what to do; empty: nothing"},
+               {"definition", "Fields",
+                "Settings that the swarm was defined with, as texts under the names of the ledger"},
+               {"overrides?", "Fields", "Settings that were changed since, in the same form"},
+               {"breaker", "'open' 'half_open' 'closed'", "The worst state of all its types of tasks; see passed_over"},
+               {"passed_over", "[PassedOver]", "Types of tasks that are held back"},
+               {"problems", "[string]",
+                "Problems that keep the swarm from working, and what to do; empty if there are none"},
            }},
       {.name = "SwarmPage",
        .members = {{"swarms", "[Swarm]"},
                    {"total", "integer"},
-                   {"cursor?", "string", "There is more: give it to the next request"}}},
+                   {"cursor?", "string", "Present if there are more items: pass it to the next request"}}},
       {.name = "Scaled", .members = {{"name", "string"}, {"min", "integer"}, {"max", "integer"}}},
       {.name = "PassedOver",
        .help = "Why an agent or a type of task is held back",
@@ -293,8 +294,8 @@ std::vector<AnswerType> swarm_answers() {
                {"why",
                 "'paused' 'paused_itself' 'silent' 'results_waiting' 'rate_limited' 'breaker_open' 'suspected' "
                 "'breaker_half_open' 'poorly' 'executor_full' 'crashes' 'crashes_tried'"},
-               {"type?", "string", "Of tasks, when they are what is held back"},
-               {"until?", "Time", "About when it is tried again; absent: unknown"},
+               {"type?", "string", "Type of the tasks, if tasks are held back"},
+               {"until?", "Time", "Approximate time of the next try; absent if unknown"},
                {"until_time?", "TimeText"},
                {"detail", "string"},
            }},

@@ -31,7 +31,7 @@ std::optional<State> state_named(std::string_view name) {
 Param the_task() { return Param::task_id("id", "The task's id").required().at("ID"); }
 
 // Names of agents and of other swarms are not for who is bound to a swarm or a task.
-constexpr const char* k_nobody_able = "no agent that may have it can do it";
+constexpr const char* k_nobody_able = "no agent that may run the task can do it";
 
 void hide_names(TaskStatus& status) {
   if (status.able_swarms.empty()) return;
@@ -99,32 +99,35 @@ Operation task_submit() {
   return {
       .name = "task_submit",
       .title = "Submit a task",
-      .summary = "Submit a task; it is durable when this is answered",
+      .summary = "Submit a task; once this is answered, no crash loses it",
       .help =
-          "Gives a task to a swarm and answers its id: from then on no crash loses it. An agent that can do its type "
-          "runs it; task_wait gives the result. To repeat a call safely give the same key: the first task is then "
-          "found instead of a second one made.",
+          "Adds a task to the queue of a swarm and returns its id. From then on no crash loses the task. An agent that "
+          "can run its type runs it; task_wait returns the result. To make a call safe to repeat, give a key: calling "
+          "again with the same key returns the first task.",
       .params =
           {
-              Param::text("type", "What is to be done; an agent with this capability runs it").required().at("TYPE"),
-              Param::json("params", "Any JSON value, handed to the agent as it is"),
-              Param::text("swarm", "Whose agents run it").or_else(SubmitRequest{}.swarm),
-              Param::word("priority", {"low", "normal", "high", "critical"}, "Which of the swarm's tasks come first")
+              Param::text("type", "Type of the task; an agent with this capability runs it").required().at("TYPE"),
+              Param::json("params", "Any JSON value, passed to the agent unchanged"),
+              Param::text("swarm", "Swarm whose agents run the task").or_else(SubmitRequest{}.swarm),
+              Param::word("priority", {"low", "normal", "high", "critical"}, "Priority of the task within its swarm")
                   .or_else(SubmitRequest{}.priority),
-              Param::text("key", "Idempotency key: the same key again finds the first task"),
-              Param::texts("capabilities", "What the agent must have, instead of the type").as_option("capability"),
-              Param::task_ids("dependencies", "Tasks that must complete first").as_option("after"),
-              Param::count("attempts", 1, k_attempts_most, "At most so many, the first included")
+              Param::text("key", "Idempotency key: the same key again returns the first task").filled(),
+              Param::texts("capabilities", "Capabilities that the agent needs, instead of the type")
+                  .as_option("capability")
+                  .filled(),
+              Param::task_ids("dependencies", "Ids of tasks that must complete first").as_option("after"),
+              Param::count("attempts", 1, k_attempts_most, "Maximum number of attempts")
                   .or_else(SubmitRequest{}.attempts),
-              Param::milliseconds("timeout_ms", "Limit of each attempt; 0: that of the type or the executor")
+              Param::milliseconds("timeout_ms", "Time limit of each attempt; 0: that of the type or executor")
                   .as_option("task-timeout"),
-              Param::milliseconds("delay_ms", "Start no sooner than after this time"),
-              Param::milliseconds("deadline_ms", "Limit of all attempts together, from now; 0: none"),
-              Param::text("trace", "A W3C traceparent").only_on({Way::socket, Way::rest, Way::cli}),
-              Param::text("agent", "The only agent that may do it; the task waits for it"),
-              Param::word("agent_fallback", {"none", "any"}, "any: other agents may, after agent_wait"),
-              Param::milliseconds("agent_wait_ms", "How long it waits for its agent before others may"),
-              Param::text("route_key", "With consistent_hash, the same key goes to the same agent"),
+              Param::milliseconds("delay_ms", "Earliest start, counted from now"),
+              Param::milliseconds("deadline_ms", "Time limit of all attempts together, from now; 0: none"),
+              Param::text("trace", "W3C traceparent of the trace that the task belongs to")
+                  .only_on({Way::socket, Way::rest, Way::cli}),
+              Param::text("agent", "The only agent that may run the task, which waits for it"),
+              Param::word("agent_fallback", {"none", "any"}, "Whether others may run the task after agent_wait"),
+              Param::milliseconds("agent_wait_ms", "How long to wait for that agent before others may run the task"),
+              Param::text("route_key", "With consistent_hash, tasks with the same key go to the same agent"),
           },
       .answer = "Submitted",
       .errors = {Code::invalid_json, Code::too_large, Code::key_reused, Code::swarm_not_found, Code::swarm_closed,
@@ -160,17 +163,17 @@ Operation task_wait() {
   return {
       .name = "task_wait",
       .title = "Wait for a task",
-      .summary = "Wait until a task has ended; finished says whether it has",
+      .summary = "Wait until a task has ended; 'finished' in the answer says whether it has",
       .help =
-          "Waits until a task has ended, at most 50 seconds, and gives its result. If finished is false the task is "
-          "not done: call again. state tells how it ended: completed (see result), failed (see message and "
+          "Waits until a task has ended, at most 50 seconds, and returns its result. If finished is false, the task "
+          "has not ended: call again. state says how the task ended: completed (see result), failed (see message and "
           "failed_attempts) or cancelled.",
       .params = {the_task(),
-                 Param::milliseconds("timeout_ms", "Wait at most so long, and no longer than [operations] wait_max")
+                 Param::milliseconds("timeout_ms", "Longest wait, limited by [operations] wait_max")
                      .or_else(static_cast<std::uint64_t>(WaitRequest{}.timeout.count()))
                      .narrowed(Way::mcp, k_wait_mcp_ms, k_wait_mcp_ms)
                      .only_on({Way::socket, Way::mcp, Way::rest}),
-                 Param::flag("progress", "Answer with each progress mark on the way").only_on({Way::socket})},
+                 Param::flag("progress", "Also send each progress mark of the task").only_on({Way::socket})},
       .answer = "Waited",
       .errors = {Code::task_not_found, Code::archive_unavailable},
       .is_tool = true,
@@ -192,17 +195,19 @@ void look_at_task(const Call& call) {
 Operation task_status() {
   return {
       .name = "task_status",
-      .title = "Look at a task",
+      .title = "Show a task",
       .summary = "Show a task with its params, result and failed attempts",
       .help =
-          "Everything about one task as it stands now: state, params, result, failed attempts. Does not wait. A result "
-          "over 48 KiB comes in pieces over MCP: result_part has one, and the offset of the next.",
+          "All details of one task at this moment: state, params, result, failed attempts. Does not wait. Over MCP a "
+          "result larger than 48 KiB comes in pieces: result_part has one piece and the offset of the next.",
       .params =
           {Param::task_id("id", "The task's id").required_unless("key").at("ID"),
-           Param::text("key", "Its idempotency key, instead of the id").only_on({Way::socket}),
-           Param::text("swarm", "The swarm of the key").or_else(StatusRequest{}.swarm).only_on({Way::socket}),
-           Param::count("result_offset", 0, UINT64_MAX / 2, "Where the piece of the result begins").only_on({Way::mcp}),
-           Param::count("result_bytes", 1, k_result_piece, "How long it may be").only_on({Way::mcp})},
+           Param::text("key", "Idempotency key of the task, instead of its id").only_on({Way::socket}),
+           Param::text("swarm", "Swarm that the key belongs to").or_else(StatusRequest{}.swarm).only_on({Way::socket}),
+           Param::count("result_offset", 0, UINT64_MAX / 2, "Offset of the piece of the result, in bytes")
+               .only_on({Way::mcp}),
+           Param::count("result_bytes", 1, k_result_piece, "Maximum length of the piece, in bytes")
+               .only_on({Way::mcp})},
       .answer = "Task",
       .errors = {Code::task_not_found, Code::archive_unavailable},
       .is_tool = true,
@@ -234,16 +239,17 @@ Operation task_list() {
   return {
       .name = "task_list",
       .title = "List tasks",
-      .summary = "List tasks: open ones first, then finished ones",
+      .summary = "List tasks: open tasks first, then finished tasks",
       .help =
-          "Tasks that match all that is given, open ones first, newest at the top. Pass the cursor of the answer to "
-          "get the next page; an answer without one is the last.",
-      .params = {Param::word("state", state_names(), "Only tasks in this state"),
-                 Param::text("swarm", "Only tasks of this swarm"), Param::text("type", "Only tasks of this type"),
-                 Param::text("id_prefix", "Only tasks whose ids begin like this").only_on({Way::socket, Way::rest}),
-                 Param::text("text", "Only tasks with these words in params, result or message"),
-                 Param::time("finished_from", "Only tasks that finished at this time or later"),
-                 Param::time("finished_before", "Only tasks that finished before this time"), limit, page_cursor()},
+          "Tasks that match all given filters: open tasks first, the newest at the top. To get the next page, pass "
+          "the cursor of the answer; the last page has no cursor.",
+      .params =
+          {Param::word("state", state_names(), "Only tasks in this state"),
+           Param::text("swarm", "Only tasks of this swarm"), Param::text("type", "Only tasks of this type"),
+           Param::text("id_prefix", "Only tasks whose id begins with this text").only_on({Way::socket, Way::rest}),
+           Param::text("text", "Only tasks with these words in params, result or message"),
+           Param::time("finished_from", "Only tasks that finished at this time or later"),
+           Param::time("finished_before", "Only tasks that finished before this time"), limit, page_cursor()},
       .answer = "TaskPage",
       .errors = {Code::bad_cursor, Code::archive_unavailable},
       .is_tool = true,
@@ -262,9 +268,10 @@ Operation task_cancel() {
   return {
       .name = "task_cancel",
       .title = "Cancel a task",
-      .summary = "Cancel a task in whatever state it is; a run is stopped",
-      .help = "Cancels a task in whatever state it is; an OS process that runs it is killed with all it started.",
-      .params = {the_task(), Param::text("reason", "For people; kept with the task")},
+      .summary = "Cancel a task in any state; a running task is stopped",
+      .help =
+          "Cancels a task in any state. An OS process that runs the task is killed together with all its descendants.",
+      .params = {the_task(), Param::text("reason", "Reason for the cancellation, stored with the task")},
       .answer = "TaskState",
       .errors = {Code::task_not_found, Code::already_finished},
       .rank = Rank::operate,
@@ -283,10 +290,10 @@ Operation task_retry() {
   return {
       .name = "task_retry",
       .title = "Retry a task",
-      .summary = "Submit a task that failed or was cancelled again, as a new task",
+      .summary = "Retry a failed or cancelled task as a new task",
       .help =
-          "Makes a new task from one that failed or was cancelled and answers the new id. Retrying it again finds "
-          "the same new task.",
+          "Creates a new task from a failed or cancelled one and returns the new id. Retrying the same task again "
+          "returns the same new task.",
       .params = {the_task()},
       .answer = "Retried",
       .errors = {Code::task_not_found, Code::wrong_state, Code::swarm_not_found, Code::swarm_closed, Code::queue_full,
@@ -323,7 +330,7 @@ std::vector<AnswerType> task_answers() {
       {.name = "Time", .help = "Milliseconds since 1970", .type = "integer"},
       {.name = "TimeText", .help = "The same moment as RFC 3339, in UTC", .type = "string"},
       {.name = "TaskLine",
-       .help = "A task as lists have it",
+       .help = "A task as an item of a list",
        .members =
            {
                {"id", "TaskId"},
@@ -331,8 +338,9 @@ std::vector<AnswerType> task_answers() {
                {"type", "string"},
                {"swarm", "string"},
                {"priority", "integer"},
-               {"priority_name?", "'low' 'normal' 'high' 'critical'", "The same as a submit names it"},
-               {"attempts", "integer", "Attempts made in its swarm, with the one that runs or has completed it"},
+               {"priority_name?", "'low' 'normal' 'high' 'critical'", "The priority by name, as in a submit"},
+               {"attempts", "integer",
+                "Attempts made in its swarm, including the one that runs or has completed the task"},
                {"attempts_max", "integer"},
                {"agent?", "string"},
                {"submitted_at", "Time|null"},
@@ -349,21 +357,21 @@ std::vector<AnswerType> task_answers() {
                {"message?", "string"},
                {"retried_as?", "TaskId"},
                {"archived?", "true"},
-               {"handed_on_from?", "string", "The swarm that had it before"},
-               {"for_agent?", "string", "The agent it was submitted for"},
-               {"waits?", "string", "Why it does not run yet"},
-               {"waits_for?", words_type(wait_causes()), "The same for programs"},
-               {"able_swarms?", "[string]", "Of no_able_agent: swarms whose agents could do it"},
-               {"parent?", "TaskId", "The task that submitted it"},
-               {"depth?", "integer", "With parent: how deep it is below the task at the top"},
+               {"handed_on_from?", "string", "The swarm that the task came from"},
+               {"for_agent?", "string", "The agent that the task was submitted for"},
+               {"waits?", "string", "Why the task does not run yet"},
+               {"waits_for?", words_type(wait_causes()), "The same as a fixed word, for programs"},
+               {"able_swarms?", "[string]", "With no_able_agent: swarms whose agents can run the task"},
+               {"parent?", "TaskId", "The task that submitted this task"},
+               {"depth?", "integer", "With parent: levels below the topmost task"},
            }},
       {.name = "Task",
-       .help = "A task with everything about it",
+       .help = "A task with all its details",
        .members =
            {
                {"params", "any", "As it was submitted"},
                {"result?", "any"},
-               {"progress?", "any", "The last mark"},
+               {"progress?", "any", "The last progress mark"},
                {"capabilities", "[string]"},
                {"key?", "string"},
                {"trace?", "string"},
@@ -379,7 +387,7 @@ std::vector<AnswerType> task_answers() {
                {"agent_wait_ms?", "integer"},
                {"unpinned_at?", "Time"},
                {"unpinned_time?", "TimeText"},
-               {"children?", "integer", "Tasks that it has submitted"},
+               {"children?", "integer", "Number of tasks that this task has submitted"},
            },
        .base = "TaskLine"},
       {.name = "Attempt",
@@ -392,24 +400,25 @@ std::vector<AnswerType> task_answers() {
                    {"ended_at", "Time|null"},
                    {"ended_time?", "TimeText"}}},
       {.name = "Hop",
-       .help = "One time that a task went from a swarm to its fallback",
+       .help = "A move of the task from a swarm to its fallback swarm",
        .members =
            {{"from", "string"}, {"to", "string"}, {"attempts", "integer"}, {"at", "Time|null"}, {"time?", "TimeText"}}},
       {.name = "TaskPage",
-       .members = {{"tasks", "[TaskLine]"}, {"cursor?", "string", "There is more: give it to the next request"}}},
+       .members = {{"tasks", "[TaskLine]"},
+                   {"cursor?", "string", "Present if there are more items: pass it to the next request"}}},
       {.name = "Submitted",
        .members = {{"id", "TaskId"},
                    {"state", "StateName"},
-                   {"existing?", "true", "The key had this task already; over REST the status is 200 then"},
-                   {"gone?", "true", "That task's result is no longer kept: lost, or removed by retention"},
-                   {"waits?", "string", "No agent can do it now: why"},
-                   {"able_swarms?", "[string]", "Swarms whose agents could do it"}}},
+                   {"existing?", "true", "A task with this key existed already; over REST the status is then 200"},
+                   {"gone?", "true", "The result of that task is gone: lost, or removed by retention"},
+                   {"waits?", "string", "Why no agent can run the task now"},
+                   {"able_swarms?", "[string]", "Swarms whose agents can run the task"}}},
       {.name = "Waited",
        .members = {{"finished", "boolean"}, {"task", "Task"}, {"next?", "string", "The node is stopping: ask again"}}},
       {.name = "TaskState", .members = {{"state", "StateName"}}},
       {.name = "Retried",
        .members = {{"id", "TaskId"},
-                   {"existing?", "true", "It had been retried before; over REST the status is 200 then"}}},
+                   {"existing?", "true", "The task had been retried before; over REST the status is then 200"}}},
   };
 }
 

@@ -26,14 +26,17 @@ Operation token_create() {
   return {
       .name = "token_create",
       .title = "Create a token",
-      .summary = "Make a token; its secret is in this answer alone",
+      .summary = "Create a token; only this answer contains its secret",
       .params = {the_token(),
-                 Param::word("rank", {"read", "operate", "administer"}, "What its holder may do").or_else("read"),
-                 Param::milliseconds("ttl_ms", "It expires after this time; 0: never").as_option("ttl"),
-                 Param::text("swarm", "It is for this swarm and its tasks only"),
-                 Param::task_id("task", "It acts for this task: on it and its children only; needs the rank operate"),
-                 Param::count("depth", 0, ledger::k_child_depth_max, "With task: how deep its children may be"),
-                 Param::count("children", 0, ledger::k_children_max, "With task: how many it may submit")},
+                 Param::word("rank", {"read", "operate", "administer"}, "What the holder of the token may do")
+                     .or_else("read"),
+                 Param::milliseconds("ttl_ms", "Time until the token expires; 0: never").as_option("ttl"),
+                 Param::text("swarm", "Restrict the token to this swarm and its tasks"),
+                 Param::task_id("task", "Restrict the token to this task and its children; needs the rank operate"),
+                 Param::count("depth", 0, ledger::k_child_depth_max,
+                              "With task: maximum nesting depth of its children"),
+                 Param::count("children", 0, ledger::k_children_max,
+                              "With task: maximum number of children that it may submit")},
       .answer = "MadeToken",
       .errors = {Code::token_exists, Code::swarm_not_found, Code::task_not_found, Code::already_finished,
                  Code::ledger_full, Code::too_large},
@@ -70,7 +73,7 @@ Operation token_revoke() {
   return {
       .name = "token_revoke",
       .title = "Revoke a token",
-      .summary = "Make a token void, also on connections that are open",
+      .summary = "Revoke a token, also on connections that are already open",
       .params = {the_token()},
       .errors = {Code::token_not_found},
       .rank = Rank::administer,
@@ -90,8 +93,8 @@ Operation token_rotate() {
   return {
       .name = "token_rotate",
       .title = "Rotate a token",
-      .summary = "Give a token a new secret, which is in this answer alone",
-      .params = {the_token(), Param::milliseconds("overlap_ms", "The old secret works for this time too; 0: not at all")
+      .summary = "Give a token a new secret; only this answer contains it",
+      .params = {the_token(), Param::milliseconds("overlap_ms", "How long the old secret still works; 0: not at all")
                                   .as_option("overlap")},
       .answer = "MadeToken",
       .errors = {Code::token_not_found, Code::token_exists},

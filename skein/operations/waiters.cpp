@@ -18,7 +18,7 @@ void Waiters::add(Waiter waiter) {
       return;
     }
   }
-  waiter.reply.fail(overloaded("too many wait for tasks"));
+  waiter.reply.fail(overloaded("too many clients wait for tasks"));
 }
 
 void Waiters::give_up(WaitTicket& ticket) {

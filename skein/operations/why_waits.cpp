@@ -65,6 +65,13 @@ std::optional<WaitReason> held_by_somebody(const AbleAgents& agents) {
         fmt::format("{} {}{} can do it and {} paused: 'skein agent resume {}'", is_one ? "agent" : "agents",
                     quoted(agents.paused), more(agents.paused_count), is_one ? "is" : "are", agents.paused.front())};
   }
+  if (!agents.failing.empty()) {
+    return WaitReason{
+        WaitCause::agents_failing,
+        fmt::format("agent '{0}' can do it, but fails each time it starts: {1}; see 'skein agent show {0}' "
+                    "and the node's log",
+                    agents.failing, agents.failing_why)};
+  }
   if (agents.stopped.empty()) return std::nullopt;
   const bool is_one = agents.stopped.size() == 1;
   return WaitReason{WaitCause::agents_stopped,
@@ -112,16 +119,17 @@ WaitReason for_an_agent(const WaitFacts& facts) {
 }  // namespace
 
 std::string_view name_of(WaitCause cause) {
-  static constexpr std::string_view k_names[] = {
-      "none",      "dependencies",  "swarm_stopped", "swarm_paused", "not_before", "swarm_breaker", "type_held_back",
-      "its_agent", "no_able_agent", "no_agent",      "busy",         "soon",       "agents_paused", "agents_stopped"};
+  static constexpr std::string_view k_names[] = {"none",          "dependencies",   "swarm_stopped",  "swarm_paused",
+                                                 "not_before",    "swarm_breaker",  "type_held_back", "its_agent",
+                                                 "no_able_agent", "no_agent",       "busy",           "soon",
+                                                 "agents_paused", "agents_stopped", "agents_failing", "node_stopping"};
   static_assert(std::size(k_names) == static_cast<std::size_t>(k_last_wait_cause) + 1);
   return k_names[static_cast<std::size_t>(cause)];
 }
 
 bool needs_help(WaitCause cause) {
   return cause == WaitCause::swarm_stopped || cause == WaitCause::swarm_paused || cause == WaitCause::no_able_agent ||
-         cause == WaitCause::agents_paused || cause == WaitCause::agents_stopped;
+         cause == WaitCause::agents_paused || cause == WaitCause::agents_stopped || cause == WaitCause::agents_failing;
 }
 
 bool needs_help(std::string_view cause) {
@@ -137,6 +145,10 @@ bool PausedNames::has_swarm(std::string_view name) const { return std::ranges::b
 WaitReason why_it_waits(const WaitFacts& facts) {
   const ledger::Task& task = facts.task;
   if (task.state == State::blocked) return blocked(facts);
+  const bool is_unstarted = task.state == State::assigned || task.state == State::queued;
+  if (is_unstarted && facts.is_stopping) {
+    return {WaitCause::node_stopping, "the node is stopping: the task runs after the node's next start"};
+  }
   if (task.state == State::assigned) {
     return {WaitCause::busy,
             fmt::format("agent '{}' has it and begins it after what it runs now", ledger::view_of(task.agent))};
@@ -144,10 +156,10 @@ WaitReason why_it_waits(const WaitFacts& facts) {
   if (task.state != State::queued || !task.shape) return {};
   const std::string& name = task.shape->swarm;
   if (facts.swarm != nullptr && facts.swarm->state == SwarmState::stopped) {
-    return {WaitCause::swarm_stopped, fmt::format("swarm '{}' is stopped: resume it", name)};
+    return {WaitCause::swarm_stopped, fmt::format("swarm '{0}' is stopped: 'skein swarm resume {0}'", name)};
   }
   if (facts.swarm != nullptr && facts.swarm->state == SwarmState::paused) {
-    return {WaitCause::swarm_paused, fmt::format("swarm '{}' is paused: resume it", name)};
+    return {WaitCause::swarm_paused, fmt::format("swarm '{0}' is paused: 'skein swarm resume {0}'", name)};
   }
   if (task.not_before > facts.now) return delayed(facts);
   if (facts.swarm != nullptr && facts.swarm->breaker == ledger::Breaker::open) {

@@ -28,14 +28,16 @@ enum class WaitCause : std::uint8_t {
   swarm_breaker,   // the swarm's breaker is open
   type_held_back,  // agents crashed over tasks of its type
   its_agent,       // it is for one agent, which does not take it
-  no_able_agent,   // no agent that may have it can do it
+  no_able_agent,   // no agent that may run the task can do it
   no_agent,        // its swarm has no agent at the moment
   busy,            // all agents that can do it hold other tasks
   soon,            // nothing is in its way
   agents_paused,   // the agents that can do it are paused
   agents_stopped,  // those of [[agents]] that can do it do not run
+  agents_failing,  // those of [[agents]] that can do it end before they are ready, again and again
+  node_stopping,   // the node is on its way down; it begins after the next start
 };
-inline constexpr WaitCause k_last_wait_cause = WaitCause::agents_stopped;
+inline constexpr WaitCause k_last_wait_cause = WaitCause::node_stopping;
 [[nodiscard]] std::string_view name_of(WaitCause cause);
 // Time alone does not end it: somebody has to do something.
 [[nodiscard]] bool needs_help(WaitCause cause);
@@ -64,6 +66,8 @@ struct AbleAgents {
   std::vector<std::string> paused{};     // would be able; only when `able` is 0, at most k_agents_named
   std::uint64_t paused_count = 0;        // all of these
   std::vector<std::string> stopped{};    // would be able and were stopped; likewise
+  std::string failing{};                 // one that would be able and ends before it is ready; likewise
+  std::string failing_why{};             // how it ended last
 };
 
 struct WaitFacts {
@@ -75,6 +79,7 @@ struct WaitFacts {
   std::string its_agent{};             // of a pinned task: why its agent has not taken it
   std::optional<AbleAgents> agents{};  // nothing: nobody knows
   std::string problem{};               // why its swarm cannot start agents, if that is so
+  bool is_stopping = false;            // the node is on its way down
 };
 
 struct WaitReason {

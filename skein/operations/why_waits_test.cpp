@@ -80,9 +80,9 @@ TEST_F(WhyWaits, a_swarm_that_has_no_agents_yet_starts_one_unless_it_cannot) {
 
 TEST_F(WhyWaits, names_the_swarm_that_is_paused_or_stopped) {
   swarm_.state = ledger::SwarmState::paused;
-  EXPECT_EQ(why(WaitCause::swarm_paused), "swarm 'default' is paused: resume it");
+  EXPECT_EQ(why(WaitCause::swarm_paused), "swarm 'default' is paused: 'skein swarm resume default'");
   swarm_.state = ledger::SwarmState::stopped;
-  EXPECT_EQ(why(WaitCause::swarm_stopped), "swarm 'default' is stopped: resume it");
+  EXPECT_EQ(why(WaitCause::swarm_stopped), "swarm 'default' is stopped: 'skein swarm resume default'");
   swarm_.state = ledger::SwarmState::draining;
   EXPECT_THAT(why(WaitCause::soon), HasSubstr("2 agents that can do it are free"));
 }
@@ -128,6 +128,24 @@ TEST_F(WhyWaits, names_agents_that_could_do_it_but_are_paused_or_stopped) {
   EXPECT_EQ(why(WaitCause::agents_stopped), "agent 'bob' can do it and is stopped: 'skein agent start bob'");
   EXPECT_TRUE(needs_help(WaitCause::agents_paused));
   EXPECT_TRUE(needs_help(WaitCause::agents_stopped));
+}
+
+TEST_F(WhyWaits, names_an_agent_that_could_do_it_but_fails_whenever_it_starts) {
+  facts_.agents = AbleAgents{0, 0, 2, {}, {}, 0, {"bob"}, "ada", "it has not said hello within 10000 ms"};
+  EXPECT_EQ(why(WaitCause::agents_failing),
+            "agent 'ada' can do it, but fails each time it starts: it has not said hello within 10000 ms; see 'skein "
+            "agent show ada' and the node's log");
+  EXPECT_TRUE(needs_help(WaitCause::agents_failing));
+}
+
+TEST_F(WhyWaits, nothing_begins_soon_on_a_node_that_is_stopping) {
+  facts_.is_stopping = true;
+  EXPECT_EQ(why(WaitCause::node_stopping), "the node is stopping: the task runs after the node's next start");
+  task_.state = State::assigned;
+  EXPECT_EQ(why(WaitCause::node_stopping), "the node is stopping: the task runs after the node's next start");
+  task_.state = State::executing;
+  EXPECT_EQ(why(WaitCause::none), "");
+  EXPECT_FALSE(needs_help(WaitCause::node_stopping));
 }
 
 TEST_F(WhyWaits, a_task_for_one_agent_waits_for_that_one) {

@@ -84,7 +84,7 @@ Fault read_query_member(const std::vector<Param>& known, const std::string& pair
   const bool has_value = equals != std::string::npos;
   const auto name = unescaped(has_value ? pair.substr(0, equals) : pair, true);
   const auto text = unescaped(has_value ? pair.substr(equals + 1) : "", true);
-  if (!name || !text) return invalid("the query is not escaped as it should be", "escape it as %41, in UTF-8");
+  if (!name || !text) return invalid("the query is not percent-encoded correctly", "encode it in UTF-8, as in %41");
   const Param* param = find_param(known, *name);
   if (param == nullptr) {
     Error unknown = operations::unknown_member(*name, known);

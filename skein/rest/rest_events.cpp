@@ -68,7 +68,8 @@ void RestService::begin_events(Self self, const net::HttpRequest& request, const
 
 void RestService::watch_standing(Self self) {
   if (!who_->holds()) return expel();
-  if (who_->standing != nullptr) self.send_after(operations::k_standing_check, self.pid(), StandingCheck{call_});
+  if (who_->standing == nullptr) return;
+  self.send_after(operations::until_standing_look(self.now()), self.pid(), StandingCheck{call_});
 }
 
 void RestService::expel() {

@@ -8,6 +8,7 @@
 
 #include "skein/mcp/http_rules.hpp"
 #include "skein/operations/json_forms.hpp"
+#include "skein/operations/way_words.hpp"
 #include "skein/rest/openapi.hpp"
 
 namespace skein::inline v0::rest {
@@ -94,7 +95,7 @@ void RestService::begin(Self self, const net::HttpRequest& request) {
   Match found = match(request.method, request.path);
   if (found.operation == nullptr && found.allowed.empty()) {
     return fail(refusal_of(k_not_found, "not_found", fmt::format("there is nothing at {}", request.path),
-                           "/api/v1/openapi.json says what there is"));
+                           "/api/v1/openapi.json describes all paths"));
   }
   if (found.operation == nullptr) {
     return fail(refusal_of(k_method_not_allowed, "method_not_allowed",
@@ -151,7 +152,8 @@ bool RestService::take(Self self, Message& message) {
 void RestService::on_answer(Answer& given) {
   wait_.reset();
   json::value value = (*given.make)();
-  if (given.kind == Answer::Kind::error) return fail(value);
+  if (given.kind == Answer::Kind::error) return fail(std::move(value));
+  operations::put_waits_in_words_for(operations::Way::rest, *who_, value);
   const json::object* object = value.if_object();
   const bool was_there = object != nullptr && object->contains("existing");
   answer(was_there ? k_ok : route_->rest.status, value);
@@ -168,7 +170,8 @@ void RestService::refuse(const operations::Error& error) {
   fail(operations::to_json(error));
 }
 
-void RestService::fail(const json::value& error) {
+void RestService::fail(json::value error) {
+  if (who_) operations::put_error_in_words_for(operations::Way::rest, *who_, error);
   const json::object& object = error.as_object();
   net::HttpResponse response{status_of(std::string_view(object.at("code").as_string())),
                              {{"Content-Type", k_rest_json}},

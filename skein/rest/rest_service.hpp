@@ -61,7 +61,7 @@ class RestService final : public net::HttpService {
   void on_answer(operations::Answer& answer);
   void answer(int status, const json::value& value);
   void refuse(const operations::Error& error);
-  void fail(const json::value& error);
+  void fail(json::value error);
   void fail(net::HttpResponse response);
 
   // rest_events.cpp

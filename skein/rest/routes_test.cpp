@@ -144,8 +144,9 @@ TEST(RestParams, that_are_wrong_are_refused_with_what_is_known) {
   EXPECT_THAT(read_of("GET", "/api/v1/tasks", request_of("limit=5&limit=6")), HasSubstr("twice"));
   EXPECT_THAT(read_of("GET", "/api/v1/tasks", request_of("limit=")), HasSubstr("whole number"));
   EXPECT_THAT(read_of("GET", "/api/v1/agents", request_of("limit=1001")), HasSubstr("from 1 to 1000, not 1001"));
-  EXPECT_THAT(read_of("GET", "/api/v1/tasks", request_of("text=%4")), HasSubstr("escaped"));
-  EXPECT_THAT(read_of("GET", "/api/v1/status", request_of("", "{\"a\":1}")), HasSubstr("none is taken here"));
+  EXPECT_THAT(read_of("GET", "/api/v1/tasks", request_of("text=%4")), HasSubstr("percent-encoded"));
+  EXPECT_THAT(read_of("GET", "/api/v1/status", request_of("", "{\"a\":1}")),
+              HasSubstr("this operation takes no parameters"));
   EXPECT_THAT(read_of("POST", "/api/v1/tasks", request_of("", "{}")), HasSubstr("type is missing"));
   EXPECT_THAT(read_of("POST", "/api/v1/tasks", request_of("", "7")), HasSubstr("must be a JSON object"));
   EXPECT_THAT(read_of("POST", "/api/v1/tasks", request_of("type=echo")), HasSubstr("unknown in the query"));

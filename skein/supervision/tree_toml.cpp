@@ -159,29 +159,53 @@ WorkerParams params_of(const toml::table& table) {
   return params;
 }
 
+// Goes on after a fault, so that a file's faults are found together. A spec that was read with faults is of no use.
 class Reader {
  public:
   explicit Reader(const WorkerTypes& types) : types_(types) {}
 
   SupervisorSpec supervisor(const toml::table& table, std::string name, int depth) {
     if (depth > k_toml_depth) fail(table, fmt::format("more than {} supervisors within each other", k_toml_depth));
-    only_keys(table, {"name", "strategy", "intensity", "period", "auto_shutdown", "child"});
+    const std::size_t before = faults_.size();
+    note_unknown(table, {"name", "strategy", "intensity", "period", "auto_shutdown", "child"});
     SupervisorSpec spec;
     spec.name = std::move(name);
-    for (const auto& [key, node] : table) {
-      if (key == "name") spec.name = text_of(node, "name");
-      if (key == "strategy") spec.flags.strategy = strategy(node);
-      if (key == "intensity") spec.flags.intensity = count_of(node, "intensity");
-      if (key == "period") spec.flags.period = time_of(node, "period");
-      if (key == "auto_shutdown") spec.flags.auto_shutdown = auto_shutdown(node);
+    for (const auto& [key, value] : table) {
+      const toml::node& node = value;
+      if (key == "name") noting([&] { spec.name = text_of(node, "name"); });
+      if (key == "strategy") noting([&] { spec.flags.strategy = strategy(node); });
+      if (key == "intensity") noting([&] { spec.flags.intensity = count_of(node, "intensity"); });
+      if (key == "period") noting([&] { spec.flags.period = time_of(node, "period"); });
+      if (key == "auto_shutdown") noting([&] { spec.flags.auto_shutdown = auto_shutdown(node); });
     }
-    if (const auto fault = check_flags(spec.flags)) fail(table, fault->message);
+    const auto wrong_flags = faults_.size() == before ? check_flags(spec.flags) : std::nullopt;
+    if (wrong_flags) fail(table, wrong_flags->message);
     if (const toml::node* list = table.get("child")) children(*list, spec, depth);
-    if (const auto fault = check_specs(spec.flags, spec.children)) fail(table, fault->message);
+    const auto wrong_children = faults_.size() == before ? check_specs(spec.flags, spec.children) : std::nullopt;
+    if (wrong_children) fail(table, wrong_children->message);
     return spec;
   }
 
+  [[nodiscard]] const std::vector<Fault>& faults() const { return faults_; }
+
  private:
+  template <class Read>
+  void noting(Read read) {
+    try {
+      read();
+    } catch (Fault& fault) {
+      faults_.push_back(std::move(fault));
+    }
+  }
+
+  void note_unknown(const toml::table& table, const std::vector<std::string_view>& known) {
+    for (const auto& [key, node] : table) {
+      if (std::ranges::find(known, key.str()) != known.end()) continue;
+      faults_.push_back(
+          {node.source().begin.line, fmt::format("unknown key '{}'{}", key.str(), suggestion(key.str(), known))});
+    }
+  }
+
   static Strategy strategy(const toml::node& node) {
     std::array<Word<Strategy>, k_strategies.size()> words{};
     std::ranges::transform(k_strategies, words.begin(),
@@ -199,34 +223,46 @@ class Reader {
     const toml::array* array = list.as_array();
     if (array == nullptr) fail(list, "child must be an array of tables: [[supervisor.child]]");
     for (const toml::node& each : *array) {
-      ChildSpec made = child_of(table_of(each, "child"), depth);
-      if (const auto fault = check_spec_under(spec.flags, made)) fail(each, fault->message);
-      const auto same = [&](const ChildSpec& other) { return other.id == made.id; };
-      if (std::ranges::any_of(spec.children, same)) fail(each, fmt::format("the id '{}' is used twice", made.id));
-      spec.children.push_back(std::move(made));
+      noting([&] { add_child(each, spec, depth); });
     }
   }
 
+  void add_child(const toml::node& node, SupervisorSpec& spec, int depth) {
+    const std::size_t before = faults_.size();
+    ChildSpec made = child_of(table_of(node, "child"), depth);
+    const auto wrong = faults_.size() == before ? check_spec_under(spec.flags, made) : std::nullopt;
+    if (wrong) fail(node, wrong->message);
+    const auto same = [&](const ChildSpec& other) { return other.id == made.id; };
+    if (std::ranges::any_of(spec.children, same)) fail(node, fmt::format("the id '{}' is used twice", made.id));
+    spec.children.push_back(std::move(made));
+  }
+
   ChildSpec child_of(const toml::table& table, int depth) {
-    only_keys(table, {"id", "worker", "supervisor", "params", "restart", "shutdown", "significant", "isolated", "label",
-                      "backoff", "budget"});
+    note_unknown(table, {"id", "worker", "supervisor", "params", "restart", "shutdown", "significant", "isolated",
+                         "label", "backoff", "budget"});
     const toml::node* id = table.get("id");
     if (id == nullptr) fail(table, "a child has no id: give each a name of its own");
-    ChildSpec spec = started_by(table, text_of(*id, "id"), depth);
-    for (const auto& [key, node] : table) {
-      if (key == "restart") {
-        spec.restart = word_of<Restart>(
-            node, "restart",
-            {{"permanent", Restart::permanent}, {"transient", Restart::transient}, {"temporary", Restart::temporary}});
-      }
-      if (key == "shutdown") spec.shutdown = shutdown(node);
-      if (key == "significant") spec.significant = flag_of(node, "significant");
-      if (key == "isolated") spec.isolated = flag_of(node, "isolated");
-      if (key == "label") spec.label = text_of(node, "label");
-      if (key == "backoff") spec.backoff = backoff_of(table_of(node, "backoff"));
-      if (key == "budget") spec.budget = budget_of(table_of(node, "budget"));
+    const std::string name = text_of(*id, "id");
+    ChildSpec spec;
+    spec.id = name;
+    noting([&] { spec = started_by(table, name, depth); });
+    for (const auto& [key, value] : table) {
+      const toml::node& node = value;
+      if (key == "restart") noting([&] { spec.restart = restart(node); });
+      if (key == "shutdown") noting([&] { spec.shutdown = shutdown(node); });
+      if (key == "significant") noting([&] { spec.significant = flag_of(node, "significant"); });
+      if (key == "isolated") noting([&] { spec.isolated = flag_of(node, "isolated"); });
+      if (key == "label") noting([&] { spec.label = text_of(node, "label"); });
+      if (key == "backoff") noting([&] { spec.backoff = backoff_of(table_of(node, "backoff")); });
+      if (key == "budget") noting([&] { spec.budget = budget_of(table_of(node, "budget")); });
     }
     return spec;
+  }
+
+  static Restart restart(const toml::node& node) {
+    return word_of<Restart>(
+        node, "restart",
+        {{"permanent", Restart::permanent}, {"transient", Restart::transient}, {"temporary", Restart::temporary}});
   }
 
   static Shutdown shutdown(const toml::node& node) {
@@ -266,6 +302,7 @@ class Reader {
   }
 
   const WorkerTypes& types_;
+  std::vector<Fault> faults_;
 };
 
 }  // namespace
@@ -285,7 +322,10 @@ std::expected<SupervisorSpec, std::string> tree_from_toml(std::string_view text,
     only_keys(document, {"supervisor"});
     const toml::node* root = document.get("supervisor");
     if (root == nullptr) throw Fault{1, "there is no [supervisor]"};
-    return Reader(types).supervisor(table_of(*root, "supervisor"), "root", 0);
+    Reader reader(types);
+    SupervisorSpec tree = reader.supervisor(table_of(*root, "supervisor"), "root", 0);
+    if (!reader.faults().empty()) throw Fault(reader.faults().front());
+    return tree;
   } catch (const Fault& fault) {
     return std::unexpected(fmt::format("{}:{}: {}", file, fault.line, fault.message));
   }
@@ -309,8 +349,9 @@ std::expected<std::vector<SupervisorSpec>, std::vector<TreeFault>> trees_from_to
     return std::unexpected(std::move(faults));
   }
   for (const toml::node& each : *array) {
+    Reader reader(types);
     try {
-      SupervisorSpec tree = Reader(types).supervisor(table_of(each, key), "", 0);
+      SupervisorSpec tree = reader.supervisor(table_of(each, key), "", 0);
       if (tree.name.empty()) fail(each, fmt::format("[[{}]] needs a name", key));
       const auto same = [&](const SupervisorSpec& other) { return other.name == tree.name; };
       if (std::ranges::any_of(trees, same)) fail(each, fmt::format("the name '{}' is used twice", tree.name));
@@ -318,6 +359,7 @@ std::expected<std::vector<SupervisorSpec>, std::vector<TreeFault>> trees_from_to
     } catch (const Fault& fault) {
       faults.push_back({fault.line, fault.message});
     }
+    for (const Fault& fault : reader.faults()) faults.push_back({fault.line, fault.message});
   }
   if (!faults.empty()) return std::unexpected(std::move(faults));
   return trees;

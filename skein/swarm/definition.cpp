@@ -33,7 +33,7 @@ std::expected<Definition, std::vector<std::string>> definition_of(const ledger::
     return std::unexpected(std::move(problems));
   }
   for (const std::string& each : fields->capabilities) {
-    if (auto problem = dispatch::capability_problem(each)) problems.push_back(std::move(*problem));
+    if (auto problem = dispatch::stored_capability_problem(each)) problems.push_back(std::move(*problem));
   }
   if (!problems.empty()) return std::unexpected(std::move(problems));
   Definition result;

@@ -53,6 +53,35 @@ def test_a_wrong_config_stops_every_verb_but_doctor_and_config(home):
 
 
 @with_home
+def test_a_folder_that_is_named_needs_no_config(home):
+    """As docs/cli.md says: the config is read only where it must say which folder is meant."""
+    node = Node(home, "--data", str(home.path / "data"))
+    try:
+        (home.path / "skein.toml").write_text("[swarms.x]\nmim = 1\n")
+        home.expect(0, "status", "--data", str(home.path / "data"))
+        home.expect(0, "status", env={"SKEIN_DATA": str(home.path / "data")})
+    finally:
+        node.kill()
+
+
+@with_home
+def test_every_line_of_a_log_in_json_is_json(home):
+    """Also why a node does not start: its port is taken, or its folder."""
+    (home.path / "skein.toml").write_text('[node]\ndata = "data"\nlog_format = "json"\n')
+    node = Node(home)
+    try:
+        port = re.search(r"http://127\.0\.0\.1:(\d+)/mcp", node.log.read_text())
+        taken = ["--data", "other", "--http", f"127.0.0.1:{port[1]}"] if port else ["--data", "data"]
+        for words in (["--data", "data"], taken):
+            ended = home.run("up", *words)
+            assert ended.code != 0 and ended.err, ended.story()
+            for line in ended.err.splitlines():
+                assert json.loads(line)["level"] in ("debug", "info", "warning", "error"), ended.story()
+    finally:
+        node.kill()
+
+
+@with_home
 def test_an_empty_data_folder_is_a_mistake(home):
     for verb in ("up", "status", "submit echo", "mcp", "log verify", "archive verify"):
         home.expect(2, *verb.split(), "--data", "", out="", err="--data: it is empty")
@@ -77,7 +106,8 @@ def test_a_task_says_why_it_waits(home, _node):
     home.expect(4, "task", "wait", task, "--timeout-ms", "300", err="because no agent of swarm 'default'")
     home.ok("submit", "words", "--swarm", "words", "--params", '"a b"', "--wait", out="2\n")
     home.ok("swarm", "pause", "default")
-    home.expect(0, "submit", "echo", err="warning: the task waits: swarm 'default' is paused: resume it")
+    home.expect(0, "submit", "echo",
+                err="warning: the task waits: swarm 'default' is paused: 'skein swarm resume default'")
     home.ok("swarm", "resume", "default")
     first = home.ok("submit", "sleep", "--params", "60000").out.strip()
     second = home.ok("submit", "echo", "--after", first, "--delay-ms", "1000", "--deadline-ms", "90000",
@@ -98,7 +128,7 @@ def test_ids_may_be_short(home, _node):
     both = home.expect(2, "task", "show", os.path.commonprefix([task, other]), err="could be more than one task").err
     assert task in both and other in both, both
     home.expect(3, "task", "show", "ffff", out="", err="no task has an id that begins with 'ffff'")
-    home.expect(2, "submit", "echo", "--after", "nope", out="", err="'nope' is no task id, nor the beginning of one")
+    home.expect(2, "submit", "echo", "--after", "nope", out="", err="'nope' is not a task id or the beginning of one")
     assert home.ok("events", "--task", task[:20], "--json").lines[0]["task"] == task
 
 

@@ -11,7 +11,7 @@ from lib.waiting import wait_for
 def test_init_writes_a_config_that_is_right_and_never_over_one(home):
     home.expect(0, "init", out="skein.toml\n", err="'skein up' runs it")
     before = (home.path / "skein.toml").read_text()
-    home.expect(1, "init", out="", err="is there already and was left as it is")
+    home.expect(1, "init", out="", err="already exists and was not changed")
     assert (home.path / "skein.toml").read_text() == before
     assert home.ok("init", "other.toml", "--json").json == {"file": "other.toml"}
     home.ok("config", "check", out="3 executors, 3 swarms")
@@ -54,7 +54,7 @@ def test_version_and_usage(home):
     home.expect(2, "restart", out="", err="did you mean 'stop', then 'up'?")
     home.expect(2, "config", out="", err="needs one of check, limits")
     home.expect(2, "status", "--jsn", out="", err="unknown option '--jsn' (did you mean '--json'?)")
-    home.expect(2, "status", "more", out="", err="'skein status --help' shows what is possible")
+    home.expect(2, "status", "more", out="", err="'skein status --help' shows the options")
     home.expect(2, out="", err="Usage")
     listed = home.ok("--help").out
     assert listed.index("Every day:") < listed.index("  submit ") < listed.index("Swarms and agents:"), listed

@@ -22,7 +22,7 @@ def test_an_agent_is_shown(home):
     home.ok("agent", "stop", name)
     shown = home.ok("agent", "show", "default-1").out
     assert "completed" in shown and "TASK" in shown
-    home.expect(3, "agent", "show", "nosuch", out="", err="there is no agent 'nosuch': 'skein agents' lists them")
+    home.expect(3, "agent", "show", "nosuch", out="", err="there is no agent 'nosuch': 'skein agents' lists the agents")
 
 
 def test_an_agent_is_spawned_paused_resumed_and_stopped(home):
@@ -39,6 +39,9 @@ def test_an_agent_is_spawned_paused_resumed_and_stopped(home):
     made = home.ok("agent", "spawn", "--json").json["id"]
     home.ok("agent", "stop", made)
     home.expect(2, "agent", "spawn", "--executor", "nosuch", out="", err="there is no executor 'nosuch'")
+    home.expect(2, "agent", "spawn", "--capability", "code review", out="", err="use '-' or '_' instead")
+    home.expect(2, "agent", "spawn", "--capability", "", out="", err="--capability must not be empty")
+    home.expect(2, "swarm", "create", "spaced", "--capability", "code review", out="", err="use '-' or '_' instead")
     home.expect(2, "agent", out="", err="needs one of show, pause, resume, stop, start, update, cancel, spawn")
 
 
@@ -53,7 +56,10 @@ def test_swarms(home):
 def test_a_swarm_has_a_whole_life(home):
     home.ok("swarm", "create", "flock", "--min", "1", "--max", "4", "--capability", "fly",
             out="swarm 'flock' is created")
-    home.expect(7, "swarm", "create", "flock", out="", err="'flock' exists")
+    home.expect(7, "swarm", "create", "flock", out="", err="already exists: change its settings with 'skein swarm set'")
+    home.expect(2, "swarm", "scale", "flock", "--min", "1", "--agents-min", "2", out="",
+                err="--min and --agents-min are the same option; give one of them")
+    home.expect(7, "swarm", "remove", "default", out="", err="swarm 'default' cannot be removed")
     home.expect(2, "swarm", "create", "bad", "--set", "nothing", err="write key=value")
     wait_for(lambda: home.run("agent", "show", "flock-1").code == 0, "the swarm has no agent")
     home.expect(2, "swarm", "create", "bad", "--set", "foo=1", err="unknown member 'foo'")
@@ -77,7 +83,7 @@ def test_a_swarm_has_a_whole_life(home):
     for verb, state in states.items():
         home.ok("swarm", verb, "flock", out="swarm 'flock' is ")
         assert home.ok("swarm", "show", "flock", "--json").json["state"] == state
-    home.expect(7, "submit", "fly", "--swarm", "flock", err="swarm 'flock' takes no tasks")
+    home.expect(7, "submit", "fly", "--swarm", "flock", err="swarm 'flock' accepts no tasks")
     assert home.ok("swarm", "remove", "flock", "--json").json == {}
     for verb in (*states, "remove"):
         home.expect(3, "swarm", verb, "flock", out="", err="there is no swarm 'flock'")
@@ -92,9 +98,9 @@ def test_what_makes_no_sense_is_refused_with_what_would(home):
     home.expect(2, "swarm", "create", "odd", "--min", "few", out="", err="--min 'few' must be a whole number")
     home.expect(3, "swarm", "show", "odd", out="", err="there is no swarm 'odd'")
     home.expect(2, "agent", "spawn", "--role", "boss", out="", err="must be worker, specialist or coordinator")
-    home.expect(2, "agent", "spawn", "--name", "bad name!", out="", err="is no name of an agent")
+    home.expect(2, "agent", "spawn", "--name", "bad name!", out="", err="is not a valid name for an agent")
     home.ok("agent", "spawn", "--name", "twin", out="twin\n")
-    home.expect(2, "agent", "spawn", "--name", "twin", out="", err="there is an agent 'twin' already")
+    home.expect(2, "agent", "spawn", "--name", "twin", out="", err="an agent 'twin' already exists")
     home.ok("agent", "stop", "twin")
 
 

@@ -39,7 +39,7 @@ def test_submit_for_an_agent(home):
     home.expect(3, "submit", "echo", "--agent", "adda", err="there is no agent 'adda' (did you mean 'ada'?)")
     home.expect(2, "submit", "echo", "--agent", "ada", "--agent-fallback", "all", err="must be none or any")
     waiting = submitted(home, "echo", "--agent", "away", "--agent-fallback", "any", "--agent-wait-ms", "1500")
-    assert "waits        agent 'away' is not here" in home.ok("task", "show", waiting).out
+    assert "waits        agent 'away' is not running" in home.ok("task", "show", waiting).out
     home.ok("task", "wait", waiting)
     assert "fell back    any agent may have it" in home.ok("task", "show", waiting).out
     assert any("task_unpinned" in line and "from agent 'away'" in line
@@ -65,7 +65,14 @@ def test_submit_says_what_is_wrong(home):
     home.expect(2, "submit", "echo", "--parms", "1", err="unknown option '--parms' (did you mean '--params'?)")
     home.expect(2, "submit", "echo", "--file", "nosuch.json", err="nosuch.json: No such file")
     home.expect(2, "submit", "echo", "--file", "skein.toml", "--params", "1", err="choose one")
-    home.expect(3, "submit", "echo", "--swarm", "nosuch", err="'skein swarms' lists them")
+    home.expect(3, "submit", "echo", "--swarm", "nosuch", err="'skein swarms' lists the swarms")
+    home.expect(2, "submit", "echo", "--key", "", out="", err="--key must not be empty")
+    home.expect(2, "submit", "echo", "--capability", "", out="", err="--capability must not be empty")
+    home.expect(2, "submit", "echo", "--capability", "code review", out="", err="use '-' or '_' instead")
+    home.expect(2, "submit", "echo", "--delay", "1s", "--delay-ms", "2000", out="",
+                err="--delay and --delay-ms are the same option; give one of them")
+    home.expect(2, "submit", "echo", "--timeout", "9s", "--timeout-ms", "9000", out="",
+                err="--timeout and --timeout-ms are the same option; give one of them")
     (home.path / "large.json").write_text('"' + "x" * (300 << 10) + '"')
     home.expect(2, "submit", "echo", "--file", "large.json", err="params has 307202 bytes, the limit is 262144")
     (home.path / "larger.json").write_text('"' + "x" * (2 << 20) + '"')
@@ -122,7 +129,7 @@ def test_a_task_is_cancelled_and_retried(home):
     home.expect(7, "task", "retry", task, out="", err="only failed or cancelled")
     home.ok("task", "cancel", task, "--reason", "not needed", out="cancelled\n")
     assert "not needed" in home.ok("task", "show", task).out
-    home.expect(7, "task", "cancel", task, out="", err="is cancelled already")
+    home.expect(7, "task", "cancel", task, out="", err="is already cancelled")
     again = home.ok("task", "retry", task).out.strip()
     assert ID.match(again) and again != task
     assert home.ok("task", "show", again, "--json").json["retry_of"] == task
@@ -134,7 +141,7 @@ def test_a_task_is_cancelled_and_retried(home):
 def test_tasks_that_are_not_there(home):
     for verb in ("show", "logs", "cancel", "retry", "wait"):
         home.expect(3, "task", verb, NO_TASK, out="", err=f"there is no task {NO_TASK}")
-        home.expect(2, "task", verb, "bogus", out="", err="'bogus' is no task id")
+        home.expect(2, "task", verb, "bogus", out="", err="'bogus' is not a task id")
     home.expect(2, "task", out="", err="needs one of show, logs, cancel, retry, wait")
     home.expect(2, "task", "shw", NO_TASK, out="", err="unknown verb 'task shw' (did you mean 'show'?)")
 
@@ -178,7 +185,7 @@ def test_repeats_of_a_key_are_not_counted_as_submitted(home):
 
 
 def test_a_trace_that_is_none_is_refused(home):
-    home.expect(2, "submit", "echo", "--trace", "garbage\nPATH=/", out="", err="no W3C traceparent")
+    home.expect(2, "submit", "echo", "--trace", "garbage\nPATH=/", out="", err="not a W3C traceparent")
     home.ok("submit", "echo", "--trace", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
 
 

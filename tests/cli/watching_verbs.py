@@ -36,6 +36,7 @@ def test_tree(home):
         assert each in shown, shown
     tree = home.ok("tree", "--json").json
     assert [each["id"] for each in tree["children"]][:2] == ["engine_sup", "agents_sup"]
+    home.expect(2, "tree", "--watch", "--json", "--bogus", out="", err="unknown option '--bogus'")
 
 
 def test_tree_watch_goes_on(home):
@@ -96,7 +97,7 @@ def test_events(home):
     assert {each["event"] for each in home.ok("events", "--kind", "task_failed", "--json").lines} == {"task_failed"}
     home.expect(2, "events", "--kind", "bogus", out="", err="choose among task_queued")
     home.expect(2, "events", "--kind", "task_faild", out="", err="(did you mean 'task_failed'?)")
-    home.expect(2, "events", "--task", "bogus", out="", err="'bogus' is no task id")
+    home.expect(2, "events", "--task", "bogus", out="", err="'bogus' is not a task id")
 
 
 def test_events_follow(home):

@@ -189,4 +189,27 @@ def node_by_url(world, check, works):
         done = subprocess.run([SKEIN, "mcp", "--node", *arguments], input="", capture_output=True, text=True,
                               timeout=K_NODE_WAIT_S, check=False)
         check(f"{words}: said, and no bridge", done.returncode in (2, 5) and words in done.stderr, done)
+        check(f"{words}: said once", done.stderr.count(words) == 1, done)
+    asked = "".join(json.dumps({"jsonrpc": "2.0", "id": each, "method": "tools/list", "params": {}}) + "\n"
+                    for each in (7, "eight"))
+    for arguments, words in (((url, "--token-file", wrong), "was revoked or replaced"), ((url,), "token is missing")):
+        done = subprocess.run([SKEIN, "mcp", "--node", *arguments], input=asked, capture_output=True, text=True,
+                              timeout=K_NODE_WAIT_S, check=False)
+        answers = [json.loads(line) for line in done.stdout.splitlines()]
+        check(f"{words}: every request is answered with its id", [each["id"] for each in answers] == [7, "eight"], done)
+        check(f"{words}: and told why", all(words in each["error"]["message"] for each in answers), done)
+        check(f"{words}: then it ends with 5", done.returncode == 5, done)
+    live = world.folder / "live"
+    live.write_text(subprocess.run([SKEIN, "token", "create", "live", "--data", world.data], capture_output=True,
+                                   text=True, timeout=K_NODE_WAIT_S, check=True).stdout)
+    client = StdioClient([SKEIN, "mcp", "--node", url, "--token-file", live], cwd=world.folder, log=subprocess.DEVNULL)
+    client.initialize("2025-11-25")
+    check("with a token of its own it works", "result" in client.ask("tools/list"))
+    subprocess.run([SKEIN, "token", "revoke", "live", "--data", world.data], capture_output=True, timeout=K_NODE_WAIT_S,
+                   check=True)
+    for round_of in range(3):
+        told = client.ask("tools/list")
+        check(f"once the token is revoked requests are answered ({round_of})", "revoked" in json.dumps(told), told)
+    client.process.stdin.close()
+    check("and the bridge ends well", client.process.wait(K_NODE_WAIT_S) == 0)
     operator.stop()
