@@ -69,9 +69,9 @@ void show_task(const json::value& task) {
   line("waits", with_options(task));
   line("type", text_of(task, "type"));
   line("swarm", text_of(task, "swarm"));
-  for (const json::value& hop : list_of(task, "handed_on")) {
-    line("handed on", fmt::format("from '{}' to '{}' after {} failed attempts, {} ago", text_of(hop, "from"),
-                                  text_of(hop, "to"), count_of(hop, "attempts"), how_long_ago(count_of(hop, "at"))));
+  for (const json::value& step : list_of(task, "handed_on")) {
+    line("handed on", fmt::format("from '{}' to '{}' after {} failed attempts, {} ago", text_of(step, "from"),
+                                  text_of(step, "to"), count_of(step, "attempts"), how_long_ago(count_of(step, "at"))));
   }
   line("capabilities", listed(list_of(task, "capabilities")));
   line("priority", priority_text(task));

@@ -150,7 +150,7 @@ class Story {
   }
 
   CheckingOutlet outlet_;
-  Core core_;
+  McpCore core_;
   StreamId last_stream_ = 0;
 };
 

@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t k_depth = 16;
 constexpr std::size_t k_line_bytes = 512;
 
-void check_handed_on(std::string_view json) {
+void check_forwarded(std::string_view json) {
   if (json.empty()) return;
   if (skein::check_json_text(json, k_depth)) std::abort();
   if (skein::on_one_line(json).find('\n') != std::string::npos) std::abort();
@@ -21,10 +21,10 @@ void check_handed_on(std::string_view json) {
 bool take_line(std::string_view line) {
   const auto message = skein::agent::parse_stdio_line(line, k_depth);
   if (!message) return !message.error().empty();
-  if (const auto* result = std::get_if<skein::agent::StdioResult>(&*message)) check_handed_on(result->result);
-  if (const auto* progress = std::get_if<skein::agent::StdioProgress>(&*message)) check_handed_on(progress->mark);
+  if (const auto* result = std::get_if<skein::agent::StdioResult>(&*message)) check_forwarded(result->result);
+  if (const auto* progress = std::get_if<skein::agent::StdioProgress>(&*message)) check_forwarded(progress->mark);
   if (const auto* error = std::get_if<skein::agent::StdioError>(&*message)) {
-    check_handed_on(skein::quoted_json(error->failure.message));
+    check_forwarded(skein::quoted_json(error->failure.message));
   }
   return true;
 }

@@ -140,7 +140,7 @@ void DispatchWorld::returned(std::string_view agent, std::string_view task) {
   AgentReport said;
   const TaskRef ref = known(agent, task);
   std::erase(living(agent).held, ref);
-  said.handed_back.push_back(ref);
+  said.returned.push_back(ref);
   report(living(agent), std::move(said));
 }
 

@@ -32,7 +32,7 @@ constexpr std::array<NamedBug, 15> k_dispatch_bugs{{
     {Bug::lease_not_renewed, "lease_not_renewed"},
     {Bug::assign_without_waiting, "assign_without_waiting"},
     {Bug::requeue_twice, "requeue_twice"},
-    {Bug::lost_when_handed_on, "lost_when_handed_on"},
+    {Bug::lost_in_fallback, "lost_in_fallback"},
     {Bug::ages_above_critical, "ages_above_critical"},
     {Bug::half_open_by_completion_only, "half_open_by_completion_only"},
     {Bug::shared_executor_by_age, "shared_executor_by_age"},

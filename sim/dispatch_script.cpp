@@ -44,7 +44,7 @@ constexpr std::array<Named<Duration DispatcherOptions::*>, 11> k_times{
      {"age_step", &DispatcherOptions::age_step},
      {"breaker_open", &DispatcherOptions::breaker_open},
      {"half_open_interval", &DispatcherOptions::half_open_interval},
-     {"take_back_after", &DispatcherOptions::take_back_after},
+     {"take_back_after", &DispatcherOptions::return_after},
      {"yield_wait", &DispatcherOptions::yield_wait},
      {"agent_wait", &DispatcherOptions::agent_wait},
      {"routing_timeout", &DispatcherOptions::routing_timeout}}};

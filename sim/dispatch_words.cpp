@@ -19,7 +19,7 @@ std::string_view word_of(StopReason why) {
       return "yield";
     case StopReason::stale:
       return "stale";
-    case StopReason::take_back:
+    case StopReason::return_unbegun:
       return "take_back";
   }
   return "unknown";
@@ -38,7 +38,7 @@ std::string_view word_of(ledger::TaskQueued::Why why) {
       return "requeued";
     case retried:
       return "retried";
-    case handed_on:
+    case fell_back:
       return "handed_on";
     case unpinned:
       return "unpinned";
@@ -84,10 +84,10 @@ struct OpWords {
     return fmt::format("requeue {} (fence {}, {}{})", names.task(op.task), op.fence, ledger::name_of(op.reason),
                        again(op.not_before, op.front, names));
   }
-  std::string operator()(const ledger::HandOn& op) const {
+  std::string operator()(const ledger::FallBack& op) const {
     return fmt::format(
         "hand_on {} -> swarm {} (fence {}, {}){}", names.task(op.task), op.to, op.fence,
-        op.cause == ledger::HandOnCause::reported ? ledger::name_of(op.error) : ledger::name_of(op.cause),
+        op.cause == ledger::FallbackCause::reported ? ledger::name_of(op.error) : ledger::name_of(op.cause),
         colon(op.message));
   }
   std::string operator()(const ledger::Unpin& op) const { return "unpin " + names.task(op.task); }

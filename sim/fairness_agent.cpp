@@ -42,7 +42,7 @@ void LabExecutor::stop(dispatch::TaskRef ref, dispatch::StopReason why) {
   if (why == dispatch::StopReason::yield && !world_.plan().agents[agent_].conduct.yields) return;
   running_.reset();
   world_.saw(LabStep::gave_back, agent_, task_);
-  host_->handed_back(ref);
+  host_->returned(ref);
 }
 
 void LabExecutor::handle(Message message) {

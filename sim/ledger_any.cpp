@@ -86,7 +86,7 @@ class AnyOps {
       case 9:
         return requeue(id, fence);
       case 10:
-        return hand_on(id, fence);
+        return fall_back(id, fence);
       case 11:
         return random_.chance(0.5) ? Op(Cancel{id, now_, words()}) : Op(Expire{epoch(), id, now_});
       case 12:
@@ -184,9 +184,9 @@ class AnyOps {
     const auto reason = static_cast<RequeueReason>(1 + random_.below(5));
     return Requeue{epoch(), id, fence, now_, reason, 0, random_.chance(0.5)};
   }
-  Op hand_on(TaskId id, Fence fence) {
-    const auto cause = static_cast<HandOnCause>(1 + random_.below(4));
-    return HandOn{epoch(), id, fence, now_, cause, any_error(), now_ + 5, words(), any_swarm(random_)};
+  Op fall_back(TaskId id, Fence fence) {
+    const auto cause = static_cast<FallbackCause>(1 + random_.below(4));
+    return FallBack{epoch(), id, fence, now_, cause, any_error(), now_ + 5, words(), any_swarm(random_)};
   }
 
   [[nodiscard]] Epoch epoch() { return ledger_.epoch() - (random_.chance(0.03) ? 1 : 0); }

@@ -63,7 +63,7 @@ class World {
         return restore_twin();
       case 15:
       case 16:
-        return hand_on(s, {epoch, id, fence, now_, {}, {}, now_ + 5, "failed", ""});
+        return fall_back(s, {epoch, id, fence, now_, {}, {}, now_ + 5, "failed", ""});
       case 17:
         return check(Unpin{epoch, id, s.how % 4 == 0 ? 0 : now_});
       default:
@@ -156,8 +156,8 @@ class World {
     return check(op);
   }
 
-  std::optional<std::string> hand_on(const LedgerStep& s, HandOn op) {
-    op.cause = static_cast<HandOnCause>(s.more % 4 + 1);
+  std::optional<std::string> fall_back(const LedgerStep& s, FallBack op) {
+    op.cause = static_cast<FallbackCause>(s.more % 4 + 1);
     op.error = static_cast<ErrorClass>(s.more % 6 + 1);
     op.to = s.how % 16 == 0 ? k_nowhere : s.how % 2 == 0 ? k_first : k_second;
     return check(op);

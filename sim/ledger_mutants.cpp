@@ -66,8 +66,8 @@ const bool k_registered = [] {
                     {key_forgotten_at_snapshot, "idempotency keys are left out of snapshots"},
                     {cancel_reopens_finished, "a cancel opens a finished task again"},
                     {queue_limit_off_by_one, "a swarm takes one task more than its limit"},
-                    {hop_forgotten, "a task that is handed on forgets the swarm it came from"},
-                    {handed_on_past_limit, "a task is handed on into a swarm that is full"},
+                    {fallback_forgotten, "a task that is handed on forgets the swarm it came from"},
+                    {fallback_past_limit, "a task falls back to a swarm that is full"},
                     {placement_left_out_of_snapshot, "where a task should run is left out of snapshots"},
                 });
   }
@@ -88,7 +88,7 @@ const bool k_registered = [] {
                   {lease_not_renewed, "heartbeats renew no lease"},
                   {assign_without_waiting, "a task is handed out before its assign is applied"},
                   {requeue_twice, "a failed attempt is requeued once more"},
-                  {lost_when_handed_on, "the dispatcher forgets a task that is handed on"},
+                  {lost_in_fallback, "the dispatcher forgets a task that falls back"},
                   {no_grace_when_late, "after a pause leases are over at once"},
                   {short_grace_when_late, "after a pause leases are over before what agents said is read"},
                   {timeout_counts_pauses, "a pause counts for the timeouts of attempts"},

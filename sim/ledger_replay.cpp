@@ -42,8 +42,8 @@ std::vector<std::string> history_of(std::span<const std::uint8_t> bytes, std::ui
       answers.emplace_back(Requeue{k_epoch, replay_id(n), fence, 100, RequeueReason::agent_crash, 0, true});
     if (how % 11 == 0) answers.emplace_back(Archived{n});
     if (how % 6 == 2) {
-      answers.emplace_back(HandOn{k_epoch, replay_id(n), fence, 100 + n, HandOnCause::reported, ErrorClass::resource,
-                                  200, "broken", "second"});
+      answers.emplace_back(FallBack{k_epoch, replay_id(n), fence, 100 + n, FallbackCause::reported,
+                                    ErrorClass::resource, 200, "broken", "second"});
     }
   }
   Random random(order);

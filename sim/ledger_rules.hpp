@@ -22,7 +22,7 @@ constexpr std::uint64_t k_ids = 8;
 constexpr std::uint64_t k_model_open_max = 4;
 constexpr std::uint64_t k_keys_max = 2;
 constexpr std::uint64_t k_deliveries = 3;
-constexpr std::uint64_t k_hops = 3;
+constexpr std::uint64_t k_fallbacks = 3;
 // Two swarms that hand tasks on to each other, and a name that belongs to none.
 constexpr const char* k_first = "default";
 constexpr const char* k_second = "second";
@@ -41,10 +41,10 @@ struct Known {
   std::vector<TaskId> waits_for;
   TaskId retried_as;
   bool expired = false;
-  bool is_in_front = false;       // if it is queued
-  std::string swarm;              // that has it now
-  std::vector<std::string> hops;  // those that handed it on
-  std::string agent;              // that it was submitted for; empty: any
+  bool is_in_front = false;            // if it is queued
+  std::string swarm;                   // that has it now
+  std::vector<std::string> fallbacks;  // the swarms it left
+  std::string agent;                   // that it was submitted for; empty: any
   AgentFallback fallback = AgentFallback::by_config;
   std::string route_key;
   bool is_unpinned = false;
@@ -53,7 +53,7 @@ struct Known {
   std::uint32_t children = 0;
 
   [[nodiscard]] bool is_pinned() const { return !agent.empty() && !is_unpinned; }
-  [[nodiscard]] const std::string& first_swarm() const { return hops.empty() ? swarm : hops.front(); }
+  [[nodiscard]] const std::string& first_swarm() const { return fallbacks.empty() ? swarm : fallbacks.front(); }
 };
 
 struct KnownKey {
@@ -164,26 +164,26 @@ class Model {
     return {Verdict::ok, State::queued, 0, {}};
   }
 
-  OpResult on(const HandOn& op) {
+  OpResult on(const FallBack& op) {
     if (version_ < 2) return {Verdict::old_version, {}, version_, {}};
     if (auto stale = stale_epoch(op.epoch)) return *stale;
     if (auto bad = not_running(op.task, op.fence, State::failed)) return *bad;
     Known& task = tasks_[op.task];
-    if (op.cause == HandOnCause::node_crash && task.deliveries <= k_deliveries) {
+    if (op.cause == FallbackCause::node_crash && task.deliveries <= k_deliveries) {
       task.state = State::queued;
       task.is_in_front = true;
       return {Verdict::ok, State::queued, 0, {}};
     }
-    const bool permanent = op.cause == HandOnCause::reported && op.error == ErrorClass::permanent;
+    const bool permanent = op.cause == FallbackCause::reported && op.error == ErrorClass::permanent;
     const bool has_room = op.to != k_nowhere && op.to != task.swarm && takes(op.to) &&
-                          open_count(op.to) < k_model_open_max && task.hops.size() < k_hops;
+                          open_count(op.to) < k_model_open_max && task.fallbacks.size() < k_fallbacks;
     if (permanent || task.attempts + 1 < task.attempts_max || !has_room) return failed(op.task, permanent, false);
-    task.hops.push_back(std::exchange(task.swarm, op.to));
+    task.fallbacks.push_back(std::exchange(task.swarm, op.to));
     task.is_unpinned = !task.agent.empty();
     task.attempts = 0;
     task.state = State::queued;
     task.is_in_front = false;
-    return {Verdict::ok, State::queued, task.hops.size(), {}};
+    return {Verdict::ok, State::queued, task.fallbacks.size(), {}};
   }
 
   OpResult on(const LedgerVersion& op) {
@@ -331,11 +331,11 @@ class Model {
       if (task.state == State::queued && (task.order < 0) != known.is_in_front) {
         return fmt::format("task {}: order {}, must be {}", n, task.order, known.is_in_front ? "in front" : "behind");
       }
-      std::vector<std::string> hops;
-      for (const auto& hop : task.more().hops) hops.push_back(hop.swarm);
-      if (task.shape->swarm != known.swarm || hops != known.hops) {
+      std::vector<std::string> fallbacks;
+      for (const auto& step : task.more().fallbacks) fallbacks.push_back(step.swarm);
+      if (task.shape->swarm != known.swarm || fallbacks != known.fallbacks) {
         return fmt::format("task {}: in swarm {} after {} hops, must be in {} after {}", n, task.shape->swarm,
-                           hops.size(), known.swarm, known.hops.size());
+                           fallbacks.size(), known.swarm, known.fallbacks.size());
       }
       const Placement& where = task.more().where();
       if (where.agent != known.agent || where.fallback != known.fallback || where.route_key != known.route_key ||

@@ -292,7 +292,7 @@ void StackAccount::on(const Retry& op, const OpResult& answer) {
   task.bytes += task.key.size();
   if (!judge_room(old.first_swarm, task.bytes, answer)) return;
   task.swarm = old.first_swarm;
-  task.hops = 0;
+  task.fallbacks = 0;
   task.is_unpinned = false;
   task.id = op.new_task;
   task.retry_of = op.old_task;
@@ -512,9 +512,9 @@ std::optional<std::string> StackAccount::difference(const Ledger& real) const {
                          name_of(there.state), there.fence, there.attempts, name_of(task.state), task.fence,
                          task.attempts);
     }
-    if (there.shape->swarm != task.swarm || there.more().hops.size() != task.hops) {
+    if (there.shape->swarm != task.swarm || there.more().fallbacks.size() != task.fallbacks) {
       return fmt::format("task {}: in swarm {} after {} hops, must be in {} after {}", task.number, there.shape->swarm,
-                         there.more().hops.size(), task.swarm, task.hops);
+                         there.more().fallbacks.size(), task.swarm, task.fallbacks);
     }
     const Placement& where = there.more().where();
     if (there.pinned_to() != (task.is_pinned() ? task.for_agent : "") || where.agent != task.for_agent ||

@@ -39,7 +39,7 @@ struct BookedTask {
   std::uint32_t attempts = 0;
   std::uint32_t attempts_max = 0;
   std::uint32_t deliveries = 0;
-  std::uint32_t hops = 0;
+  std::uint32_t fallbacks = 0;
   std::string for_agent;  // as submitted; empty: any
   std::string route_key;
   ledger::AgentFallback fallback = ledger::AgentFallback::by_config;
@@ -127,7 +127,7 @@ class StackAccount {
   void on(const ledger::Archived& op, const ledger::OpResult& answer);
   void on(const ledger::SetLimits& op, const ledger::OpResult& answer);
   void on(const ledger::LedgerVersion& op, const ledger::OpResult& answer);
-  void on(const ledger::HandOn& op, const ledger::OpResult& answer);
+  void on(const ledger::FallBack& op, const ledger::OpResult& answer);
   void on(const ledger::Unpin& op, const ledger::OpResult& answer);
   void on(const ledger::TokenPut& op, const ledger::OpResult& answer);
   void on(const ledger::TokenRevoke& op, const ledger::OpResult& answer);
@@ -144,7 +144,7 @@ class StackAccount {
   [[nodiscard]] std::uint64_t swarm_limit(const std::string& swarm, std::string_view field, std::uint64_t otherwise);
   void accept(BookedTask task, const ledger::OpResult& answer);
   void attempt_failed(BookedTask& task, bool is_permanent, ledger::WallMs not_before, const ledger::OpResult& answer);
-  void last_attempt_failed(BookedTask& task, const ledger::HandOn& op, const ledger::OpResult& answer);
+  void last_attempt_failed(BookedTask& task, const ledger::FallBack& op, const ledger::OpResult& answer);
   void end(BookedTask& task, ledger::State how);
   [[nodiscard]] const Key* find_key(const std::string& swarm, const std::string& key) const;
 

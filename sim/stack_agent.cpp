@@ -189,7 +189,7 @@ void StackAgent::begin(Self self, const Begin& step) {
 void StackAgent::stop(const dispatch::StopTask& stop, AgentReport& report) {
   const auto at = held_.find(stop.ref);
   if (at == held_.end()) {
-    report.handed_back.push_back(stop.ref);
+    report.returned.push_back(stop.ref);
     return;
   }
   Held& held = at->second;
@@ -198,7 +198,7 @@ void StackAgent::stop(const dispatch::StopTask& stop, AgentReport& report) {
     world_->oracle().count("last words of what timed out");
     report.last_words.push_back({stop.ref, "nearly done"});
   }
-  if (stop.why == dispatch::StopReason::take_back) {
+  if (stop.why == dispatch::StopReason::return_unbegun) {
     if (held.is_begun) return;
     world_->oracle().count("tasks taken back");
   }
@@ -208,7 +208,7 @@ void StackAgent::stop(const dispatch::StopTask& stop, AgentReport& report) {
     return;
   }
   held_.erase(at);
-  report.handed_back.push_back(stop.ref);
+  report.returned.push_back(stop.ref);
 }
 
 void StackAgent::ripe(Self self, TaskRef ref) {
@@ -294,14 +294,14 @@ void StackAgent::beat(Self self) {
 
 void StackAgent::send_report(Self self, AgentReport report) {
   const bool is_empty = report.started.empty() && report.progress.empty() && report.complete.empty() &&
-                        report.failed.empty() && report.handed_back.empty() && report.last_words.empty();
+                        report.failed.empty() && report.returned.empty() && report.last_words.empty();
   if (is_empty || !dispatcher_ || is_cut(self)) return;
-  given_back_.insert(report.handed_back.begin(), report.handed_back.end());
+  given_back_.insert(report.returned.begin(), report.returned.end());
   world_->note([&] {
     std::string text = fmt::format("  {} reports:", id_);
     for (const auto& each : report.complete) text += fmt::format(" complete {}/{}", each.ref.number, each.ref.fence);
     for (const auto& each : report.failed) text += fmt::format(" failed {}/{}", each.ref.number, each.ref.fence);
-    for (const auto& ref : report.handed_back) text += fmt::format(" back {}/{}", ref.number, ref.fence);
+    for (const auto& ref : report.returned) text += fmt::format(" back {}/{}", ref.number, ref.fence);
     return text;
   });
   if (bad(k_message_lost)) return world_->oracle().count("reports lost");

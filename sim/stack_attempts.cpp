@@ -10,7 +10,7 @@ using namespace ledger;
 namespace {
 
 // How often a task may be handed on, and the version that knows of it, as docs/tasks.md promises them.
-constexpr std::uint32_t k_hops = 3;
+constexpr std::uint32_t k_fallbacks = 3;
 constexpr std::uint64_t k_version_of_hops = 2;
 
 }  // namespace
@@ -46,15 +46,15 @@ void StackAccount::on(const Requeue& op, const OpResult& answer) {
   expect(answer.state == State::queued, "the requeue leads elsewhere");
 }
 
-void StackAccount::on(const HandOn& op, const OpResult& answer) {
+void StackAccount::on(const FallBack& op, const OpResult& answer) {
   expect((answer.verdict == Verdict::old_version) == (version_ < k_version_of_hops), "the version is judged wrongly");
   if (version_ < k_version_of_hops || !right_epoch(op.epoch, answer)) return;
   BookedTask* task = running_task(op.task, op.fence, answer, State::failed);
   if (task == nullptr) return;
   if (on_accepted) on_accepted(*task, op);
   ++counts_[fmt::format("hand_on after {}", name_of(op.cause))];
-  const bool is_reported = op.cause == HandOnCause::reported;
-  if (op.cause == HandOnCause::node_crash && task->deliveries <= limits_.deliveries) {
+  const bool is_reported = op.cause == FallbackCause::reported;
+  if (op.cause == FallbackCause::node_crash && task->deliveries <= limits_.deliveries) {
     task->state = State::queued;
     task->not_before = 0;
     return expect(answer.state == State::queued && answer.number == 0, "a crash of the node leads elsewhere");
@@ -67,27 +67,27 @@ void StackAccount::on(const HandOn& op, const OpResult& answer) {
   last_attempt_failed(*task, op, answer);
 }
 
-void StackAccount::last_attempt_failed(BookedTask& task, const HandOn& op, const OpResult& answer) {
+void StackAccount::last_attempt_failed(BookedTask& task, const FallBack& op, const OpResult& answer) {
   ++task.attempts;
   expect(task.attempts == task.attempts_max, "more attempts than the task has");
   const auto to = swarms_.find(op.to);
   const bool is_open = to != swarms_.end() &&
                        (to->second.state == SwarmState::active || to->second.state == SwarmState::paused) &&
                        op.to != task.swarm;
-  const bool may_go = is_open && task.hops < k_hops && !is_full(op.to, task.bytes);
+  const bool may_go = is_open && task.fallbacks < k_fallbacks && !is_full(op.to, task.bytes);
   if (!may_go) {
-    ++counts_[task.hops >= k_hops ? "ended at the limit of hops" : "not taken over by another swarm"];
+    ++counts_[task.fallbacks >= k_fallbacks ? "ended at the limit of hops" : "not taken over by another swarm"];
     expect(answer.state == State::failed && answer.number == 0, "it is handed on where it cannot be");
     return end(task, State::failed);
   }
   ++counts_["tasks handed on"];
   task.swarm = op.to;
-  ++task.hops;
+  ++task.fallbacks;
   task.is_unpinned = !task.for_agent.empty();
   task.attempts = 0;
   task.state = State::queued;
   task.not_before = 0;
-  expect(answer.state == State::queued && answer.number == task.hops, "it is not handed on although it can be");
+  expect(answer.state == State::queued && answer.number == task.fallbacks, "it is not handed on although it can be");
 }
 
 }  // namespace skein::sim

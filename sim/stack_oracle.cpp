@@ -200,16 +200,16 @@ void StackOracle::says(TaskRef ref, const std::string& result) { said_[ref].inse
 
 void StackOracle::named(TaskRef ref, WallMs at) { named_[ref].push_back(at); }
 
-// A hand_on is a failure or a requeue of which it was known that it would be the last.
+// A fall_back is a failure or a requeue of which it was known that it would be the last.
 void StackOracle::judge_accepted(const BookedTask& task, const Op& op) {
   const TaskRef ref{task.number, task.fence};
-  if (const auto* last = std::get_if<HandOn>(&op)) {
-    if (last->cause == HandOnCause::reported) {
+  if (const auto* last = std::get_if<FallBack>(&op)) {
+    if (last->cause == FallbackCause::reported) {
       return judge_accepted(task, Fail{last->task, last->fence, last->at, last->error, last->retry_at, last->message});
     }
-    const auto reason = last->cause == HandOnCause::agent_crash     ? RequeueReason::agent_crash
-                        : last->cause == HandOnCause::lease_expired ? RequeueReason::lease_expired
-                                                                    : RequeueReason::node_crash;
+    const auto reason = last->cause == FallbackCause::agent_crash     ? RequeueReason::agent_crash
+                        : last->cause == FallbackCause::lease_expired ? RequeueReason::lease_expired
+                                                                      : RequeueReason::node_crash;
     return judge_accepted(task, Requeue{last->epoch, last->task, last->fence, last->at, reason, 0, false});
   }
   if (const auto* given = std::get_if<Assign>(&op)) {

@@ -239,15 +239,15 @@ void StackWorld::say_something_late() {
   oracle_.count("late outcomes");
   ledger::Op op = ledger::Fail{task.id, fence, wall(), ledger::ErrorClass::permanent, 0, std::string(k_agents_own)};
   if (random_.chance(0.2)) {
-    op = ledger::HandOn{account.epoch() - 1,
-                        task.id,
-                        fence,
-                        wall(),
-                        ledger::HandOnCause::agent_crash,
-                        ledger::ErrorClass::crash,
-                        0,
-                        "",
-                        random_.chance(0.5) ? "alpha" : "default"};
+    op = ledger::FallBack{account.epoch() - 1,
+                          task.id,
+                          fence,
+                          wall(),
+                          ledger::FallbackCause::agent_crash,
+                          ledger::ErrorClass::crash,
+                          0,
+                          "",
+                          random_.chance(0.5) ? "alpha" : "default"};
   } else if (random_.chance(0.7)) {
     const std::string result = task.fence == fence && !task.result.empty() ? task.result : "late";
     oracle_.says({task.number, fence}, result);

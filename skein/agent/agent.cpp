@@ -65,7 +65,7 @@ std::vector<std::string> Agent::announced() const {
 
 void Agent::register_name() {
   if (!setup_->registry) return;
-  const std::uint64_t mark = setup_->is_kept ? setup_->made_for : 0;
+  const std::uint64_t mark = setup_->is_managed ? setup_->made_for : 0;
   const auto done = setup_->registry->register_agent(setup_->id, self_.pid(), announced(), mark);
   if (!done) throw std::runtime_error(fmt::format("agent '{}': {}", setup_->id, done.error().text()));
   told_load_ = 0;
@@ -126,12 +126,12 @@ void Agent::announce() {
   ready.reports_starts = true;
   ready.tells_last_words = setup_->executor->tells_last_words();
   ready.is_paused = takes_none();
-  ready.is_kept = setup_->is_kept;
+  ready.is_managed = setup_->is_managed;
   ready.held = core_.held();
   // What was to be reported is asked for again by who is there now.
   core_.forget_report();
   self_.send(dispatcher_, std::move(ready));
-  if (takes_none()) hand_back_waiting();
+  if (takes_none()) return_waiting();
 }
 
 void Agent::handle_info(Self self, Message message) {
@@ -144,9 +144,9 @@ void Agent::handle_info(Self self, Message message) {
   }
 }
 
-void Agent::hand_back_waiting() {
+void Agent::return_waiting() {
   auto waiting = core_.give_up_waiting();
-  if (!waiting.empty()) self_.send(dispatcher_, dispatch::RequestFailoverTasks{std::move(waiting)});
+  if (!waiting.empty()) self_.send(dispatcher_, dispatch::AgentReturns{std::move(waiting)});
 }
 
 bool Agent::handle_own(Message message) {
@@ -156,7 +156,7 @@ bool Agent::handle_own(Message message) {
     seen_ = orders->sequence;
     core_.take(*orders, time());
     // Ordered before the dispatcher knew.
-    if (takes_none()) hand_back_waiting();
+    if (takes_none()) return_waiting();
     step();
   } else if (message.is<Continue>()) {
     is_working_ = false;
@@ -251,7 +251,7 @@ void Agent::set_paused(bool paused) {
   core_.set_paused(paused);
   if (dispatcher_) {
     self_.send(dispatcher_, dispatch::AgentPaused{takes_none()});
-    hand_back_waiting();
+    return_waiting();
   }
   step();
 }
@@ -295,7 +295,7 @@ void Agent::progress(TaskRef ref, ledger::Body mark) { core_.progress(ref, std::
 void Agent::complete(TaskRef ref, ledger::Body result) { core_.complete(ref, std::move(result), time()); }
 void Agent::failed(TaskRef ref, Failure failure) { core_.failed(ref, std::move(failure), time()); }
 void Agent::last_words(TaskRef ref, std::string text) { core_.last_words(ref, std::move(text)); }
-void Agent::handed_back(TaskRef ref) { core_.handed_back(ref, time()); }
+void Agent::returned(TaskRef ref) { core_.returned(ref, time()); }
 
 // Others are told first that nothing is to come here, so that the task is not sent back at once.
 void Agent::cannot_start(TaskRef ref, std::string why) {
@@ -308,8 +308,8 @@ void Agent::cannot_start(TaskRef ref, std::string why) {
   trouble_->why = why;
   core_.set_ready(false);
   if (dispatcher_) self_.send(dispatcher_, dispatch::AgentPaused{true});
-  core_.handed_back(ref, time());
-  if (dispatcher_) hand_back_waiting();
+  core_.returned(ref, time());
+  if (dispatcher_) return_waiting();
   self_.send_after(trouble_->wait, self_.pid(), StartAgain{});
   tell_trouble(std::move(why), false);
 }
@@ -356,7 +356,7 @@ AgentState Agent::handle_call(Self self, GetAgentState) {
 
 AgentFigures Agent::handle_call(Self, GetAgentMetrics) {
   const AgentStats& stats = core_.stats();
-  AgentFigures figures{stats.tasks_completed, stats.tasks_failed, stats.tasks_handed_back, std::nullopt, 0};
+  AgentFigures figures{stats.tasks_completed, stats.tasks_failed, stats.tasks_returned, std::nullopt, 0};
   const auto ended = static_cast<double>(stats.tasks_completed + stats.tasks_failed);
   if (ended == 0) return figures;
   figures.success_rate = static_cast<double>(stats.tasks_completed) / ended;
@@ -382,14 +382,14 @@ std::string Agent::describe() const {
                      setup_->executor->describe());
 }
 
-// Also after a crash: what was done is told, what was not begun is handed back. What was at work is handed back only if
+// Also after a crash: what was done is told, what was not begun is returned. What was at work is returned only if
 // the agent ends in order, and is stopped before another may get it.
 Async<void> Agent::terminate(Self self, ExitReason reason) {
   const bool is_graceful = reason.is_normal() || reason.is_shutdown();
   Duration wait = is_graceful ? setup_->executor->wind_down() : Duration::zero();
   if (wait > Duration::zero() && dispatcher_) {
     self.send(dispatcher_, dispatch::AgentPaused{true});
-    hand_back_waiting();
+    return_waiting();
   }
   while (wait > Duration::zero()) {
     auto waiting = self.sleep(wait);

@@ -6,9 +6,9 @@
 // says every `heartbeat_every` what it holds, and keeps outcomes until they are settled: agents outlive dispatchers.
 //
 // 1. An executor that throws or says broken() ends the agent as a crash: what ran costs an attempt, what waited is
-//    handed back. Told to end in order, it lets its executor wind down and hands back everything.
+//    returned. Told to end gracefully, it lets its executor wind down and returns everything.
 // 2. Many tasks go into one report: what was done within `report_every`, or until nothing is left to do.
-// 3. A program that cannot be started costs no task an attempt: the agent hands back what it holds, takes nothing for
+// 3. A program that cannot be started costs no task an attempt: the agent returns what it holds, takes nothing for
 //    `start_again`, and tells its swarm's coordinator why.
 // 4. Whoever restarts an agent makes a new setup, with a new executor, for it.
 #pragma once
@@ -51,7 +51,7 @@ struct AgentSetup {
   dispatch::Role role = dispatch::Role::worker;
   std::vector<std::string> capabilities;  // none: the executor's own, or else those of the role
   RareText swarm{};                       // one it belongs to, and whose tasks it gets; empty: none
-  bool is_kept = false;                   // that swarm's coordinator started it and may end it
+  bool is_managed = false;                // that swarm's coordinator started it and may end it
   bool is_paused = false;                 // from the beginning
   std::uint64_t made_for = 0;             // kept: what it was made for, its mark in the registry; never 0 then
   std::uint32_t slots = 2;                // one at work and so many ahead; 1 to dispatch::k_slots_max
@@ -111,7 +111,7 @@ class Agent final : private ExecutorHost {
   void complete(dispatch::TaskRef ref, ledger::Body result) override;
   void failed(dispatch::TaskRef ref, Failure failure) override;
   void last_words(dispatch::TaskRef ref, std::string text) override;
-  void handed_back(dispatch::TaskRef ref) override;
+  void returned(dispatch::TaskRef ref) override;
   void cannot_start(dispatch::TaskRef ref, std::string why) override;
   void broken(std::string why) override;
 
@@ -129,7 +129,7 @@ class Agent final : private ExecutorHost {
   // Paused, or holding off after a start that failed.
   [[nodiscard]] bool takes_none() const { return core_.is_paused() || (trouble_ && trouble_->holds_off); }
   // Others can do what has not begun.
-  void hand_back_waiting();
+  void return_waiting();
   void beat();
   void step();
   void work();

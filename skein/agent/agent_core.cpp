@@ -139,31 +139,31 @@ void AgentCore::remember(PastTask past) {
   }
 }
 
-void AgentCore::hand_back(TaskRef ref) {
+void AgentCore::return_task(TaskRef ref) {
   work_->held.erase(ref.fence);
-  ++work_->stats.tasks_handed_back;
-  work_->report.handed_back.push_back(ref);
+  ++work_->stats.tasks_returned;
+  work_->report.returned.push_back(ref);
 }
 
 void AgentCore::stop_task(const dispatch::StopTask& stop, Instant now) {
   Held* held = find(stop.ref);
   if (held == nullptr) {
     // Whoever asks believes it is here.
-    work_->report.handed_back.push_back(stop.ref);
+    work_->report.returned.push_back(stop.ref);
     return;
   }
   switch (held->stage) {
     case Stage::running:
-      if (stop.why != StopReason::take_back) stop_running(*held, stop.why, now);
+      if (stop.why != StopReason::return_unbegun) stop_running(*held, stop.why, now);
       return;
     case Stage::ended:
-      if (stop.why == StopReason::yield || stop.why == StopReason::take_back) return;
+      if (stop.why == StopReason::yield || stop.why == StopReason::return_unbegun) return;
       --work_->ended;
       break;
     case Stage::waiting:
       break;
   }
-  hand_back(stop.ref);
+  return_task(stop.ref);
 }
 
 void AgentCore::stop_running(Held& held, StopReason why, Instant now) {
@@ -189,7 +189,7 @@ std::vector<TaskRef> AgentCore::give_up_waiting() {
   if (!work_) return {};
   std::vector<TaskRef> refs = left_over(false);
   for (const TaskRef ref : refs) work_->held.erase(ref.fence);
-  work_->stats.tasks_handed_back += refs.size();
+  work_->stats.tasks_returned += refs.size();
   work_->queue.clear();
   work_->queue_at = 0;
   return refs;
@@ -290,7 +290,7 @@ bool AgentCore::failed(TaskRef ref, Failure failure, Instant now) {
   return true;
 }
 
-bool AgentCore::handed_back(TaskRef ref, Instant now) {
+bool AgentCore::returned(TaskRef ref, Instant now) {
   const Held* held = find_running(ref);
   if (held == nullptr) return false;
   if (held->is_cancelled_here) {
@@ -299,7 +299,7 @@ bool AgentCore::handed_back(TaskRef ref, Instant now) {
   work_->running.reset();
   work_->stop.reset();
   if (held->has_timed_out) return end_timed_out(ref, now);
-  hand_back(ref);
+  return_task(ref);
   return true;
 }
 
@@ -310,7 +310,7 @@ bool AgentCore::end_timed_out(TaskRef ref, Instant now) {
   work_->stats.busy += between(held.began, now);
   remember({held.order.id, std::move(held.order.shape), held.order.attempt, TaskEnd::failed, held.began, now});
   work_->held.erase(ref.fence);
-  work_->report.handed_back.push_back(ref);
+  work_->report.returned.push_back(ref);
   return true;
 }
 
@@ -353,7 +353,7 @@ void AgentCore::beat(Instant now) {
 bool AgentCore::has_report() const {
   const dispatch::AgentReport& report = seen().report;
   return !report.started.empty() || !report.progress.empty() || !report.complete.empty() || !report.failed.empty() ||
-         !report.handed_back.empty() || !report.last_words.empty();
+         !report.returned.empty() || !report.last_words.empty();
 }
 
 AgentStatus AgentCore::status(Instant now) const {

@@ -6,7 +6,7 @@
 // 1. A task held is waiting, running or ended; one at most is running. It is known by its fence, which is used once.
 // 2. What ended is kept, with its outcome, until the dispatcher has settled it, and said again if that takes long.
 // 3. A running task that is to stop stays running, and keeps others waiting, until the executor answers.
-// 4. Everything that leaves it without an outcome is handed back in a report.
+// 4. Everything that leaves it without an outcome is returned in a report.
 #pragma once
 
 #include <cstdint>
@@ -47,7 +47,7 @@ class AgentCore {
   bool progress(dispatch::TaskRef ref, ledger::Body mark, Instant now);
   bool complete(dispatch::TaskRef ref, ledger::Body result, Instant now);
   bool failed(dispatch::TaskRef ref, Failure failure, Instant now);
-  bool handed_back(dispatch::TaskRef ref, Instant now);
+  bool returned(dispatch::TaskRef ref, Instant now);
   bool last_words(dispatch::TaskRef ref, std::string text);
   // The agent falls: that is what is to be said of the task at work.
   void falls(const std::string& why);
@@ -73,7 +73,7 @@ class AgentCore {
 
   // In order of their numbers.
   [[nodiscard]] std::vector<dispatch::TaskRef> held() const;
-  // At the end: what is to be handed back; what runs too, if it was not a crash.
+  // At the end: what is to be returned; what runs too, if it was not a crash.
   [[nodiscard]] std::vector<dispatch::TaskRef> left_over(bool with_running) const;
   [[nodiscard]] std::size_t load() const { return seen().held.size() - seen().ended; }
   [[nodiscard]] std::optional<dispatch::TaskRef> running() const { return seen().running; }
@@ -118,7 +118,7 @@ class AgentCore {
   void stop_running(Held& held, dispatch::StopReason why, Instant now);
   void say_again(const Held& held);
   void settle(dispatch::TaskRef ref);
-  void hand_back(dispatch::TaskRef ref);
+  void return_task(dispatch::TaskRef ref);
   bool end_timed_out(dispatch::TaskRef ref, Instant now);
   void remember(PastTask past);
   void end(Held& held, Instant now);

@@ -57,11 +57,11 @@ class Core : public testing::Test {
 TEST_F(Core, hands_back_what_is_asked_back_unless_it_has_begun) {
   give({1, 2, 3});
   ASSERT_NE(core_.begin(now_), nullptr);
-  for (const std::uint64_t n : {1U, 2U}) stop(n, StopReason::take_back);
+  for (const std::uint64_t n : {1U, 2U}) stop(n, StopReason::return_unbegun);
   EXPECT_FALSE(core_.take_stop()) << "what runs is not touched";
-  EXPECT_EQ(core_.take_report().handed_back, std::vector<TaskRef>{ref(2)});
+  EXPECT_EQ(core_.take_report().returned, std::vector<TaskRef>{ref(2)});
   ASSERT_TRUE(core_.complete(ref(1), nullptr, now_));
-  stop(1, StopReason::take_back);
+  stop(1, StopReason::return_unbegun);
   EXPECT_EQ(core_.held(), (std::vector<TaskRef>{ref(1), ref(3)})) << "an outcome is kept until it is settled";
   EXPECT_EQ(core_.begin(now_)->ref, ref(3));
 }
@@ -161,7 +161,7 @@ TEST_F(Core, settling_what_has_not_ended_changes_nothing) {
 TEST_F(Core, a_waiting_task_that_is_stopped_is_handed_back_at_once_and_never_begun) {
   give({1, 2});
   stop(1, StopReason::cancelled);
-  EXPECT_EQ(core_.take_report().handed_back, std::vector{ref(1)});
+  EXPECT_EQ(core_.take_report().returned, std::vector{ref(1)});
   EXPECT_FALSE(core_.take_stop());
   EXPECT_EQ(core_.begin(now_)->ref, ref(2));
 }
@@ -171,7 +171,7 @@ TEST_F(Core, a_task_ordered_and_stopped_in_one_message_is_handed_back_and_never_
   orders.run.push_back(order(1));
   orders.stop.push_back({ref(1), StopReason::yield});
   core_.take(orders, now_);
-  EXPECT_EQ(core_.take_report().handed_back, std::vector{ref(1)});
+  EXPECT_EQ(core_.take_report().returned, std::vector{ref(1)});
   EXPECT_EQ(core_.begin(now_), nullptr);
   EXPECT_TRUE(core_.held().empty());
 }
@@ -199,8 +199,8 @@ TEST_F(Core, a_running_task_that_is_stopped_keeps_its_place_until_the_executor_a
   EXPECT_FALSE(core_.take_stop()) << "asked twice";
   EXPECT_EQ(core_.begin(now_), nullptr);
   EXPECT_FALSE(core_.has_report());
-  EXPECT_TRUE(core_.handed_back(ref(1), now_));
-  EXPECT_EQ(core_.take_report().handed_back, std::vector{ref(1)});
+  EXPECT_TRUE(core_.returned(ref(1), now_));
+  EXPECT_EQ(core_.take_report().returned, std::vector{ref(1)});
   EXPECT_EQ(core_.begin(now_)->ref, ref(2));
 }
 
@@ -209,10 +209,10 @@ TEST_F(Core, a_task_that_timed_out_counts_as_failed_here) {
   core_.begin(now_);
   stop(1, StopReason::timed_out);
   now_ += 2s;
-  EXPECT_TRUE(core_.handed_back(ref(1), now_));
-  EXPECT_EQ(core_.take_report().handed_back, std::vector{ref(1)});
+  EXPECT_TRUE(core_.returned(ref(1), now_));
+  EXPECT_EQ(core_.take_report().returned, std::vector{ref(1)});
   EXPECT_EQ(state().stats.tasks_failed, 1U);
-  EXPECT_EQ(state().stats.tasks_handed_back, 0U);
+  EXPECT_EQ(state().stats.tasks_returned, 0U);
   EXPECT_EQ(state().stats.busy, Duration(2s));
   ASSERT_EQ(core_.past().size(), 1U);
   EXPECT_EQ(core_.past().front().end, TaskEnd::failed);
@@ -241,7 +241,7 @@ TEST_F(Core, a_task_that_was_asked_to_yield_may_still_be_told_to_stop) {
 
 TEST_F(Core, hands_back_what_it_is_told_to_stop_and_does_not_hold) {
   stop(9, StopReason::stale);
-  EXPECT_EQ(core_.take_report().handed_back, std::vector{ref(9)});
+  EXPECT_EQ(core_.take_report().returned, std::vector{ref(9)});
 }
 
 TEST_F(Core, full_orders_stop_all_that_they_do_not_name) {
@@ -251,7 +251,7 @@ TEST_F(Core, full_orders_stop_all_that_they_do_not_name) {
   orders.full = true;
   orders.run.push_back(order(3));
   core_.take(orders, now_);
-  EXPECT_EQ(core_.take_report().handed_back, std::vector{ref(2)});
+  EXPECT_EQ(core_.take_report().returned, std::vector{ref(2)});
   EXPECT_EQ(core_.take_stop()->ref, ref(1));
   EXPECT_EQ(core_.held(), (std::vector{ref(1), ref(3)}));
 }
@@ -263,11 +263,11 @@ TEST_F(Core, cancelling_here_ends_the_attempt_for_good_or_says_that_nothing_runs
   core_.begin(now_);
   EXPECT_EQ(core_.cancel_executing(now_), CancelAnswer::asked_to_stop);
   EXPECT_TRUE(core_.take_stop());
-  core_.handed_back(ref(1), now_);
+  core_.returned(ref(1), now_);
   const auto report = core_.take_report();
   ASSERT_EQ(report.failed.size(), 1U);
   EXPECT_EQ(report.failed[0].error, ledger::ErrorClass::permanent);
-  EXPECT_TRUE(report.handed_back.empty());
+  EXPECT_TRUE(report.returned.empty());
 }
 
 TEST_F(Core, progress_is_thinned_out_and_the_newest_goes_with_the_next_heartbeat) {
@@ -314,7 +314,7 @@ TEST_F(Core, answers_for_what_does_not_run_change_nothing) {
   core_.begin(now_);
   EXPECT_FALSE(core_.complete(ref(2), nullptr, now_));
   EXPECT_FALSE(core_.failed({1, 5}, {}, now_));
-  EXPECT_FALSE(core_.handed_back(ref(7), now_));
+  EXPECT_FALSE(core_.returned(ref(7), now_));
   EXPECT_FALSE(core_.has_report());
 }
 

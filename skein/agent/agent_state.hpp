@@ -39,7 +39,7 @@ struct PastTask {
 struct AgentStats {
   std::uint64_t tasks_completed = 0;
   std::uint64_t tasks_failed = 0;
-  std::uint64_t tasks_handed_back = 0;
+  std::uint64_t tasks_returned = 0;
   std::uint64_t tasks_stopped = 0;  // told to stop while they ran
   Duration busy{};                  // spent on those that were completed or failed
 };
@@ -67,7 +67,7 @@ struct GetAgentMetrics {};
 struct AgentFigures {
   std::uint64_t tasks_completed = 0;
   std::uint64_t tasks_failed = 0;
-  std::uint64_t tasks_handed_back = 0;
+  std::uint64_t tasks_returned = 0;
   std::optional<double> success_rate;  // nothing while nothing has ended
   double avg_latency_ms = 0;
 };

@@ -104,7 +104,7 @@ void CommandExecutor::handle(Message message) {
     const TaskRef ref = *std::exchange(task_, std::nullopt);
     child_.forget();
     if (was_stopped) {
-      host_->handed_back(ref);
+      host_->returned(ref);
     } else {
       host_->cannot_start(ref, failed->why);
     }
@@ -133,7 +133,7 @@ void CommandExecutor::ended(const launcher::OsExited& exited) {
                         std::nullopt});
   } else if (was_stopped) {
     // Also when it ended well at the last moment: whoever wanted it stopped has decided already.
-    host_->handed_back(ref);
+    host_->returned(ref);
   } else if (exited.signalled && exited.code == SIGXCPU) {
     host_->failed(
         ref, {ErrorClass::resource, fmt::format("it used up its {} s of processor time", options_->limits.cpu_seconds),

@@ -6,9 +6,9 @@
 // not the agent's own go to handle().
 //
 // 1. run() is called only while the executor is ready and nothing runs: one task at a time.
-// 2. Each run() is answered once, by complete, failed, handed_back or cannot_start of the host, from within run() or
+// 2. Each run() is answered once, by complete, failed, returned or cannot_start of the host, from within run() or
 //    later.
-// 3. stop() asks for that answer soon. A task that had to be cut short is handed back: who asked knows what it means.
+// 3. stop() asks for that answer soon. A task that had to be cut short is returned: who asked knows what it means.
 // 4. After broken() the agent ends as a crash, which costs what runs an attempt, and the executor is shut down.
 // 5. An agent that ends in order winds its executor down first, so that an OS process has time to clean up; whoever
 //    ends the agent by force (its supervisor, once its time is over) ends that too.
@@ -56,7 +56,7 @@ class ExecutorHost {
   // What is known of an attempt that is about to fail for others' reasons; see Executor::tells_last_words().
   virtual void last_words(dispatch::TaskRef ref, std::string text) = 0;
   // Stopped as asked, or never begun.
-  virtual void handed_back(dispatch::TaskRef ref) = 0;
+  virtual void returned(dispatch::TaskRef ref) = 0;
   // What would run it cannot be started: the task goes back at no cost, and the agent takes no other for a while.
   virtual void cannot_start(dispatch::TaskRef ref, std::string why) = 0;
   // Beyond help: the agent crashes with this reason.

@@ -68,7 +68,7 @@ void FunctionExecutor::run(const dispatch::Order& order) {
 void FunctionExecutor::stop(TaskRef ref, dispatch::StopReason) {
   if (later_ != ref) return;
   later_.reset();
-  host_->handed_back(ref);
+  host_->returned(ref);
 }
 
 void FunctionExecutor::handle(Message message) {

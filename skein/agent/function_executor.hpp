@@ -2,7 +2,7 @@
 //
 // The function runs inside the agent's process, so it should be short: one that blocks keeps the agent from answering,
 // and past the lease its task goes to another. It cannot be stopped from outside; a FunctionLater can. A function that
-// throws crashes its agent: the task it ran costs an attempt, the others are handed back.
+// throws crashes its agent: the task it ran costs an attempt, the others are returned.
 #pragma once
 
 #include <cstdint>

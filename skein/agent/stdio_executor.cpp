@@ -180,7 +180,7 @@ bool StdioExecutor::take_line(std::string_view line) {
       const bool is_asked = task_->is_stop_asked;
       const TaskRef ref = take_task();
       if (error->is_given_up && is_asked) {
-        host_->handed_back(ref);
+        host_->returned(ref);
       } else {
         // Unasked it is a failure like others: else the task would come back at once and at no cost, for ever.
         error->failure.message = masked(error->failure.message, token_);
@@ -230,7 +230,7 @@ void StdioExecutor::ended(const launcher::OsExited& exited) {
   }
   child_.forget();
   host_->not_ready();
-  if (task_) host_->handed_back(std::exchange(task_, std::nullopt)->ref);
+  if (task_) host_->returned(std::exchange(task_, std::nullopt)->ref);
   spawn();
 }
 

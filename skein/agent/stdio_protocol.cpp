@@ -140,7 +140,7 @@ std::string_view word_of(dispatch::StopReason why) {
       return "timed_out";
     case dispatch::StopReason::yield:
       return "yield";
-    case dispatch::StopReason::take_back:  // never of what runs
+    case dispatch::StopReason::return_unbegun:  // never of what runs
     case dispatch::StopReason::stale:
       return "stale";
   }

@@ -50,16 +50,16 @@ std::string details_of(const ledger::Task& task) {
     details["depth"] = extras.depth;
   }
   if (task.children != 0) details["children"] = task.children;
-  if (!extras.hops.empty()) {
-    json::array hops;
-    for (const auto& each : extras.hops) {
-      json::object hop;
-      hop["swarm"] = text_of(each.swarm);
-      hop["attempts"] = each.attempts;
-      hop["at"] = each.at;
-      hops.emplace_back(std::move(hop));
+  if (!extras.fallbacks.empty()) {
+    json::array fallbacks;
+    for (const auto& each : extras.fallbacks) {
+      json::object step;
+      step["swarm"] = text_of(each.swarm);
+      step["attempts"] = each.attempts;
+      step["at"] = each.at;
+      fallbacks.emplace_back(std::move(step));
     }
-    details["hops"] = std::move(hops);
+    details["hops"] = std::move(fallbacks);
   }
   if (task.history && !task.history->empty()) {
     json::array attempts;
@@ -135,9 +135,9 @@ bool read_details(std::string_view text, ledger::Task& task, ledger::Shape& shap
   if (!extras.parent.none()) extras.depth = static_cast<std::uint32_t>(number_in(details, "depth"));
   task.children = static_cast<std::uint32_t>(number_in(details, "children"));
   for_each_in(details, "hops", [&](const json::value& each) {
-    if (!each.is_object() || extras.hops.size() == ledger::k_hops_max) return;
+    if (!each.is_object() || extras.fallbacks.size() == ledger::k_fallbacks_max) return;
     const auto& from = each.get_object();
-    extras.hops.push_back(
+    extras.fallbacks.push_back(
         {string_in(from, "swarm"), static_cast<std::uint32_t>(number_in(from, "attempts")), number_in(from, "at")});
   });
   if (!extras.empty()) task.extras = std::make_shared<const ledger::Extras>(std::move(extras));

@@ -86,7 +86,7 @@ TEST_P(Stores, gives_back_all_of_a_task) {
   extras.key = "order-17";
   extras.trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
   extras.retry_of = TestWorld::id(5);
-  extras.hops = {{"first", 4, 150}, {"second", 4, 250}};
+  extras.fallbacks = {{"first", 4, 150}, {"second", 4, 250}};
   extras.placement = std::make_shared<const ledger::Placement>(
       ledger::Placement{"ada", ledger::AgentFallback::any, 60'000, "customer \"7\"", 170});
   task.extras = std::make_shared<const ledger::Extras>(extras);

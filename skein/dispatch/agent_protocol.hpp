@@ -61,9 +61,9 @@ struct Order {
 enum class StopReason : std::uint8_t {
   cancelled,  // the task has ended without it
   timed_out,
-  yield,      // somebody more urgent waits; hand the task back if that is possible
-  stale,      // the assignment is no longer valid
-  take_back,  // hand it back if it is not begun; what runs goes on, and needs no answer
+  yield,           // somebody more urgent waits; return the task if that is possible
+  stale,           // the assignment is no longer valid
+  return_unbegun,  // return it if it is not begun; what runs goes on, and needs no answer
 };
 
 // CancelTask of the specification. Answered by an outcome of whatever kind once the work has stopped.
@@ -114,7 +114,7 @@ struct AgentReady {
   bool reports_starts = false;     // it says TaskStarted, so what was not started has cost nobody anything
   bool tells_last_words = false;   // told to stop because of a timeout, it says LastWords at once
   bool is_paused = false;          // see AgentPaused
-  bool is_kept = false;            // its swarm's coordinator started it and may end it
+  bool is_managed = false;         // its swarm's coordinator started it and may end it
   std::vector<TaskRef> held;       // assigned to it, running or ended and not yet settled
   std::uint32_t outcome_room = 0;  // outcomes it can keep until they are settled; 0: as many as k_outcome_room
 };
@@ -150,7 +150,7 @@ struct AgentReport {
   std::vector<TaskProgress> progress;
   std::vector<TaskComplete> complete;
   std::vector<TaskFailed> failed;
-  std::vector<TaskRef> handed_back;  // not begun, or given up when asked to yield or to stop
+  std::vector<TaskRef> returned;  // not begun, or given up when asked to yield or to stop
   std::vector<LastWords> last_words;
 };
 
@@ -160,9 +160,9 @@ struct AgentHeartbeat {
   bool is_paused = false;  // see AgentPaused, which may have been lost
 };
 
-// It goes down in order. What it names is handed back; what it holds besides was at work when it fell.
+// It ends gracefully. What it names is returned; what it holds besides was at work when it fell.
 struct AgentTerminating {
-  std::vector<TaskRef> handed_back;
+  std::vector<TaskRef> returned;
 };
 
 // It was paused or resumed where it is: give it nothing, or again something.
@@ -171,8 +171,8 @@ struct AgentPaused {
 };
 
 // Goes on living, but wants others to do these.
-struct RequestFailoverTasks {
-  std::vector<TaskRef> handed_back;
+struct AgentReturns {
+  std::vector<TaskRef> returned;
 };
 
 struct AgentMetrics {

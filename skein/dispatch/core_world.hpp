@@ -21,7 +21,7 @@ class CoreWorld : public ledger::ChangeSink {
  public:
   struct Agent {
     std::string id;
-    std::map<TaskRef, Order> held;  // ordered and not yet settled, stopped or handed back
+    std::map<TaskRef, Order> held;  // ordered and not yet settled, stopped or returned
     std::vector<StopTask> stops;
     std::vector<TaskRef> settled;
     std::vector<TaskRef> asked;
@@ -153,10 +153,10 @@ class CoreWorld : public ledger::ChangeSink {
     core->on_report(pid_of(n), std::move(report), moment);
     settle();
   }
-  void hand_back(std::uint32_t n, TaskRef ref) {
+  void return_task(std::uint32_t n, TaskRef ref) {
     agents[n].held.erase(ref);
     const std::vector<TaskRef> refs{ref};
-    core->on_hand_back(pid_of(n), refs, moment);
+    core->on_returned(pid_of(n), refs, moment);
     settle();
   }
 

@@ -289,9 +289,9 @@ bool Dispatcher::from_agent(Self self, Message message) {
   } else if (auto* ready = message.get_if<AgentReady>()) {
     core_.on_ready(from, std::move(*ready), moment(self));
   } else if (const auto* ending = message.get_if<AgentTerminating>()) {
-    core_.on_hand_back(from, ending->handed_back, moment(self));
-  } else if (const auto* request = message.get_if<RequestFailoverTasks>()) {
-    core_.on_hand_back(from, request->handed_back, moment(self));
+    core_.on_returned(from, ending->returned, moment(self));
+  } else if (const auto* request = message.get_if<AgentReturns>()) {
+    core_.on_returned(from, request->returned, moment(self));
   } else if (const auto* paused = message.get_if<AgentPaused>()) {
     core_.on_paused(from, *paused, moment(self));
   } else if (const auto* metrics = message.get_if<AgentMetrics>()) {

@@ -123,16 +123,16 @@ void DispatcherCore::join(SlotNumber slot, AgentReady& ready, const Moment& mome
   agent.attempt_timeout = ready.attempt_timeout;
   agent.reports_starts = ready.reports_starts;
   agent.tells_last_words = ready.tells_last_words;
-  agent.is_kept = ready.is_kept;
+  agent.is_managed = ready.is_managed;
   agent.outcome_room = ready.outcome_room == 0 ? k_outcome_room : std::min(ready.outcome_room, k_outcome_room);
   agent.holds.set(Hold::silent, false);
   agent.holds.set(Hold::paused, paused_.contains(agent.id));
   agent.holds.set(Hold::paused_itself, ready.is_paused);
   if (agent.handle) {
-    const bool is_kept = router_.set_capabilities(*agent.handle, ready.capabilities, moment.now).has_value() &&
-                         router_.set_capacity(*agent.handle, slots, moment.now).has_value() &&
-                         router_.set_pid(*agent.handle, agent.pid).has_value();
-    if (!is_kept)
+    const bool is_accepted = router_.set_capabilities(*agent.handle, ready.capabilities, moment.now).has_value() &&
+                             router_.set_capacity(*agent.handle, slots, moment.now).has_value() &&
+                             router_.set_pid(*agent.handle, agent.pid).has_value();
+    if (!is_accepted)
       output_.tell(DispatchEvent::Kind::agent_refused, agent.id, 0, "its new capabilities are not acceptable");
   } else {
     auto joined = router_.join({agent.id, agent.pid, ready.capabilities, slots, ready.executor}, moment.now);
@@ -317,10 +317,10 @@ void DispatcherCore::on_report(Pid from, AgentReport report, const Moment& momen
     run.last_words = std::make_unique<std::string>(shown_text(each.text, k_message_bytes_max));
     if (run.timed_out_after && tables_.tasks[run.task].phase == TaskPhase::running) fail_timed_out(index, moment);
   }
-  on_hand_back(from, report.handed_back, moment);
+  on_returned(from, report.returned, moment);
 }
 
-void DispatcherCore::on_hand_back(Pid from, std::span<const TaskRef> tasks, const Moment& moment) {
+void DispatcherCore::on_returned(Pid from, std::span<const TaskRef> tasks, const Moment& moment) {
   const SlotNumber slot = agent_of(from, moment);
   if (slot == k_no_slot || !has_state_ || is_deposed_) return;
   for (const TaskRef ref : tasks) {
@@ -347,13 +347,13 @@ void DispatcherCore::returned(SlotNumber index, const Moment& moment) {
     ++task.times_preempted;
     output_.tell(DispatchEvent::Kind::preempted, agent.id, run.ref.number);
   }
-  if (run.asked_back_at) {
-    ++counters_.taken_back;
+  if (run.return_asked_at) {
+    ++counters_.returned;
     const SwarmRecord& swarm = tables_.swarms[task.swarm];
     task.goes_to_idle = swarm.gives_out() && swarm.strategy != Balance::consistent_hash;
-    output_.tell(DispatchEvent::Kind::taken_back, agent.id, run.ref.number);
+    output_.tell(DispatchEvent::Kind::returned, agent.id, run.ref.number);
   }
-  requeue(index, has_yielded ? ledger::RequeueReason::preempted : ledger::RequeueReason::handed_back, moment);
+  requeue(index, has_yielded ? ledger::RequeueReason::preempted : ledger::RequeueReason::returned, moment);
 }
 
 void DispatcherCore::on_paused(Pid from, const AgentPaused& paused, const Moment& moment) {
@@ -406,7 +406,7 @@ void DispatcherCore::crashed_runs(SlotNumber slot, bool is_graceful, const Momen
       lanes.push_back(task.lane);
       count_crash(run, moment);
     }
-    requeue(index, is_free ? ledger::RequeueReason::handed_back : ledger::RequeueReason::agent_crash, moment);
+    requeue(index, is_free ? ledger::RequeueReason::returned : ledger::RequeueReason::agent_crash, moment);
   }
 }
 

@@ -147,11 +147,11 @@ void DispatcherCore::task_queued(const ledger::TaskQueued& change, const Moment&
         detach(run, StopReason::stale, moment);
       }
     }
-    if (change.why == ledger::TaskQueued::Why::handed_on) {
-      const ledger::Hop& hop = change.task.more().hops.back();
-      ++counters_.handed_on;
-      output_.tell(DispatchEvent::Kind::handed_on, hop.swarm, change.task.number,
-                   fmt::format("to swarm '{}' after {} failed attempts", change.task.shape->swarm, hop.attempts));
+    if (change.why == ledger::TaskQueued::Why::fell_back) {
+      const ledger::FallbackStep& step = change.task.more().fallbacks.back();
+      ++counters_.fell_back;
+      output_.tell(DispatchEvent::Kind::fell_back, step.swarm, change.task.number,
+                   fmt::format("to swarm '{}' after {} failed attempts", change.task.shape->swarm, step.attempts));
     } else if (change.why == ledger::TaskQueued::Why::unpinned) {
       ++counters_.unpinned;
       output_.tell(DispatchEvent::Kind::unpinned, change.task.more().where().agent, change.task.number,
@@ -190,7 +190,7 @@ void DispatcherCore::task_assigned(const ledger::TaskAssigned& change, const Mom
   task.become(TaskPhase::running);
   if (!tables_.agents[tables_.runs[task.run].agent].pid) {
     // It left before it could get the task.
-    requeue(task.run, ledger::RequeueReason::handed_back, moment);
+    requeue(task.run, ledger::RequeueReason::returned, moment);
     return;
   }
   deliver(task.run, moment);

@@ -22,7 +22,7 @@
 //    priority, then the lowest order; among swarms that share an executor the swarm whose turn it is. A task that waits
 //    rises by a class at a time, and never to critical.
 // 5. Every run has a lease, renewed by each message of the agent that names it. A run ends by its outcome, its agent's
-//    end, its lease, its timeout, its task's end, or by being handed back, whichever is first.
+//    end, its lease, its timeout, its task's end, or by being returned, whichever is first.
 // 6. An abandoned run keeps its agent busy until the agent reports that the run has stopped.
 // 7. The return of what an agent has not begun is asked for when its swarm, or its type in that swarm, is given out no
 //    more, and when it waits behind a run while an agent that can do it is idle; it costs no attempt. What has begun is
@@ -109,7 +109,7 @@ class DispatcherCore {
   void on_ready(Pid from, AgentReady ready, const Moment& moment);
   void on_report(Pid from, AgentReport report, const Moment& moment);
   void on_heartbeat(Pid from, const AgentHeartbeat& heartbeat, const Moment& moment);
-  void on_hand_back(Pid from, std::span<const TaskRef> tasks, const Moment& moment);
+  void on_returned(Pid from, std::span<const TaskRef> tasks, const Moment& moment);
   void on_metrics(Pid from, const AgentMetrics& metrics);
   void on_paused(Pid from, const AgentPaused& paused, const Moment& moment);
   void on_down(Pid pid, bool is_graceful, const Moment& moment);

@@ -428,7 +428,7 @@ class RandomRun {
         if (agent != nullptr) world_.start(n, some_ref(*agent));
         break;
       case 10:
-        if (agent != nullptr) world_.hand_back(n, some_ref(*agent));
+        if (agent != nullptr) world_.return_task(n, some_ref(*agent));
         break;
       case 11:
         if (agent != nullptr) {
@@ -470,7 +470,7 @@ class RandomRun {
     for (int i = 0; i < 300 && world_.ledger.counters().open_tasks > 0; ++i) {
       for (auto& [n, agent] : world_.agents) {
         const auto stops = std::exchange(agent.stops, {});
-        for (const auto& stop : stops) world_.hand_back(n, stop.ref);
+        for (const auto& stop : stops) world_.return_task(n, stop.ref);
         const auto held = agent.held;
         for (const auto& [ref, order] : held) world_.complete(n, ref);
       }
@@ -479,7 +479,7 @@ class RandomRun {
     ASSERT_EQ(world_.ledger.counters().open_tasks, 0U) << "after the faults stopped, not every task ended";
     world_.pass(40s);
     for (auto& [n, agent] : world_.agents) {
-      for (const auto& stop : std::exchange(agent.stops, {})) world_.hand_back(n, stop.ref);
+      for (const auto& stop : std::exchange(agent.stops, {})) world_.return_task(n, stop.ref);
     }
     EXPECT_EQ(world_.core->tasks(), 0U);
     EXPECT_EQ(world_.core->runs(), 0U);

@@ -304,7 +304,7 @@ TEST(DispatcherCore, an_attempt_past_its_timeout_is_failed_and_its_agent_stays_b
   EXPECT_EQ(world.task(1).attempts, 1U);
   world.pass(10s);
   EXPECT_EQ(world.state(1), State::queued) << "its only agent has not stopped yet";
-  world.hand_back(1, first);
+  world.return_task(1, first);
   EXPECT_EQ(world.where(1), "agent1");
 }
 
@@ -420,7 +420,7 @@ TEST(DispatcherCore, a_critical_task_asks_the_least_important_run_to_yield) {
   EXPECT_EQ(low.stops[0].why, StopReason::yield);
   world.pass(2s);
   EXPECT_EQ(low.stops.size(), 1U) << "asked twice";
-  world.hand_back(1, world.ref(1));
+  world.return_task(1, world.ref(1));
   EXPECT_EQ(world.where(3), "agent1");
   EXPECT_EQ(world.state(1), State::queued);
   EXPECT_EQ(world.task(1).attempts, 0U);

@@ -94,7 +94,7 @@ TEST(DispatcherFair, a_critical_task_is_not_put_behind_another_one) {
   // What made way leaves a place behind a critical task: it is not for another critical one.
   const std::uint64_t low = world.where(1) == world.where(11) ? 1 : 2;
   const std::uint32_t agent = world.where(11) == "agent1" ? 1 : 2;
-  world.hand_back(agent, world.ref(low));
+  world.return_task(agent, world.ref(low));
   EXPECT_EQ(world.state(13), State::queued) << "it would only wait there";
   world.start(agent, world.ref(11));
   world.complete(agent, world.ref(11));

@@ -59,11 +59,11 @@ TEST_F(DispatcherFallback, the_last_failed_attempt_goes_to_the_fallback_swarm_an
   join_second(2);
   ASSERT_EQ(world.where(1), "second2");
   EXPECT_EQ(world.agents[2].held.begin()->second.attempt, 1U);
-  EXPECT_EQ(world.agents[2].held.begin()->second.extras->hops.size(), 1U);
+  EXPECT_EQ(world.agents[2].held.begin()->second.extras->fallbacks.size(), 1U);
   world.complete(2, world.ref(1));
   EXPECT_EQ(world.state(1), State::completed);
-  EXPECT_EQ(world.core->counters().handed_on, 1U);
-  EXPECT_EQ(world.count(DispatchEvent::Kind::handed_on), 1U);
+  EXPECT_EQ(world.core->counters().fell_back, 1U);
+  EXPECT_EQ(world.count(DispatchEvent::Kind::fell_back), 1U);
   EXPECT_EQ(world.core->tasks(), 0U);
 }
 
@@ -151,13 +151,13 @@ TEST_F(DispatcherFallback, swarms_that_name_each_other_end_at_the_limit) {
   begin();
   put_swarm("second", {{"fallback", "default"}});
   submit(1, 1);
-  for (std::size_t i = 0; i <= ledger::k_hops_max; ++i) {
+  for (std::size_t i = 0; i <= ledger::k_fallbacks_max; ++i) {
     ASSERT_EQ(world.where(1), "agent1") << i;
     world.fail(1, world.ref(1), ErrorClass::transient);
   }
   EXPECT_EQ(world.state(1), State::failed);
   EXPECT_THAT(world.ledger.find(CoreWorld::id_of(1))->finished->message, HasSubstr("handed on 3 times"));
-  EXPECT_EQ(world.core->counters().handed_on, ledger::k_hops_max);
+  EXPECT_EQ(world.core->counters().fell_back, ledger::k_fallbacks_max);
 }
 
 TEST_F(DispatcherFallback, a_swarm_that_is_not_there_fails_it_with_the_reason) {

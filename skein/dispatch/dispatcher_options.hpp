@@ -86,10 +86,10 @@ struct DispatcherOptions {
   Duration half_open_interval = std::chrono::seconds(5);  // one more per this time
   std::size_t crash_breakers_max = 10'000;                // beyond it further types are not watched
 
-  // What an agent holds and has not begun for so long, behind what it runs, is taken back for one that is idle.
-  Duration take_back_after = std::chrono::seconds(1);
-  std::size_t take_backs_at_once = 1'000;  // per tick
-  std::uint8_t take_backs_max = 3;         // of one task: each is one delivery more
+  // What an agent holds and has not begun for so long, behind what it runs, is returned for one that is idle.
+  Duration return_after = std::chrono::seconds(1);
+  std::size_t returns_at_once = 1'000;  // per tick
+  std::uint8_t returns_max = 3;         // of one task: each is one delivery more
 
   std::uint8_t preemptions_max = 3;               // of one task; then it is asked no more, so that it ends
   Duration yield_wait = std::chrono::seconds(1);  // a critical task without a place then asks the next run

@@ -31,9 +31,9 @@ std::string_view name_of(DispatchEvent::Kind kind) {
       return "attempt_timed_out";
     case preempted:
       return "preempted";
-    case taken_back:
+    case returned:
       return "taken_back";
-    case handed_on:
+    case fell_back:
       return "handed_on";
     case unpinned:
       return "unpinned";

@@ -31,9 +31,9 @@ struct DispatchEvent {
     lease_expired,
     attempt_timed_out,
     preempted,
-    taken_back,  // not begun: for an idle agent, or since its swarm gives nothing out
-    handed_on,   // by the subject, a swarm; the detail says to which
-    unpinned,    // the subject, an agent, did not take its task in time; any agent may have it
+    returned,   // not begun: for an idle agent, or since its swarm gives nothing out
+    fell_back,  // by the subject, a swarm; the detail says to which
+    unpinned,   // the subject, an agent, did not take its task in time; any agent may have it
     breaker_warning,
     breaker_opened,
     breaker_half_opened,
@@ -57,9 +57,9 @@ struct DispatchCounters {
   std::uint64_t completed = 0;
   std::uint64_t failed_attempts = 0;
   std::uint64_t requeued = 0;
-  std::uint64_t taken_back = 0;  // not begun by their agents
-  std::uint64_t handed_on = 0;   // to a fallback swarm
-  std::uint64_t unpinned = 0;    // from an agent that did not take them in time
+  std::uint64_t returned = 0;   // not begun by their agents
+  std::uint64_t fell_back = 0;  // to a fallback swarm
+  std::uint64_t unpinned = 0;   // from an agent that did not take them in time
   std::uint64_t stale_reports = 0;
   std::uint64_t refused_ops = 0;
   std::uint64_t resyncs = 0;

@@ -146,7 +146,7 @@ TEST(DispatcherPins, what_waits_behind_a_run_of_its_agent_comes_back_when_it_may
   world.pass(3s);
   ASSERT_FALSE(world.agents[1].stops.empty());
   for (const StopTask& each : world.agents[1].stops) EXPECT_EQ(each.ref, world.ref(2)) << "the other one stays";
-  world.hand_back(1, world.ref(2));
+  world.return_task(1, world.ref(2));
   EXPECT_EQ(world.where(2), "agent2");
   EXPECT_EQ(world.task(2).attempts, 0U);
 }
@@ -158,15 +158,15 @@ TEST(DispatcherPins, the_config_and_the_type_say_what_the_task_does_not) {
   options.types["slow"].agent_wait = 30s;
   options.types["own"].agent_fallback = AgentFallback::none;
   const Placement plain{"ada", AgentFallback::by_config, 0, "", 0};
-  EXPECT_TRUE(policy_for(plain, "work", options).may_fall_back);
+  EXPECT_TRUE(policy_for(plain, "work", options).may_unpin);
   EXPECT_EQ(policy_for(plain, "work", options).wait, 5s);
   EXPECT_EQ(policy_for(plain, "slow", options).wait, 30s);
-  EXPECT_TRUE(policy_for(plain, "slow", options).may_fall_back);
-  EXPECT_FALSE(policy_for(plain, "own", options).may_fall_back);
+  EXPECT_TRUE(policy_for(plain, "slow", options).may_unpin);
+  EXPECT_FALSE(policy_for(plain, "own", options).may_unpin);
   const Placement its_own{"ada", AgentFallback::any, 7, "", 0};
-  EXPECT_TRUE(policy_for(its_own, "own", options).may_fall_back);
+  EXPECT_TRUE(policy_for(its_own, "own", options).may_unpin);
   EXPECT_EQ(policy_for(its_own, "slow", options).wait, 7ms);
-  EXPECT_FALSE(policy_for(plain, "work", DispatcherOptions{}).may_fall_back) << "unless told, it waits";
+  EXPECT_FALSE(policy_for(plain, "work", DispatcherOptions{}).may_unpin) << "unless told, it waits";
   options.agent_fallback = "perhaps";
   EXPECT_THROW(DispatcherCore(options, 1), std::invalid_argument);
 }

@@ -47,7 +47,7 @@ TEST_F(DispatcherPreempt, what_is_at_work_before_a_critical_task_is_asked_to_yie
   EXPECT_THAT(asked_to_yield(), ElementsAre(low));
   world.pass(2s);
   EXPECT_THAT(asked_to_yield(), ElementsAre(low)) << "asked twice";
-  world.hand_back(1, low);
+  world.return_task(1, low);
   EXPECT_EQ(world.count(DispatchEvent::Kind::preempted), 1U);
   EXPECT_EQ(world.task(1).attempts, 0U);
   ASSERT_EQ(world.where(1), "agent1") << "it waits behind";
@@ -74,7 +74,7 @@ TEST_F(DispatcherPreempt, a_critical_task_with_no_place_left_gets_one_and_then_t
   world.start(1, world.ref(1));
   submit(3, ledger::k_critical);
   ASSERT_THAT(asked_to_yield(), ElementsAre(world.ref(2))) << "the one that has not begun";
-  world.hand_back(1, world.ref(2));
+  world.return_task(1, world.ref(2));
   ASSERT_EQ(world.where(3), "agent1");
   EXPECT_THAT(asked_to_yield(), ::testing::Contains(world.ref(1)));
 }
@@ -118,7 +118,7 @@ TEST_F(DispatcherPreempt, a_task_makes_way_three_times_and_then_ends) {
     const auto normal = world.ref(1);
     submit(++last, ledger::k_critical);
     if (asked_to_yield().empty() || asked_to_yield().back() != normal) break;
-    world.hand_back(1, normal);
+    world.return_task(1, normal);
     ASSERT_EQ(world.where(last), "agent1") << "what made way took the place itself";
     world.start(1, world.ref(last));
     world.pass(1s);
@@ -140,7 +140,7 @@ TEST_F(DispatcherPreempt, a_critical_task_asks_another_when_the_first_cannot_yie
   ASSERT_THAT(asked_to_yield(2), IsEmpty()) << "too early";
   world.pass(2s);
   EXPECT_THAT(asked_to_yield(2), ElementsAre(world.ref(2)));
-  world.hand_back(2, world.ref(2));
+  world.return_task(2, world.ref(2));
   EXPECT_EQ(world.where(3), "agent2");
   world.pass(5s);
   EXPECT_EQ(asked_to_yield().size() + asked_to_yield(2).size(), 2U) << "asked although it has its place";

@@ -108,9 +108,9 @@ struct TaskRecord {
   std::uint16_t priority = 0;
   std::uint16_t effective_priority = 0;
   TaskPhase phase = TaskPhase::none;
-  std::uint8_t times_asked_back = 0;  // for an idle agent
-  std::uint8_t times_preempted = 0;   // as far as this dispatcher knows
-  bool goes_to_idle = false;          // it was taken back for one, whatever the swarm's strategy says
+  std::uint8_t returns_asked = 0;    // for an idle agent
+  std::uint8_t times_preempted = 0;  // as far as this dispatcher knows
+  bool goes_to_idle = false;         // it was returned for one, whatever the swarm's strategy says
   std::unique_ptr<TaskPast> past;
 };
 
@@ -141,9 +141,9 @@ struct Run {
   std::optional<Assignment> ticket;
   Instant lease_until = Instant::max();
   Instant timeout_at = Instant::max();
-  Instant since{};                        // sent, or started
-  std::optional<Instant> asked_back_at;   // asked for its return, if it is not begun
-  std::optional<ledger::Body> next_mark;  // the last one told while another was under way
+  Instant since{};                         // sent, or started
+  std::optional<Instant> return_asked_at;  // asked for its return, if it is not begun
+  std::optional<ledger::Body> next_mark;   // the last one told while another was under way
   std::unique_ptr<std::string> last_words;
   std::optional<Duration> timed_out_after;
   std::uint32_t place = 0;        // in its agent's runs
@@ -222,7 +222,7 @@ struct AgentRecord {
   Duration attempt_timeout{};  // zero: by kind
   bool reports_starts = false;
   bool tells_last_words = false;
-  bool is_kept = false;  // by its swarm's coordinator
+  bool is_managed = false;  // by its swarm's coordinator
   Holds holds;
   bool is_in_mail = false;              // has something to be sent
   AgentState state = AgentState::away;  // away when it has no pid, and only then

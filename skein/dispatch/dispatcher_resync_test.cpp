@@ -91,7 +91,7 @@ TEST(FreshStart, an_agent_that_was_full_gets_tasks_again) {
   while (world.apply_next()) {
   }
   world.is_held = false;
-  for (const auto ref : {one, two}) world.hand_back(1, ref);
+  for (const auto ref : {one, two}) world.return_task(1, ref);
   world.submit(3);
   world.pass(3s);
   EXPECT_EQ(world.where(3), "agent1");

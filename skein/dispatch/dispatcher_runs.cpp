@@ -37,7 +37,7 @@ void DispatcherCore::release(Run& run, const std::optional<AttemptOutcome>& outc
   if (outcome) {
     router_.finished(std::move(ticket), *outcome, moment.now);
   } else {
-    router_.withdrawn(std::move(ticket), moment.now);
+    router_.returned(std::move(ticket), moment.now);
   }
   may_be_met_ = true;
 }
@@ -171,7 +171,7 @@ void DispatcherCore::requeue(SlotNumber index, ledger::RequeueReason reason, con
   set_due(slot);
   ledger::Op appended = fallback_.requeued(task, op, run.last_words.get());
   // Where a fallback leads is for the ledger to say: it counts the crashes of the node.
-  const bool is_at_once = op.front && !std::holds_alternative<ledger::HandOn>(appended);
+  const bool is_at_once = op.front && !std::holds_alternative<ledger::FallBack>(appended);
   outgoing_.add_for(task, slot, OpKind::end, std::move(appended), true);
   // The agent has it no longer: the next one may be chosen in the same append.
   if (run.is_at_agent() && tables_.agents[run.agent].pid) return;

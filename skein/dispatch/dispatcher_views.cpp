@@ -43,7 +43,7 @@ std::optional<SwarmLoad> swarm_load(const DispatcherTables& tables, const ReadyQ
     if (!agent.pid || !agent.has(own)) continue;
     load.agents.push_back({agent.id, agent.pid, static_cast<std::uint32_t>(agent.runs.size()),
                            agent.holds.has(Hold::paused), ahead_at(tables, agent, at->second), agent.capabilities,
-                           agent.is_kept});
+                           agent.is_managed});
     load.running += agent.runs.size();
   }
   if (record.own_agents.empty()) return load;

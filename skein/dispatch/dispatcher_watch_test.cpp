@@ -79,7 +79,7 @@ TEST_F(AdaptiveTimeouts, a_type_that_became_slow_gets_more_time_with_each_attemp
   const TaskRef first = world.ref(last);
   world.pass(1s);
   ASSERT_EQ(world.count(Event::attempt_timed_out), 1U);
-  world.hand_back(1, first);
+  world.return_task(1, first);
   world.pass(1s);
   ASSERT_EQ(world.where(last), "agent1");
   EXPECT_EQ(agent->held.at(world.ref(last)).timeout, 2s);
@@ -257,7 +257,7 @@ TEST(Preemption, one_that_yields_does_not_take_the_place_it_made) {
   world.is_held = true;
   world.submit(3, "third");
   world.step();
-  world.hand_back(1, yielded);
+  world.return_task(1, yielded);
   world.step();
   world.is_held = false;
   world.settle();

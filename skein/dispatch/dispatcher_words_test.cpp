@@ -30,7 +30,7 @@ class DispatcherWords : public testing::Test {
   void say(const std::string& text, bool and_hand_back = false) {
     AgentReport report;
     report.last_words.push_back({world.ref(1), text});
-    if (and_hand_back) report.handed_back.push_back(world.ref(1));
+    if (and_hand_back) report.returned.push_back(world.ref(1));
     world.core->on_report(CoreWorld::pid_of(1), std::move(report), world.moment);
     world.settle();
   }
@@ -66,7 +66,7 @@ TEST_F(DispatcherWords, a_task_that_crashed_goes_to_another_agent_in_the_same_ap
 }
 
 TEST_F(DispatcherWords, a_ledger_that_does_not_know_of_them_requeues_as_before) {
-  world.ledger_version = ledger::k_hand_on_version;
+  world.ledger_version = ledger::k_fallback_version;
   begin();
   say("gone");
   world.crash(1);
@@ -112,7 +112,7 @@ TEST_F(DispatcherWords, one_that_is_handed_back_after_its_timeout_has_timed_out)
   begin();
   world.pass(1s);
   EXPECT_FALSE(has_failed());
-  world.hand_back(1, world.ref(1));
+  world.return_task(1, world.ref(1));
   ASSERT_TRUE(has_failed()) << "it was put back free of charge";
   EXPECT_EQ(last_attempt().error, ErrorClass::timeout);
   EXPECT_EQ(world.task(1).attempts, 1U);

@@ -10,11 +10,11 @@ namespace skein::inline v0::dispatch {
 namespace {
 
 // Of a requeue that may cost an attempt.
-std::optional<ledger::HandOnCause> cause_of(ledger::RequeueReason reason) {
+std::optional<ledger::FallbackCause> cause_of(ledger::RequeueReason reason) {
   using enum ledger::RequeueReason;
-  if (reason == agent_crash) return ledger::HandOnCause::agent_crash;
-  if (reason == lease_expired) return ledger::HandOnCause::lease_expired;
-  if (reason == node_crash) return ledger::HandOnCause::node_crash;
+  if (reason == agent_crash) return ledger::FallbackCause::agent_crash;
+  if (reason == lease_expired) return ledger::FallbackCause::lease_expired;
+  if (reason == node_crash) return ledger::FallbackCause::node_crash;
   return std::nullopt;
 }
 
@@ -22,23 +22,23 @@ std::optional<ledger::HandOnCause> cause_of(ledger::RequeueReason reason) {
 
 const std::string& Fallback::swarm_for(const TaskRecord& task) const {
   static const std::string k_none;
-  if (!task.pinned_to().empty() && !policy_of(task, options_).may_fall_back) return k_none;
+  if (!task.pinned_to().empty() && !policy_of(task, options_).may_unpin) return k_none;
   const bool is_last = task.attempts + 1 >= task.attempts_max;
-  return is_last && version_ >= ledger::k_hand_on_version ? swarms_[task.swarm].fallback : k_none;
+  return is_last && version_ >= ledger::k_fallback_version ? swarms_[task.swarm].fallback : k_none;
 }
 
 ledger::Op Fallback::failed(const TaskRecord& task, ledger::Epoch epoch, ledger::Fail failure) const {
   const std::string& to = swarm_for(task);
   if (to.empty() || failure.error == ledger::ErrorClass::permanent) return failure;
-  return ledger::HandOn{epoch,
-                        failure.task,
-                        failure.fence,
-                        failure.at,
-                        ledger::HandOnCause::reported,
-                        failure.error,
-                        failure.retry_at,
-                        std::move(failure.message),
-                        to};
+  return ledger::FallBack{epoch,
+                          failure.task,
+                          failure.fence,
+                          failure.at,
+                          ledger::FallbackCause::reported,
+                          failure.error,
+                          failure.retry_at,
+                          std::move(failure.message),
+                          to};
 }
 
 ledger::Op Fallback::requeued(const TaskRecord& task, const ledger::Requeue& op, const std::string* last_words) const {
@@ -53,7 +53,7 @@ ledger::Op Fallback::requeued(const TaskRecord& task, const ledger::Requeue& op,
     return failed(task, op.epoch, std::move(failure));
   }
   if (to.empty()) return op;
-  return ledger::HandOn{op.epoch, op.task, op.fence, op.at, *cause, k_crash, op.not_before, "", to};
+  return ledger::FallBack{op.epoch, op.task, op.fence, op.at, *cause, k_crash, op.not_before, "", to};
 }
 
 }  // namespace skein::inline v0::dispatch

@@ -41,12 +41,12 @@ TEST(Fallback, moves_a_task_only_with_its_last_attempt) {
   EXPECT_EQ(world.fallback.swarm_for(record), "");
   EXPECT_TRUE(std::holds_alternative<ledger::Fail>(world.failed(record, ErrorClass::transient)));
   const auto op = world.failed(world.last_attempt(), ErrorClass::resource);
-  const auto* moved = std::get_if<ledger::HandOn>(&op);
+  const auto* moved = std::get_if<ledger::FallBack>(&op);
   ASSERT_NE(moved, nullptr);
   EXPECT_EQ(moved->to, "other");
   EXPECT_EQ(moved->epoch, k_epoch);
   EXPECT_EQ(moved->fence, 3U);
-  EXPECT_EQ(moved->cause, ledger::HandOnCause::reported);
+  EXPECT_EQ(moved->cause, ledger::FallbackCause::reported);
   EXPECT_EQ(moved->error, ErrorClass::resource);
   EXPECT_EQ(moved->retry_at, 200U);
   EXPECT_EQ(moved->message, "why");
@@ -72,28 +72,28 @@ TEST(Fallback, leaves_a_pinned_task_unless_any_agent_may_have_it) {
 
 TEST(Fallback, tells_an_old_ledger_nothing_of_it) {
   FallbackWorld world;
-  world.fallback.set_version(ledger::k_hand_on_version - 1);
+  world.fallback.set_version(ledger::k_fallback_version - 1);
   EXPECT_TRUE(std::holds_alternative<ledger::Fail>(world.failed(world.last_attempt(), ErrorClass::transient)));
 }
 
 TEST(Fallback, follows_a_crash_and_never_a_return) {
   FallbackWorld world;
   const TaskRecord& record = world.last_attempt();
-  for (const auto reason : {RequeueReason::handed_back, RequeueReason::preempted}) {
+  for (const auto reason : {RequeueReason::returned, RequeueReason::preempted}) {
     EXPECT_TRUE(std::holds_alternative<ledger::Requeue>(world.requeued(record, reason)));
   }
   const auto op = world.requeued(record, RequeueReason::lease_expired);
-  ASSERT_TRUE(std::holds_alternative<ledger::HandOn>(op));
-  EXPECT_EQ(std::get<ledger::HandOn>(op).cause, ledger::HandOnCause::lease_expired);
-  EXPECT_EQ(std::get<ledger::HandOn>(op).error, ErrorClass::crash);
+  ASSERT_TRUE(std::holds_alternative<ledger::FallBack>(op));
+  EXPECT_EQ(std::get<ledger::FallBack>(op).cause, ledger::FallbackCause::lease_expired);
+  EXPECT_EQ(std::get<ledger::FallBack>(op).error, ErrorClass::crash);
 }
 
 TEST(Fallback, keeps_what_a_crashed_agent_last_said) {
   FallbackWorld world;
   const std::string words = "out of memory";
   const auto moved = world.requeued(world.last_attempt(), RequeueReason::agent_crash, &words);
-  ASSERT_TRUE(std::holds_alternative<ledger::HandOn>(moved));
-  EXPECT_EQ(std::get<ledger::HandOn>(moved).message, "the agent crashed: out of memory");
+  ASSERT_TRUE(std::holds_alternative<ledger::FallBack>(moved));
+  EXPECT_EQ(std::get<ledger::FallBack>(moved).message, "the agent crashed: out of memory");
   const TaskRecord& first = world.tables.tasks[world.task(world.own)];
   const auto stays = world.requeued(first, RequeueReason::agent_crash, &words);
   ASSERT_TRUE(std::holds_alternative<ledger::Fail>(stays));

@@ -48,8 +48,8 @@ void OrderMail::ask_to_return(std::span<const SlotNumber> runs, Instant now) {
   for (const SlotNumber each : runs) {
     Run& run = tables_.runs[each];
     must_hold(run.state == RunState::held, "returning.hpp 1: what has begun is left alone");
-    run.asked_back_at = now;
-    to(run.agent).stop.push_back({run.ref, StopReason::take_back});
+    run.return_asked_at = now;
+    to(run.agent).stop.push_back({run.ref, StopReason::return_unbegun});
   }
 }
 

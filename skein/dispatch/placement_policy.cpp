@@ -24,14 +24,14 @@ PlacementPolicy policy_for(const ledger::Placement& where, std::string_view type
   if (fallback == ledger::AgentFallback::by_config) {
     fallback = ledger::agent_fallback_named(options.agent_fallback).value_or(ledger::AgentFallback::none);
   }
-  policy.may_fall_back = fallback == ledger::AgentFallback::any;
+  policy.may_unpin = fallback == ledger::AgentFallback::any;
   return policy;
 }
 
 void wait_for_agent(TaskRecord& task, const DispatcherOptions& options, Instant now) {
   if (task.past && task.past->unpin_at != Instant::max()) return;
   const PlacementPolicy policy = policy_of(task, options);
-  if (!policy.may_fall_back) return;
+  if (!policy.may_unpin) return;
   task.its_past().unpin_at = later(now, policy.wait);
 }
 

@@ -10,7 +10,7 @@ namespace skein::inline v0::dispatch {
 bool Returning::may_be_asked(const Run& run, Instant now) const {
   if (run.is_abandoned() || run.state != RunState::held) return false;
   if (run.told != Told::nothing || parts_.tables.tasks[run.task].phase != TaskPhase::running) return false;
-  return !run.asked_back_at || now - *run.asked_back_at >= parts_.options.take_back_after;
+  return !run.return_asked_at || now - *run.return_asked_at >= parts_.options.return_after;
 }
 
 std::vector<SlotNumber> Returning::of_swarm(SlotNumber swarm, std::string_view type, Instant now) const {
@@ -69,10 +69,10 @@ std::size_t Returning::idle_for(const Run& run, Instant now) const {
   if (!task.pinned_to().empty()) {
     // When it is returned it is unpinned.
     const PlacementPolicy policy = policy_of(task, parts_.options);
-    if (!policy.may_fall_back || !task.past || now < task.past->unpin_at) return 0;
+    if (!policy.may_unpin || !task.past || now < task.past->unpin_at) return 0;
   }
-  if (now - run.since < parts_.options.take_back_after) return 0;
-  if (task.times_asked_back >= parts_.options.take_backs_max || !agent.handle) return 0;
+  if (now - run.since < parts_.options.return_after) return 0;
+  if (task.returns_asked >= parts_.options.returns_max || !agent.handle) return 0;
   return parts_.router.idle_beside(*agent.handle, parts_.choice.request_for(task), now);
 }
 
@@ -86,21 +86,21 @@ std::vector<SlotNumber> Returning::of_waiting(Instant now) {
   }
   if (idle == 0 && !has_closed) return asked;
   std::size_t for_idle = 0;  // of them, and those asked before and not answered yet
-  for (SlotNumber i = 0; i < tables.agents.slots() && asked.size() < parts_.options.take_backs_at_once; ++i) {
+  for (SlotNumber i = 0; i < tables.agents.slots() && asked.size() < parts_.options.returns_at_once; ++i) {
     const AgentRecord& agent = tables.agents[i];
     if (!agent.pid || agent.runs.size() < (has_closed ? 1U : 2U)) continue;
     const bool is_at_work = is_busy(agent);
     for (const SlotNumber index : agent.runs) {
       const Run& run = tables.runs[index];
       if (!may_be_asked(run, now)) {
-        if (run.asked_back_at) ++for_idle;
+        if (run.return_asked_at) ++for_idle;
         continue;
       }
       TaskRecord& task = tables.tasks[run.task];
       if (!is_closed(task)) {
         if (!is_at_work || for_idle >= idle || for_idle >= idle_for(run, now)) continue;
         ++for_idle;
-        ++task.times_asked_back;
+        ++task.returns_asked;
       }
       asked.push_back(index);
     }

@@ -4,9 +4,9 @@
 // tables, which outlive it. One thread at a time.
 //
 // 1. A run that has begun, was told to yield or to stop, or whose end is under way is never asked for.
-// 2. A run is asked for again after take_back_after, since the question may have been lost.
+// 2. A run is asked for again after return_after, since the question may have been lost.
 // 3. Of runs that wait behind another no more are asked for than there are idle agents that can begin them, and each
-//    task at most take_backs_max times: each return is one delivery more.
+//    task at most returns_max times: each return is one delivery more.
 // 4. A key stays with its agent, a pinned task with its own while it must.
 #pragma once
 
@@ -35,7 +35,7 @@ class Returning {
   [[nodiscard]] std::vector<SlotNumber> of_swarm(SlotNumber swarm, std::string_view type, Instant now) const;
   // Of an agent that gets nothing for a while, and would spoil this too.
   [[nodiscard]] std::vector<SlotNumber> of_agent(std::string_view id, Instant now) const;
-  // Of all agents: what is closed, and what idle agents could begin. At most take_backs_at_once; counts for each task
+  // Of all agents: what is closed, and what idle agents could begin. At most returns_at_once; counts for each task
   // how often it was asked for.
   [[nodiscard]] std::vector<SlotNumber> of_waiting(Instant now);
 

@@ -71,9 +71,9 @@ TEST(Returning, asks_for_no_run_that_was_told_to_yield_or_whose_end_is_under_way
 
 TEST(Returning, asks_again_when_the_question_may_have_been_lost) {
   ReturningWorld world;
-  world.options.take_back_after = 2s;
+  world.options.return_after = 2s;
   const SlotNumber held = world.run_of(world.own, world.known_agent("ada"));
-  world.the(held).asked_back_at = world.at(10);
+  world.the(held).return_asked_at = world.at(10);
   EXPECT_THAT(world.returning.of_swarm(world.own, "", world.at(11)), IsEmpty());
   EXPECT_THAT(world.returning.of_swarm(world.own, "", world.at(12)), ElementsAre(held));
 }
@@ -97,7 +97,7 @@ TEST(Returning, asks_for_as_many_as_idle_agents_can_begin) {
   EXPECT_THAT(world.returning.of_waiting(world.at(5)), IsEmpty()) << "nobody else is there";
   world.known_agent("bob");
   EXPECT_THAT(world.returning.of_waiting(world.at(5)), ElementsAre(first));
-  EXPECT_EQ(world.tables.tasks[world.the(first).task].times_asked_back, 1);
+  EXPECT_EQ(world.tables.tasks[world.the(first).task].returns_asked, 1);
   world.known_agent("cy");
   EXPECT_THAT(world.returning.of_waiting(world.at(5)), SizeIs(2));
 }
@@ -110,7 +110,7 @@ TEST(Returning, leaves_what_waited_for_a_moment_only_and_what_was_asked_for_ofte
   world.known_agent("bob");
   world.the(held).since = world.at(5);
   EXPECT_THAT(world.returning.of_waiting(world.at(5)), IsEmpty());
-  world.tables.tasks[world.the(held).task].times_asked_back = world.options.take_backs_max;
+  world.tables.tasks[world.the(held).task].returns_asked = world.options.returns_max;
   EXPECT_THAT(world.returning.of_waiting(world.at(9)), IsEmpty());
 }
 

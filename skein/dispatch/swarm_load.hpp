@@ -38,7 +38,7 @@ struct SwarmLoad {
     bool is_paused = false;
     std::uint32_t ahead = 0;                                         // of the swarm's, behind another one
     std::shared_ptr<const std::vector<std::string>> capabilities{};  // sorted
-    bool is_kept = false;                                            // by the swarm's coordinator
+    bool is_managed = false;                                         // by the swarm's coordinator
   };
   // Tasks that could begin at once and need the same.
   struct Need {

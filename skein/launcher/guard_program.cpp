@@ -31,7 +31,7 @@ constexpr const char* k_guard_variable = "SKEIN_GUARD";
 
 // What the program may need to be loaded, what its sanitizer or coverage is told, and marks by which tests find all
 // processes of a node. Nothing else of the environment goes on.
-constexpr std::array<std::string_view, 8> k_handed_on = {
+constexpr std::array<std::string_view, 8> k_forwarded = {
     "LD_LIBRARY_PATH=", "LD_PRELOAD=",   "ASAN_OPTIONS=", "TSAN_OPTIONS=",
     "UBSAN_OPTIONS=",   "LSAN_OPTIONS=", "GCOV_PREFIX",   "SKEIN_MARK_"};
 
@@ -40,7 +40,7 @@ std::vector<std::string> guard_environment(int socket, const rlimit& open_files)
   std::vector<std::string> environment{
       fmt::format("{}={} {} {} {}", k_guard_variable, socket, group.lock_fd(), open_files.rlim_cur, group.folder())};
   for (char** each = environ; each != nullptr && *each != nullptr; ++each) {
-    for (const std::string_view prefix : k_handed_on) {
+    for (const std::string_view prefix : k_forwarded) {
       if (std::string_view(*each).starts_with(prefix)) environment.emplace_back(*each);
     }
   }

@@ -48,9 +48,9 @@ struct AgentRecord {
 
 // A task may be given out (from task.not_before on).
 struct TaskQueued {
-  // handed_on: task.shape->swarm is another than before, the last of its hops. unpinned: it was queued before, and may
-  // now go to any agent.
-  enum class Why { submitted, unblocked, failed_attempt, requeued, retried, handed_on, unpinned };
+  // fell_back: task.shape->swarm is another than before, the last of its fallbacks. unpinned: it was queued before, and
+  // may now go to any agent.
+  enum class Why { submitted, unblocked, failed_attempt, requeued, retried, fell_back, unpinned };
   Why why = Why::submitted;
   Task task;
 };

@@ -18,7 +18,7 @@ constexpr std::uint8_t k_has_task = 0x80;
 std::uint8_t version_of(Opcode opcode) {
   if (opcode >= Opcode::token_put && opcode <= Opcode::submit_child) return k_command_version;
   if (opcode == Opcode::unpin || opcode == Opcode::submit_placed) return k_placed_command_version;
-  return opcode == Opcode::hand_on ? k_hand_on_command_version : k_first_command_version;
+  return opcode == Opcode::fall_back ? k_fallback_command_version : k_first_command_version;
 }
 
 bool is_known(std::uint8_t opcode, std::uint8_t version) {
@@ -26,7 +26,7 @@ bool is_known(std::uint8_t opcode, std::uint8_t version) {
     return opcode >= static_cast<std::uint8_t>(first) && opcode <= static_cast<std::uint8_t>(last);
   };
   return (between(Opcode::submit, Opcode::age) || between(Opcode::take_dispatch, Opcode::submit_child) ||
-          between(Opcode::hand_on, Opcode::hand_on) || between(Opcode::unpin, Opcode::submit_placed)) &&
+          between(Opcode::fall_back, Opcode::fall_back) || between(Opcode::unpin, Opcode::submit_placed)) &&
          version_of(static_cast<Opcode>(opcode)) <= version;
 }
 
@@ -67,7 +67,7 @@ void begin_command(std::string& out, std::size_t count, std::uint8_t version) {
 }
 
 std::uint8_t version_of(const Op& op) {
-  if (std::holds_alternative<HandOn>(op)) return k_hand_on_command_version;
+  if (std::holds_alternative<FallBack>(op)) return k_fallback_command_version;
   if (std::holds_alternative<Unpin>(op)) return k_placed_command_version;
   if (std::holds_alternative<TokenPut>(op) || std::holds_alternative<TokenRevoke>(op)) return k_command_version;
   const auto* submit = std::get_if<Submit>(&op);
@@ -173,7 +173,7 @@ std::string_view name_of(RequeueReason reason) {
       return "agent_crash";
     case RequeueReason::lease_expired:
       return "lease_expired";
-    case RequeueReason::handed_back:
+    case RequeueReason::returned:
       return "handed_back";
     case RequeueReason::preempted:
       return "preempted";
@@ -183,15 +183,15 @@ std::string_view name_of(RequeueReason reason) {
   return "unknown";
 }
 
-std::string_view name_of(HandOnCause cause) {
+std::string_view name_of(FallbackCause cause) {
   switch (cause) {
-    case HandOnCause::reported:
+    case FallbackCause::reported:
       return "reported";
-    case HandOnCause::agent_crash:
+    case FallbackCause::agent_crash:
       return "agent_crash";
-    case HandOnCause::lease_expired:
+    case FallbackCause::lease_expired:
       return "lease_expired";
-    case HandOnCause::node_crash:
+    case FallbackCause::node_crash:
       return "node_crash";
   }
   return "unknown";

@@ -32,17 +32,17 @@
 
 namespace skein::inline v0::ledger {
 
-// Of the bytes of commands: the first, the one that brought hand_on, the one that brought submit_placed and unpin, and
-// the one that brought tokens and submit_child. Answers have kept their first form.
+// Of the bytes of commands: the first, the one that brought fall_back, the one that brought submit_placed and unpin,
+// and the one that brought tokens and submit_child. Answers have kept their first form.
 inline constexpr std::uint8_t k_first_command_version = 1;
-inline constexpr std::uint8_t k_hand_on_command_version = 2;
+inline constexpr std::uint8_t k_fallback_command_version = 2;
 inline constexpr std::uint8_t k_placed_command_version = 3;
 inline constexpr std::uint8_t k_command_version = 4;
 inline constexpr std::uint8_t k_answer_version = 1;
 // Of the behaviour of apply and the bytes of snapshots. Every ledger begins with the first; a LedgerVersion operation
 // raises it, appended by whoever knows that all members understand it.
 inline constexpr std::uint64_t k_first_ledger_version = 1;
-inline constexpr std::uint64_t k_hand_on_version = 2;
+inline constexpr std::uint64_t k_fallback_version = 2;
 inline constexpr std::uint64_t k_crash_words_version = 3;
 inline constexpr std::uint64_t k_sound_version = 4;
 inline constexpr std::uint64_t k_removed_version = 5;  // the state `removed` of a swarm
@@ -105,7 +105,7 @@ struct Fail {
 enum class RequeueReason : std::uint8_t {
   agent_crash = 1,    // costs an attempt
   lease_expired = 2,  // costs an attempt
-  handed_back = 3,
+  returned = 3,
   preempted = 4,
   node_crash = 5,  // costs an attempt only past Limits::deliveries
 };
@@ -115,27 +115,27 @@ struct Requeue {
   TaskId task;
   Fence fence = 0;
   WallMs at = 0;
-  RequeueReason reason = RequeueReason::handed_back;
+  RequeueReason reason = RequeueReason::returned;
   WallMs not_before = 0;
   bool front = false;  // before all others of its effective priority
 };
-enum class HandOnCause : std::uint8_t {
+enum class FallbackCause : std::uint8_t {
   reported = 1,  // `error` and `message` say what happened
   agent_crash = 2,
   lease_expired = 3,
   node_crash = 4,  // costs an attempt only past Limits::deliveries
 };
-[[nodiscard]] std::string_view name_of(HandOnCause cause);
+[[nodiscard]] std::string_view name_of(FallbackCause cause);
 // An attempt failed, and should it have been the task's last one in its swarm, swarm `to` takes the task over, with all
-// its attempts anew. Where that cannot be (k_hops_max, no such swarm, it takes no tasks, its queue is full), the task
-// fails, and its message says why. With attempts left it is a Fail, or a Requeue. Answered with how often the task was
-// handed on, when it was. Known from k_hand_on_version on.
-struct HandOn {
+// its attempts anew. Where that cannot be (k_fallbacks_max, no such swarm, it takes no tasks, its queue is full), the
+// task fails, and its message says why. With attempts left it is a Fail, or a Requeue. Answered with how often the task
+// fell back, when it did. Known from k_fallback_version on.
+struct FallBack {
   Epoch epoch = 0;
   TaskId task;
   Fence fence = 0;
   WallMs at = 0;
-  HandOnCause cause = HandOnCause::reported;
+  FallbackCause cause = FallbackCause::reported;
   ErrorClass error = ErrorClass::transient;
   WallMs retry_at = 0;  // with attempts left
   std::string message;
@@ -263,7 +263,7 @@ struct LedgerVersion {
 using Op =
     std::variant<Submit, Assign, Start, Progress, Complete, Fail, Requeue, Cancel, Retry, Expire, Age, TakeDispatch,
                  SwarmPut, SwarmOverride, SwarmDropOverrides, SwarmSetState, SwarmSetBreaker, SwarmRemove, AgentPut,
-                 AgentRemove, EvictKeys, Archived, SetLimits, LedgerVersion, HandOn, Unpin, TokenPut, TokenRevoke>;
+                 AgentRemove, EvictKeys, Archived, SetLimits, LedgerVersion, FallBack, Unpin, TokenPut, TokenRevoke>;
 
 // The numbers are on disk. Kept free: 13 for approve.
 enum class Opcode : std::uint8_t {
@@ -278,7 +278,7 @@ enum class Opcode : std::uint8_t {
   retry = 9,
   expire = 10,
   age = 11,
-  hand_on = 12,        // from command version 2 on
+  fall_back = 12,      // from command version 2 on
   unpin = 14,          // from command version 3 on
   submit_placed = 15,  // likewise: a submit with a placement
   take_dispatch = 16,

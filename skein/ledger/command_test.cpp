@@ -46,7 +46,7 @@ Token full_token() {
 int version_needed(const Op& op) {
   if (std::holds_alternative<TokenPut>(op) || std::holds_alternative<TokenRevoke>(op)) return 4;
   if (std::holds_alternative<Unpin>(op)) return 3;
-  return std::holds_alternative<HandOn>(op) ? 2 : 1;
+  return std::holds_alternative<FallBack>(op) ? 2 : 1;
 }
 
 // One of each, with nothing left at its default.
@@ -78,7 +78,7 @@ std::vector<Op> all_ops() {
           Archived{7},
           SetLimits{limits},
           LedgerVersion{1},
-          HandOn{1, task_id(1), 3, 4, HandOnCause::node_crash, ErrorClass::resource, 5, "message", "s"},
+          FallBack{1, task_id(1), 3, 4, FallbackCause::node_crash, ErrorClass::resource, 5, "message", "s"},
           Unpin{1, task_id(1), 4},
           TokenPut{full_token(), digest_of(3)},
           TokenRevoke{"ci"}};
@@ -117,8 +117,8 @@ TEST(Command, every_operation_reads_as_it_was_written) {
   EXPECT_EQ(spec.deadline_at, ~0ULL);
   EXPECT_EQ(std::get<Requeue>(again[6]).reason, RequeueReason::node_crash);
   EXPECT_EQ(std::get<SetLimits>(again[22]).limits.field_bytes, 78U);
-  const auto& handed = std::get<HandOn>(again[24]);
-  EXPECT_EQ(handed.cause, HandOnCause::node_crash);
+  const auto& handed = std::get<FallBack>(again[24]);
+  EXPECT_EQ(handed.cause, FallbackCause::node_crash);
   EXPECT_EQ(handed.error, ErrorClass::resource);
   EXPECT_EQ(handed.retry_at, 5U);
   EXPECT_EQ(handed.message, "message");

@@ -90,13 +90,13 @@ struct CrashWords {
 // What an operation that changes nothing answers.
 inline OpResult refuse(Verdict verdict, std::uint64_t number = 0) { return {verdict, std::nullopt, number, {}}; }
 
-class Core {
+class LedgerCore {
  public:
   static constexpr std::string_view k_default_swarm = "default";
   // Of names and shapes kept to be shared; a cache, emptied when full.
   static constexpr std::size_t k_interned_max = 4096;
 
-  Core();
+  LedgerCore();
 
   OpResult apply(journal::Position position, Op& op);
   // Changes are collected only while someone listens. Mostly there is one per operation.
@@ -146,8 +146,8 @@ class Core {
   OpResult on(const Expire& op);
   OpResult on(const Unpin& op);
   OpResult on(const Age& op);
-  // core_hand_on.cpp
-  OpResult on(const HandOn& op);
+  // core_fallback.cpp
+  OpResult on(const FallBack& op);
   // core_swarms.cpp
   OpResult on(const TakeDispatch& op);
   OpResult on(const SwarmPut& op);
@@ -191,10 +191,10 @@ class Core {
     bool front = false;
     TaskQueued::Why why = TaskQueued::Why::failed_attempt;
   };
-  OpResult attempt_failed(Slot slot, Attempt attempt, const Again& again, const HandOn* onward = nullptr);
-  OpResult hand_on(Slot slot, const HandOn& op, const std::string& failure);
+  OpResult attempt_failed(Slot slot, Attempt attempt, const Again& again, const FallBack* onward = nullptr);
+  OpResult fall_back(Slot slot, const FallBack& op, const std::string& failure);
   // Why swarm `to` does not get the task; empty when it does.
-  [[nodiscard]] std::string why_not_handed_on(const Task& task, const std::string& to) const;
+  [[nodiscard]] std::string why_no_fallback(const Task& task, const std::string& to) const;
   // Ends a task, and those that wait for it in vain; sets free those that wait for nothing else.
   void finish(Slot slot, State state, Ending ending, WallMs at, Body result, std::string message);
   Finished finish_one(Slot slot, State state, Ending ending, WallMs at, Body result, std::string message);

@@ -5,7 +5,7 @@
 
 namespace skein::inline v0::ledger {
 
-Finished Core::finish_one(Slot slot, State state, Ending ending, WallMs at, Body result, std::string message) {
+Finished LedgerCore::finish_one(Slot slot, State state, Ending ending, WallMs at, Body result, std::string message) {
   auto finished = std::make_shared<FinishedTask>();
   finished->task = tasks_.take(slot);
   Task& task = finished->task;
@@ -32,7 +32,7 @@ Finished Core::finish_one(Slot slot, State state, Ending ending, WallMs at, Body
   return finished;
 }
 
-void Core::finish(Slot slot, State state, Ending ending, WallMs at, Body result, std::string message) {
+void LedgerCore::finish(Slot slot, State state, Ending ending, WallMs at, Body result, std::string message) {
   struct Waiting {
     TaskId id;
     std::string message;
@@ -63,7 +63,7 @@ void Core::finish(Slot slot, State state, Ending ending, WallMs at, Body result,
   }
 }
 
-void Core::link(Slot slot) {
+void LedgerCore::link(Slot slot) {
   const Task& task = tasks_[slot];
   for (const auto& id : task.more().dependencies) {
     const auto at = index_.find(id);
@@ -71,7 +71,7 @@ void Core::link(Slot slot) {
   }
 }
 
-void Core::unlink(const Task& task) {
+void LedgerCore::unlink(const Task& task) {
   for (const auto& id : task.more().dependencies) {
     const auto at = dependents_.find(id);
     if (at == dependents_.end()) continue;
@@ -80,7 +80,7 @@ void Core::unlink(const Task& task) {
   }
 }
 
-std::string Core::full_key(std::string_view swarm, std::string_view key) {
+std::string LedgerCore::full_key(std::string_view swarm, std::string_view key) {
   // Names have no control characters, so no two pairs give the same string.
   std::string full;
   full.reserve(swarm.size() + 1 + key.size());
@@ -88,7 +88,7 @@ std::string Core::full_key(std::string_view swarm, std::string_view key) {
   return full.append(key);
 }
 
-void Core::remember_key(std::string_view swarm, std::string_view key, TaskId task, WallMs at) {
+void LedgerCore::remember_key(std::string_view swarm, std::string_view key, TaskId task, WallMs at) {
   std::uint64_t evicted = 0;
   while (keys_.size() >= head_.limits.keys) {
     forget_oldest_key();
@@ -100,24 +100,24 @@ void Core::remember_key(std::string_view swarm, std::string_view key, TaskId tas
   key_index_.emplace(name, keys_.push({std::move(text), task, at, std::nullopt}));
 }
 
-void Core::forget_oldest_key() {
+void LedgerCore::forget_oldest_key() {
   key_index_.erase(*keys_[keys_.first()].key);
   keys_.pop();
 }
 
-State Core::state_at(Where where) const {
+State LedgerCore::state_at(Where where) const {
   if ((where & k_finished) == 0) return tasks_[static_cast<Slot>(where)].state;
   return finished_[where & ~k_finished]->task.state;
 }
 
-std::optional<std::pair<TaskId, State>> Core::find_key(std::string_view swarm, std::string_view key) const {
+std::optional<std::pair<TaskId, State>> LedgerCore::find_key(std::string_view swarm, std::string_view key) const {
   const auto at = key_index_.find(full_key(swarm, key));
   if (at == key_index_.end()) return std::nullopt;
   const auto& record = keys_[at->second];
   return std::pair(record.task, record.ended ? *record.ended : state_at(index_.find(record.task)->second));
 }
 
-OpResult Core::on(const EvictKeys& op) {
+OpResult LedgerCore::on(const EvictKeys& op) {
   std::uint64_t evicted = 0;
   while (evicted < op.at_most && !keys_.empty() && keys_[keys_.first()].at < op.before) {
     forget_oldest_key();
@@ -127,7 +127,7 @@ OpResult Core::on(const EvictKeys& op) {
   return {Verdict::ok, std::nullopt, evicted, {}};
 }
 
-OpResult Core::on(const Archived& op) {
+OpResult LedgerCore::on(const Archived& op) {
   std::uint64_t dropped = 0;
   while (!finished_.empty() && finished_.first() <= op.up_to) {
     const Finished each = finished_[finished_.first()];

@@ -51,20 +51,20 @@ bool usable(const Limits& l) {
   return std::all_of(all.begin(), all.end(), [](std::uint64_t each) { return each > 0; });
 }
 
-Core::Core() {
+LedgerCore::LedgerCore() {
   Swarm swarm;
   swarm.name = k_default_swarm;
   swarm_index_.emplace(k_default_swarm, new_swarm(std::move(swarm)));
 }
 
-std::optional<OpResult> Core::check_name(std::string_view name) const {
+std::optional<OpResult> LedgerCore::check_name(std::string_view name) const {
   if (name.size() > head_.limits.name_bytes) return refuse(Verdict::too_large, head_.limits.name_bytes);
   const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; };
   if (name.empty() || std::any_of(name.begin(), name.end(), is_control)) return refuse(Verdict::malformed);
   return std::nullopt;
 }
 
-std::optional<OpResult> Core::check_fields(const Fields& fields) const {
+std::optional<OpResult> LedgerCore::check_fields(const Fields& fields) const {
   if (fields.size() > head_.limits.fields) return refuse(Verdict::too_large, head_.limits.fields);
   std::uint64_t bytes = 0;
   for (const auto& [name, value] : fields) {
@@ -75,19 +75,19 @@ std::optional<OpResult> Core::check_fields(const Fields& fields) const {
   return std::nullopt;
 }
 
-std::optional<std::uint32_t> Core::swarm_slot(std::string_view name) const {
+std::optional<std::uint32_t> LedgerCore::swarm_slot(std::string_view name) const {
   const auto at = swarm_index_.find(name);
   if (at == swarm_index_.end()) return std::nullopt;
   return at->second;
 }
 
-void Core::set_swarm(SwarmSlot& slot, Swarm swarm) {
+void LedgerCore::set_swarm(SwarmSlot& slot, Swarm swarm) {
   slot.tasks_max = number_field(swarm, k_field_open_tasks);
   slot.bytes_max = number_field(swarm, k_field_open_bytes);
   slot.info = std::make_shared<const Swarm>(std::move(swarm));
 }
 
-std::uint32_t Core::new_swarm(Swarm swarm) {
+std::uint32_t LedgerCore::new_swarm(Swarm swarm) {
   if (free_swarms_.empty()) {
     free_swarms_.push_back(static_cast<std::uint32_t>(swarms_.size()));
     swarms_.emplace_back();
@@ -99,12 +99,12 @@ std::uint32_t Core::new_swarm(Swarm swarm) {
   return slot;
 }
 
-void Core::change_swarm(std::uint32_t slot, Swarm next) {
+void LedgerCore::change_swarm(std::uint32_t slot, Swarm next) {
   set_swarm(swarms_[slot], std::move(next));
   if (listening_) tell(SwarmChanged{shown(swarms_[slot])});
 }
 
-OpResult Core::on(const TakeDispatch& op) {
+OpResult LedgerCore::on(const TakeDispatch& op) {
   if (auto bad = check_name(op.node)) return *bad;
   head_.epoch = position_;
   head_.dispatcher = op.node;
@@ -113,7 +113,7 @@ OpResult Core::on(const TakeDispatch& op) {
   return {Verdict::ok, std::nullopt, head_.epoch, {}};
 }
 
-OpResult Core::on(const SwarmPut& op) {
+OpResult LedgerCore::on(const SwarmPut& op) {
   if (auto bad = check_name(op.name)) return *bad;
   if (auto bad = check_fields(op.definition)) return *bad;
   const auto slot = swarm_slot(op.name);
@@ -130,7 +130,7 @@ OpResult Core::on(const SwarmPut& op) {
   return k_ok;
 }
 
-OpResult Core::on(const SwarmOverride& op) {
+OpResult LedgerCore::on(const SwarmOverride& op) {
   const auto slot = swarm_slot(op.name);
   if (!slot) return refuse(Verdict::no_such_swarm);
   Swarm next = *swarms_[*slot].info;
@@ -147,7 +147,7 @@ OpResult Core::on(const SwarmOverride& op) {
   return k_ok;
 }
 
-OpResult Core::on(const SwarmDropOverrides& op) {
+OpResult LedgerCore::on(const SwarmDropOverrides& op) {
   if (!op.name.empty() && !swarm_slot(op.name)) return refuse(Verdict::no_such_swarm);
   for (const auto& [name, slot] : swarm_index_) {
     if (!op.name.empty() && name != op.name) continue;
@@ -159,7 +159,7 @@ OpResult Core::on(const SwarmDropOverrides& op) {
   return k_ok;
 }
 
-OpResult Core::on(const SwarmSetState& op) {
+OpResult LedgerCore::on(const SwarmSetState& op) {
   const auto slot = swarm_slot(op.name);
   if (!slot) return refuse(Verdict::no_such_swarm);
   Swarm next = *swarms_[*slot].info;
@@ -172,7 +172,7 @@ OpResult Core::on(const SwarmSetState& op) {
   return k_ok;
 }
 
-OpResult Core::on(const SwarmSetBreaker& op) {
+OpResult LedgerCore::on(const SwarmSetBreaker& op) {
   const auto slot = swarm_slot(op.name);
   if (!slot) return refuse(Verdict::no_such_swarm);
   Swarm next = *swarms_[*slot].info;
@@ -182,7 +182,7 @@ OpResult Core::on(const SwarmSetBreaker& op) {
   return k_ok;
 }
 
-OpResult Core::on(const SwarmRemove& op) {
+OpResult LedgerCore::on(const SwarmRemove& op) {
   const auto slot = swarm_slot(op.name);
   if (!slot) return refuse(Verdict::no_such_swarm);
   if (op.name == k_default_swarm || swarms_[*slot].open_tasks > 0) return refuse(Verdict::swarm_busy);
@@ -193,7 +193,7 @@ OpResult Core::on(const SwarmRemove& op) {
   return k_ok;
 }
 
-OpResult Core::on(const AgentPut& op) {
+OpResult LedgerCore::on(const AgentPut& op) {
   if (auto bad = check_name(op.name)) return *bad;
   if (auto bad = check_fields(op.fields)) return *bad;
   const auto limit = head_.limits.agents;
@@ -203,20 +203,20 @@ OpResult Core::on(const AgentPut& op) {
   return k_ok;
 }
 
-OpResult Core::on(const AgentRemove& op) {
+OpResult LedgerCore::on(const AgentRemove& op) {
   if (agents_.erase(op.name) == 0) return refuse(Verdict::no_such_agent);
   if (listening_) tell(AgentRemoved{op.name});
   return k_ok;
 }
 
-OpResult Core::on(const SetLimits& op) {
+OpResult LedgerCore::on(const SetLimits& op) {
   if (!usable(op.limits)) return refuse(Verdict::malformed);
   head_.limits = op.limits;
   if (listening_) tell(LimitsChanged{op.limits});
   return k_ok;
 }
 
-OpResult Core::on(const LedgerVersion& op) {
+OpResult LedgerCore::on(const LedgerVersion& op) {
   // A later one than this program knows was found before the first operation: see CommandFrames.
   if (op.version < head_.version) return refuse(Verdict::old_version, head_.version);
   const bool raised = op.version > head_.version;
@@ -225,8 +225,8 @@ OpResult Core::on(const LedgerVersion& op) {
   return {Verdict::ok, std::nullopt, head_.version, {}};
 }
 
-std::shared_ptr<const Shape> Core::shape_of(const std::string& swarm, const std::string& type,
-                                            const std::vector<std::string>& capabilities) {
+std::shared_ptr<const Shape> LedgerCore::shape_of(const std::string& swarm, const std::string& type,
+                                                  const std::vector<std::string>& capabilities) {
   scratch_.assign(swarm).push_back('\0');
   scratch_.append(type);
   for (const auto& each : capabilities) {
@@ -240,13 +240,13 @@ std::shared_ptr<const Shape> Core::shape_of(const std::string& swarm, const std:
   return shape;
 }
 
-Body Core::interned(const std::string& name) {
+Body LedgerCore::interned(const std::string& name) {
   if (const auto at = names_.find(name); at != names_.end()) return at->second;
   if (names_.size() >= k_interned_max) names_.clear();
   return names_.emplace(name, std::make_shared<const std::string>(name)).first->second;
 }
 
-FrozenState Core::freeze() {
+FrozenState LedgerCore::freeze() {
   FrozenState state = view();
   state.tasks = tasks_.freeze();
   state.finished = finished_.freeze();
@@ -254,7 +254,7 @@ FrozenState Core::freeze() {
   return state;
 }
 
-FrozenState Core::view() const {
+FrozenState LedgerCore::view() const {
   FrozenState state;
   state.head = head_;
   state.counters = counters();
@@ -270,14 +270,14 @@ FrozenState Core::view() const {
   return state;
 }
 
-const Task* Core::peek(TaskId id) const {
+const Task* LedgerCore::peek(TaskId id) const {
   const auto at = index_.find(id);
   if (at == index_.end()) return nullptr;
   if ((at->second & k_finished) == 0) return &tasks_[static_cast<Slot>(at->second)];
   return &finished_[at->second & ~k_finished]->task;
 }
 
-std::optional<TaskView> Core::find(TaskId id) const {
+std::optional<TaskView> LedgerCore::find(TaskId id) const {
   const auto at = index_.find(id);
   if (at == index_.end()) return std::nullopt;
   if ((at->second & k_finished) == 0) return TaskView{tasks_[static_cast<Slot>(at->second)], nullptr};
@@ -285,34 +285,34 @@ std::optional<TaskView> Core::find(TaskId id) const {
   return TaskView{finished->task, finished};
 }
 
-std::optional<Swarm> Core::find_swarm(std::string_view name) const {
+std::optional<Swarm> LedgerCore::find_swarm(std::string_view name) const {
   const auto slot = swarm_slot(name);
   if (!slot) return std::nullopt;
   return shown(swarms_[*slot]);
 }
 
-std::vector<Finished> Core::finished_after(FinishNumber after, std::size_t at_most) const {
+std::vector<Finished> LedgerCore::finished_after(FinishNumber after, std::size_t at_most) const {
   std::vector<Finished> out;
   const FinishNumber from = std::max(finished_.first(), after < finished_.end() ? after + 1 : finished_.end());
   for (FinishNumber n = from; n < finished_.end() && out.size() < at_most; ++n) out.push_back(finished_[n]);
   return out;
 }
 
-std::vector<Swarm> Core::swarms() const {
+std::vector<Swarm> LedgerCore::swarms() const {
   std::vector<Swarm> out;
   out.reserve(swarm_index_.size());
   for (const auto& [name, slot] : swarm_index_) out.push_back(shown(swarms_[slot]));
   return out;
 }
 
-std::vector<AgentRecord> Core::agents() const {
+std::vector<AgentRecord> LedgerCore::agents() const {
   std::vector<AgentRecord> out;
   out.reserve(agents_.size());
   for (const auto& [name, agent] : agents_) out.push_back(*agent);
   return out;
 }
 
-Counters Core::counters() const {
+Counters LedgerCore::counters() const {
   Counters c;
   c.open_tasks = open_tasks_;
   c.open_bytes = open_bytes_;

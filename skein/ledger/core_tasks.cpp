@@ -40,12 +40,12 @@ CrashWords words_for(RequeueReason reason) {
   }
 }
 
-OpResult Core::apply(journal::Position position, Op& op) {
+OpResult LedgerCore::apply(journal::Position position, Op& op) {
   position_ = position;
   return std::visit([this](auto& each) { return on(each); }, op);
 }
 
-Core::Found Core::open(TaskId id) const {
+LedgerCore::Found LedgerCore::open(TaskId id) const {
   const auto at = index_.find(id);
   if (at == index_.end()) return {0, refuse(Verdict::no_such_task)};
   if ((at->second & k_finished) != 0) {
@@ -55,7 +55,7 @@ Core::Found Core::open(TaskId id) const {
   return {static_cast<Slot>(at->second), std::nullopt};
 }
 
-Core::Found Core::running(TaskId id, Fence fence, std::optional<State> ends_as) const {
+LedgerCore::Found LedgerCore::running(TaskId id, Fence fence, std::optional<State> ends_as) const {
   Found found = open(id);
   if (found.refusal) {
     if (found.refusal->verdict == Verdict::already_finished && ends_as == found.refusal->state) {
@@ -72,12 +72,12 @@ Core::Found Core::running(TaskId id, Fence fence, std::optional<State> ends_as) 
   return found;
 }
 
-std::optional<OpResult> Core::check_epoch(Epoch epoch) const {
+std::optional<OpResult> LedgerCore::check_epoch(Epoch epoch) const {
   if (epoch == head_.epoch && epoch != 0) return std::nullopt;
   return refuse(Verdict::stale_epoch, head_.epoch);
 }
 
-std::optional<OpResult> Core::check_spec(const TaskSpec& spec) const {
+std::optional<OpResult> LedgerCore::check_spec(const TaskSpec& spec) const {
   const Limits& limits = head_.limits;
   if (auto bad = check_name(spec.type)) return bad;
   for (const auto& capability : spec.capabilities) {
@@ -98,7 +98,7 @@ std::optional<OpResult> Core::check_spec(const TaskSpec& spec) const {
   return std::nullopt;
 }
 
-std::optional<OpResult> Core::check_placement(const Placement& where) const {
+std::optional<OpResult> LedgerCore::check_placement(const Placement& where) const {
   if (head_.version < k_sound_version) return refuse(Verdict::old_version, head_.version);
   if (where.empty() || !where.makes_sense() || where.unpinned_at != 0) return refuse(Verdict::malformed);
   const Limits& limits = head_.limits;
@@ -107,7 +107,7 @@ std::optional<OpResult> Core::check_placement(const Placement& where) const {
   return std::nullopt;
 }
 
-std::optional<OpResult> Core::check_room(const SwarmSlot& swarm, std::uint64_t bytes) const {
+std::optional<OpResult> LedgerCore::check_room(const SwarmSlot& swarm, std::uint64_t bytes) const {
   const Limits& limits = head_.limits;
   if (finished_.size() >= limits.finished_tasks) return refuse(Verdict::archive_behind, limits.finished_tasks);
   if (finished_bytes_ >= limits.finished_bytes) return refuse(Verdict::archive_behind, limits.finished_bytes);
@@ -118,7 +118,7 @@ std::optional<OpResult> Core::check_room(const SwarmSlot& swarm, std::uint64_t b
   return check_queue(swarm, bytes);
 }
 
-std::optional<OpResult> Core::check_queue(const SwarmSlot& swarm, std::uint64_t bytes) const {
+std::optional<OpResult> LedgerCore::check_queue(const SwarmSlot& swarm, std::uint64_t bytes) const {
   const Limits& limits = head_.limits;
   const std::uint64_t tasks_max = swarm.tasks_max.value_or(limits.swarm_tasks);
   const std::uint64_t bytes_max = swarm.bytes_max.value_or(limits.swarm_bytes);
@@ -127,7 +127,7 @@ std::optional<OpResult> Core::check_queue(const SwarmSlot& swarm, std::uint64_t 
   return std::nullopt;
 }
 
-OpResult Core::on(Submit& op) {
+OpResult LedgerCore::on(Submit& op) {
   TaskSpec& spec = op.spec;
   if (auto bad = check_spec(spec)) return *bad;
   const Found parent = op.child_of ? parent_of(*op.child_of) : Found{};
@@ -179,7 +179,7 @@ OpResult Core::on(Submit& op) {
   return answer;
 }
 
-OpResult Core::accept(Task task, std::uint32_t swarm_slot, WallMs at, TaskQueued::Why why) {
+OpResult LedgerCore::accept(Task task, std::uint32_t swarm_slot, WallMs at, TaskQueued::Why why) {
   SwarmSlot& swarm = swarms_[swarm_slot];
   const std::uint64_t bytes = charge_of(task);
   if (auto full = check_room(swarm, bytes)) return *full;
@@ -223,7 +223,7 @@ OpResult Core::accept(Task task, std::uint32_t swarm_slot, WallMs at, TaskQueued
   return done(State::queued);
 }
 
-void Core::queue(Slot slot, WallMs not_before, bool front, TaskQueued::Why why) {
+void LedgerCore::queue(Slot slot, WallMs not_before, bool front, TaskQueued::Why why) {
   Task& task = tasks_.writable(slot);
   task.state = State::queued;
   task.not_before = not_before;
@@ -231,7 +231,7 @@ void Core::queue(Slot slot, WallMs not_before, bool front, TaskQueued::Why why) 
   if (listening_) tell(TaskQueued{why, task});
 }
 
-OpResult Core::on(const Assign& op) {
+OpResult LedgerCore::on(const Assign& op) {
   if (auto stale = check_epoch(op.epoch)) return *stale;
   if (auto bad = check_name(op.agent)) return *bad;
   const Found found = open(op.task);
@@ -253,7 +253,7 @@ OpResult Core::on(const Assign& op) {
   return done(State::assigned, task.fence);
 }
 
-OpResult Core::on(const Start& op) {
+OpResult LedgerCore::on(const Start& op) {
   const Found found = running(op.task, op.fence);
   if (found.refusal) return *found.refusal;
   if (tasks_[found.slot].state == State::executing) return {Verdict::accepted_before, State::executing, 0, {}};
@@ -264,7 +264,7 @@ OpResult Core::on(const Start& op) {
   return done(State::executing);
 }
 
-OpResult Core::on(const Progress& op) {
+OpResult LedgerCore::on(const Progress& op) {
   const Found found = running(op.task, op.fence);
   if (found.refusal) return *found.refusal;
   const auto limit = head_.limits.mark_bytes;
@@ -275,7 +275,7 @@ OpResult Core::on(const Progress& op) {
   return done(task.state);
 }
 
-OpResult Core::on(const Complete& op) {
+OpResult LedgerCore::on(const Complete& op) {
   const Found found = running(op.task, op.fence, State::completed);
   if (found.refusal) return *found.refusal;
   const auto limit = head_.limits.result_bytes;
@@ -284,7 +284,7 @@ OpResult Core::on(const Complete& op) {
   return done(State::completed);
 }
 
-OpResult Core::on(const Fail& op) {
+OpResult LedgerCore::on(const Fail& op) {
   const Found found = running(op.task, op.fence, State::failed);
   if (found.refusal) return *found.refusal;
   const auto limit = head_.limits.message_bytes;
@@ -299,7 +299,7 @@ OpResult Core::on(const Fail& op) {
   return attempt_failed(found.slot, std::move(attempt), again);
 }
 
-OpResult Core::attempt_failed(Slot slot, Attempt attempt, const Again& again, const HandOn* onward) {
+OpResult LedgerCore::attempt_failed(Slot slot, Attempt attempt, const Again& again, const FallBack* onward) {
   Task& task = tasks_.writable(slot);
   const WallMs at = attempt.ended_at;
   const ErrorClass error = attempt.error;
@@ -315,7 +315,7 @@ OpResult Core::attempt_failed(Slot slot, Attempt attempt, const Again& again, co
     return done(State::failed);
   }
   if (task.attempts >= task.attempts_max) {
-    if (onward != nullptr) return hand_on(slot, *onward, message);
+    if (onward != nullptr) return fall_back(slot, *onward, message);
     finish(slot, State::failed, Ending::attempts_spent, at, nullptr, std::move(message));
     return done(State::failed);
   }
@@ -323,12 +323,12 @@ OpResult Core::attempt_failed(Slot slot, Attempt attempt, const Again& again, co
   return done(State::queued);
 }
 
-OpResult Core::on(const Requeue& op) {
+OpResult LedgerCore::on(const Requeue& op) {
   if (auto stale = check_epoch(op.epoch)) return *stale;
   const Found found = running(op.task, op.fence);
   if (found.refusal) return *found.refusal;
   const Task& task = tasks_[found.slot];
-  const bool free_of_charge = op.reason == RequeueReason::handed_back || op.reason == RequeueReason::preempted ||
+  const bool free_of_charge = op.reason == RequeueReason::returned || op.reason == RequeueReason::preempted ||
                               (op.reason == RequeueReason::node_crash && task.deliveries <= head_.limits.deliveries);
   if (free_of_charge) {
     queue(found.slot, op.not_before, op.front, TaskQueued::Why::requeued);
@@ -340,7 +340,7 @@ OpResult Core::on(const Requeue& op) {
   return attempt_failed(found.slot, std::move(attempt), {op.not_before, op.front, TaskQueued::Why::requeued});
 }
 
-OpResult Core::on(const Cancel& op) {
+OpResult LedgerCore::on(const Cancel& op) {
   const Found found = open(op.task);
   if (found.refusal) return *found.refusal;
   const auto limit = head_.limits.message_bytes;
@@ -349,7 +349,7 @@ OpResult Core::on(const Cancel& op) {
   return done(State::cancelled);
 }
 
-OpResult Core::on(const Retry& op) {
+OpResult LedgerCore::on(const Retry& op) {
   const auto at = index_.find(op.old_task);
   if (at == index_.end()) return refuse(Verdict::no_such_task);
   if ((at->second & k_finished) == 0) {
@@ -398,7 +398,7 @@ OpResult Core::on(const Retry& op) {
   return answer;
 }
 
-OpResult Core::on(const Unpin& op) {
+OpResult LedgerCore::on(const Unpin& op) {
   if (head_.version < k_sound_version) return refuse(Verdict::old_version, head_.version);
   if (auto stale = check_epoch(op.epoch)) return *stale;
   const Found found = open(op.task);
@@ -413,7 +413,7 @@ OpResult Core::on(const Unpin& op) {
   return done(State::queued);
 }
 
-OpResult Core::on(const Expire& op) {
+OpResult LedgerCore::on(const Expire& op) {
   if (auto stale = check_epoch(op.epoch)) return *stale;
   const Found found = open(op.task);
   if (found.refusal) return *found.refusal;
@@ -423,7 +423,7 @@ OpResult Core::on(const Expire& op) {
   return done(State::failed);
 }
 
-OpResult Core::on(const Age& op) {
+OpResult LedgerCore::on(const Age& op) {
   if (auto stale = check_epoch(op.epoch)) return *stale;
   std::uint64_t changed = 0;
   for (const auto& [id, priority] : op.priorities) {

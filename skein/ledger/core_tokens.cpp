@@ -24,7 +24,7 @@ std::optional<Rank> rank_named(std::string_view name) {
   return found->first;
 }
 
-OpResult Core::on(const TokenPut& op) {
+OpResult LedgerCore::on(const TokenPut& op) {
   if (head_.version < k_tokens_version) return refuse(Verdict::old_version, head_.version);
   if (auto bad = check_name(op.token.name)) return *bad;
   const auto limit = head_.limits.name_bytes;
@@ -41,26 +41,26 @@ OpResult Core::on(const TokenPut& op) {
   return {};
 }
 
-OpResult Core::on(const TokenRevoke& op) {
+OpResult LedgerCore::on(const TokenRevoke& op) {
   if (head_.version < k_tokens_version) return refuse(Verdict::old_version, head_.version);
   if (tokens_.erase(op.name) == 0) return refuse(Verdict::no_such_token);
   if (listening_) tell(TokenRevoked{op.name});
   return {};
 }
 
-std::vector<Token> Core::tokens() const {
+std::vector<Token> LedgerCore::tokens() const {
   std::vector<Token> out;
   out.reserve(tokens_.size());
   for (const auto& [name, token] : tokens_) out.push_back(*token);
   return out;
 }
 
-Core::Found Core::parent_of(const ChildOf& child) const {
+LedgerCore::Found LedgerCore::parent_of(const ChildOf& child) const {
   if (head_.version < k_tokens_version) return {0, refuse(Verdict::old_version, head_.version)};
   return child.fence != 0 ? running(child.task, child.fence) : open(child.task);
 }
 
-std::optional<OpResult> Core::check_child(const ChildOf& child, Slot parent) const {
+std::optional<OpResult> LedgerCore::check_child(const ChildOf& child, Slot parent) const {
   const Task& task = tasks_[parent];
   const std::uint32_t depth_max = std::min(child.depth_max, k_child_depth_max);
   if (task.more().depth >= depth_max) return refuse(Verdict::too_deep, depth_max);

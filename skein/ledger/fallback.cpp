@@ -12,7 +12,7 @@ std::optional<std::string> fallback_problem(std::string_view swarm, std::string_
   if (fallback == swarm) return "a swarm cannot be its own fallback";
   std::string path = fmt::format("'{}'", swarm);
   std::string next(fallback);
-  for (std::size_t hops = 1; hops <= k_hops_max; ++hops) {
+  for (std::size_t fallbacks = 1; fallbacks <= k_fallbacks_max; ++fallbacks) {
     path += fmt::format(" -> '{}'", next);
     if (next == swarm) return fmt::format("{} is a circle: its tasks would come back", path);
     const auto after = fallback_of(next);
@@ -21,7 +21,7 @@ std::optional<std::string> fallback_problem(std::string_view swarm, std::string_
     next = *after;
   }
   if (next == swarm) return fmt::format("{} -> '{}' is a circle: its tasks would come back", path, next);
-  return fmt::format("{} -> '{}' is too long: a task is handed on at most {} times", path, next, k_hops_max);
+  return fmt::format("{} -> '{}' is too long: a task is handed on at most {} times", path, next, k_fallbacks_max);
 }
 
 }  // namespace skein::inline v0::ledger

@@ -1,6 +1,6 @@
 // Which swarm may take over tasks of another, said before any task needs it. A pure function.
 //
-// The ledger itself takes any name: what is there when a task must be handed on is decided then, and k_hops_max ends
+// The ledger itself takes any name: what is there when a task falls back is decided then, and k_fallbacks_max ends
 // every circle. This finds what can be known when a swarm is defined.
 #pragma once
 

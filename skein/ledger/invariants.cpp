@@ -25,10 +25,10 @@ std::optional<std::string> broken_task(const Task& task, const Counters& counter
   if (task.number == 0 || task.number > counters.last_number) return name + " has a number that was never given";
   if (task.fence > counters.last_fence) return name + " has a fence that was never issued";
   if (task.attempts > task.attempts_max) return name + " had more attempts than it may";
-  const auto& hops = task.more().hops;
-  if (hops.size() > k_hops_max) return name + " was handed on more often than it may be";
-  for (const auto& hop : hops) {
-    if (hop.attempts > task.attempts_max) return name + " had more attempts in swarm " + hop.swarm + " than it may";
+  const auto& fallbacks = task.more().fallbacks;
+  if (fallbacks.size() > k_fallbacks_max) return name + " was handed on more often than it may be";
+  for (const auto& step : fallbacks) {
+    if (step.attempts > task.attempts_max) return name + " had more attempts in swarm " + step.swarm + " than it may";
   }
   if (task.children > k_children_max) return name + " has more children than it may";
   if (task.more().depth > k_child_depth_max) return name + " is deeper than it may be";

@@ -50,7 +50,7 @@ class Frozen final : public FrozenLedger {
 
 }  // namespace
 
-Ledger::Ledger() : core_(std::make_unique<Core>()) {}
+Ledger::Ledger() : core_(std::make_unique<LedgerCore>()) {}
 Ledger::~Ledger() = default;
 
 std::string Ledger::apply(journal::Position position, std::string_view bytes) {
@@ -77,7 +77,7 @@ std::string Ledger::apply(journal::Position position, std::string_view bytes) {
 std::shared_ptr<const FrozenLedger> Ledger::freeze() { return std::make_shared<const Frozen>(core_->freeze()); }
 
 bool Ledger::restore(std::string_view bytes) {
-  auto fresh = std::make_unique<Core>();
+  auto fresh = std::make_unique<LedgerCore>();
   if (!fresh->restore(bytes)) return false;
   core_ = std::move(fresh);
   return true;

@@ -8,9 +8,9 @@
 // Invariants:
 // 1. A task has one terminal state and keeps it. At most one outcome is accepted, the one with the present fence.
 // 2. A fence is issued when an assignment is applied and is larger than every one before.
-// 3. attempts <= attempts_max, in each swarm; the last failed attempt ends the task as FAILED, or hands it on to
-// another
-//    swarm. That happens k_hops_max times at most, so no task fails more than attempts_max * (k_hops_max + 1) times.
+// 3. attempts <= attempts_max, in each swarm; the last failed attempt ends the task as FAILED, or lets it fall back to
+//    another swarm. That happens k_fallbacks_max times at most, so no task fails more than
+//    attempts_max * (k_fallbacks_max + 1) times.
 // 4. The counters of swarms and of the ledger are exactly the sums over the open tasks, and within the limits.
 // 5. A blocked task waits for at least one open task. No cycles: a dependency must exist before.
 // 6. A refusal changes nothing.
@@ -74,7 +74,7 @@ struct TaskView {
   std::shared_ptr<const FinishedTask> finished;  // when it is
 };
 
-class Core;
+class LedgerCore;
 
 class Ledger {
  public:
@@ -112,7 +112,7 @@ class Ledger {
   [[nodiscard]] std::uint64_t version() const;
 
  private:
-  std::unique_ptr<Core> core_;
+  std::unique_ptr<LedgerCore> core_;
   std::vector<ChangeSink*> sinks_;
 };
 

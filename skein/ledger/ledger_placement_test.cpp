@@ -33,7 +33,7 @@ TEST_F(PlacementTest, a_pinned_task_is_assigned_to_its_agent_only) {
 TEST_F(PlacementTest, it_is_pinned_again_after_a_requeue) {
   ASSERT_EQ(verdict(for_ada(1, AgentFallback::none)), Verdict::ok);
   const Fence fence = assign(1, "ada");
-  ASSERT_EQ(verdict(Requeue{epoch, task_id(1), fence, 2500, RequeueReason::handed_back, 0, true}), Verdict::ok);
+  ASSERT_EQ(verdict(Requeue{epoch, task_id(1), fence, 2500, RequeueReason::returned, 0, true}), Verdict::ok);
   EXPECT_EQ(verdict(assign_to(1, "bob")), Verdict::pinned);
 }
 
@@ -82,11 +82,12 @@ TEST_F(PlacementTest, a_retry_is_for_the_same_agent_again) {
 TEST_F(PlacementTest, in_another_swarm_it_is_for_anybody_and_keeps_its_route_key) {
   ASSERT_EQ(verdict(placed(1, {"ada", AgentFallback::any, 0, "customer", 0})), Verdict::ok);
   const Fence fence = assign(1, "ada");
-  const HandOn op{epoch, task_id(1), fence, 3000, HandOnCause::reported, ErrorClass::transient, 0, "broken", "second"};
+  const FallBack op{epoch, task_id(1), fence,   3000, FallbackCause::reported, ErrorClass::transient,
+                    0,     "broken",   "second"};
   ASSERT_EQ(run(op).number, 1U);
   EXPECT_EQ(task(1).pinned_to(), "");
   EXPECT_EQ(task(1).more().where().route_key, "customer");
-  EXPECT_EQ(task(1).more().hops.size(), 1U);
+  EXPECT_EQ(task(1).more().fallbacks.size(), 1U);
 }
 
 TEST_F(PlacementTest, its_names_have_limits_and_count_as_bytes) {

@@ -54,10 +54,11 @@ std::vector<std::string> eventful_log() {
 std::vector<std::string> eventful_log_2() {
   auto log = eventful_log();
   const auto add = [&log](const std::vector<Op>& ops) { log.push_back(encode_command(ops)); };
-  const auto hand_on = [](std::uint64_t n, Fence fence, HandOnCause cause, const char* to) {
-    return HandOn{1, task_id(n), fence, 41, cause, ErrorClass::resource, 50, "broken", to};
+  const auto fall_back = [](std::uint64_t n, Fence fence, FallbackCause cause, const char* to) {
+    return FallBack{1, task_id(n), fence, 41, cause, ErrorClass::resource, 50, "broken", to};
   };
-  add({hand_on(2, 2, HandOnCause::reported, "default"), LedgerVersion{2}, SwarmSetBreaker{"s", Breaker::closed, 0}});
+  add({fall_back(2, 2, FallbackCause::reported, "default"), LedgerVersion{2},
+       SwarmSetBreaker{"s", Breaker::closed, 0}});
   std::vector<Op> submits;
   for (std::uint64_t n = 31; n <= 36; ++n) {
     auto op = submit(n);
@@ -70,11 +71,11 @@ std::vector<std::string> eventful_log_2() {
   std::vector<Op> assigns;
   for (std::uint64_t n = 31; n <= 36; ++n) assigns.emplace_back(Assign{1, task_id(n), "d", 40});
   add(assigns);
-  add({hand_on(31, 5, HandOnCause::reported, "default"), hand_on(32, 6, HandOnCause::agent_crash, "default"),
-       hand_on(33, 7, HandOnCause::lease_expired, "default"), hand_on(34, 8, HandOnCause::reported, "nowhere"),
-       hand_on(35, 9, HandOnCause::node_crash, "default"), hand_on(36, 10, HandOnCause::reported, "default")});
+  add({fall_back(31, 5, FallbackCause::reported, "default"), fall_back(32, 6, FallbackCause::agent_crash, "default"),
+       fall_back(33, 7, FallbackCause::lease_expired, "default"), fall_back(34, 8, FallbackCause::reported, "nowhere"),
+       fall_back(35, 9, FallbackCause::node_crash, "default"), fall_back(36, 10, FallbackCause::reported, "default")});
   add({Assign{1, task_id(31), "e", 42}, Assign{1, task_id(32), "e", 42}});
-  add({hand_on(31, 11, HandOnCause::reported, "s"), Complete{task_id(32), 12, 43, body_of("done elsewhere")}});
+  add({fall_back(31, 11, FallbackCause::reported, "s"), Complete{task_id(32), 12, 43, body_of("done elsewhere")}});
   return log;
 }
 
@@ -107,7 +108,7 @@ std::vector<std::string> eventful_log_4() {
   add({Assign{1, task_id(51), "bob", 70}, Assign{1, task_id(51), "ada", 70}, Unpin{1, task_id(51), 70},
        Unpin{1, task_id(52), 71}, Assign{1, task_id(54), "bob", 72}, Assign{1, task_id(55), "bob", 72}});
   add({Fail{task_id(54), 16, 73, ErrorClass::transient, 0, "broken"}, Retry{task_id(54), task_id(56), 74},
-       HandOn{1, task_id(55), 17, 75, HandOnCause::reported, ErrorClass::transient, 0, "broken", "s"}});
+       FallBack{1, task_id(55), 17, 75, FallbackCause::reported, ErrorClass::transient, 0, "broken", "s"}});
   return log;
 }
 
@@ -203,9 +204,10 @@ TEST(LedgerSnapshot, keeps_the_swarms_a_task_was_handed_on_by) {
   Ledger twin;
   ASSERT_TRUE(twin.restore(snapshot_of(ledger)));
   EXPECT_EQ(twin.version(), 2U);
-  EXPECT_EQ(twin.find(task_id(31))->task.more().hops, (std::vector<Hop>{{"s", 1, 41}, {"default", 1, 41}}));
+  EXPECT_EQ(twin.find(task_id(31))->task.more().fallbacks,
+            (std::vector<FallbackStep>{{"s", 1, 41}, {"default", 1, 41}}));
   EXPECT_EQ(twin.find(task_id(31))->task.shape->swarm, "s");
-  EXPECT_EQ(twin.find(task_id(32))->finished->task.more().hops, (std::vector<Hop>{{"s", 1, 41}}));
+  EXPECT_EQ(twin.find(task_id(32))->finished->task.more().fallbacks, (std::vector<FallbackStep>{{"s", 1, 41}}));
   EXPECT_EQ(twin.find(task_id(34))->finished->message,
             "broken; not handed on to swarm 'nowhere': there is no such swarm");
   EXPECT_EQ(twin.find(task_id(35))->task.shape->swarm, "s") << "a crash of the node costs nothing";

@@ -221,7 +221,7 @@ TEST_F(LedgerTask, a_crash_or_a_lost_lease_costs_an_attempt_and_handing_back_doe
     assign(1);
     return attempts;
   };
-  EXPECT_EQ(attempts_after(RequeueReason::handed_back), 0U);
+  EXPECT_EQ(attempts_after(RequeueReason::returned), 0U);
   EXPECT_EQ(attempts_after(RequeueReason::preempted), 0U);
   EXPECT_EQ(attempts_after(RequeueReason::agent_crash), 1U);
   EXPECT_EQ(attempts_after(RequeueReason::lease_expired), 2U);

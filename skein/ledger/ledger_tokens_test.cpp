@@ -120,7 +120,7 @@ TEST_F(LedgerTokens, only_the_attempt_that_runs_submits) {
   const Fence fence = submitted_and_assigned(1);
   EXPECT_EQ(verdict(child(2, 1, fence + 1)), Verdict::stale_fence);
   EXPECT_EQ(verdict(child(2, 7, fence)), Verdict::no_such_task);
-  ASSERT_EQ(verdict(Requeue{epoch, task_id(1), fence, 3, RequeueReason::handed_back, 0, false}), Verdict::ok);
+  ASSERT_EQ(verdict(Requeue{epoch, task_id(1), fence, 3, RequeueReason::returned, 0, false}), Verdict::ok);
   EXPECT_EQ(verdict(child(2, 1, fence)), Verdict::stale_fence) << "it is queued again";
   EXPECT_EQ(verdict(child(2, 1, 0)), Verdict::ok) << "a token for the task itself outlives its attempts";
   const Fence last = assign(1);

@@ -49,7 +49,7 @@ inline constexpr std::uint32_t k_child_depth_max = 3;  // a child is one deep, i
 // Tokens in the ledger.
 inline constexpr std::size_t k_tokens_max = 1'000;
 
-// How often a task may be handed on to another swarm. Swarms that name each other as fallback end here.
-inline constexpr std::size_t k_hops_max = 3;
+// How often a task may fall back to another swarm. Swarms that name each other as fallback end here.
+inline constexpr std::size_t k_fallbacks_max = 3;
 
 }  // namespace skein::inline v0::ledger

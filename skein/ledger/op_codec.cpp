@@ -157,14 +157,14 @@ struct Layout<Age> {
 };
 
 template <>
-struct Layout<HandOn> {
-  static constexpr Opcode k_opcode = Opcode::hand_on;
+struct Layout<FallBack> {
+  static constexpr Opcode k_opcode = Opcode::fall_back;
   static void fields(auto& c, auto& op) {
     c.number(op.epoch);
     c.some_id(op.task);
     c.number(op.fence);
     c.number(op.at);
-    c.choice(op.cause, HandOnCause::reported, HandOnCause::node_crash);
+    c.choice(op.cause, FallbackCause::reported, FallbackCause::node_crash);
     c.choice(op.error, ErrorClass::transient, ErrorClass::crash);
     c.number(op.retry_at);
     c.text(op.message);

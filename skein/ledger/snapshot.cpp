@@ -54,10 +54,10 @@ void describe_attempt(C& c, auto& attempt) {
 }
 
 template <class C>
-void describe_hop(C& c, auto& hop) {
-  c.text(hop.swarm);
-  c.number(hop.attempts);
-  c.number(hop.at);
+void describe_fallback(C& c, auto& step) {
+  c.text(step.swarm);
+  c.number(step.attempts);
+  c.number(step.at);
 }
 
 // Whether there is one comes first: few tasks have it.
@@ -106,8 +106,8 @@ void describe_task(C& c, std::uint64_t version, auto& task, auto& shape, auto& e
   describe_priority(c, task.priority);
   c.number(task.effective_priority);
   c.choice(task.state, State::queued, State::awaiting_approval);
-  if (version < k_hand_on_version) return;
-  c.list(extras.hops, k_hops_max, [](C& each, auto& hop) { describe_hop(each, hop); });
+  if (version < k_fallback_version) return;
+  c.list(extras.fallbacks, k_fallbacks_max, [](C& each, auto& step) { describe_fallback(each, step); });
   if (version < k_sound_version) return;
   if constexpr (C::k_reads) {
     read_placement(c, extras);
@@ -236,7 +236,7 @@ void write_snapshot(const FrozenState& state, journal::SnapshotSink& sink) {
   out.flush();
 }
 
-bool Core::restore(std::string_view bytes) {
+bool LedgerCore::restore(std::string_view bytes) {
   Reader r(bytes);
   const std::uint64_t version = r.byte();
   if (version < k_first_ledger_version || version > k_ledger_version) return false;
@@ -253,7 +253,7 @@ bool Core::restore(std::string_view bytes) {
   return numbers_are_single();
 }
 
-bool Core::numbers_are_single() const {
+bool LedgerCore::numbers_are_single() const {
   std::vector<TaskNumber> numbers;
   std::vector<Fence> fences;
   for (const Task* task : view().sorted_tasks()) {
@@ -264,7 +264,7 @@ bool Core::numbers_are_single() const {
   return !has_twins(numbers) && !has_twins(fences);
 }
 
-bool Core::restore_swarms(Reader& r) {
+bool LedgerCore::restore_swarms(Reader& r) {
   swarms_.clear();
   swarm_index_.clear();
   free_swarms_.clear();
@@ -281,7 +281,7 @@ bool Core::restore_swarms(Reader& r) {
   return r.ok() && swarm_index_.contains(k_default_swarm);
 }
 
-bool Core::restore_agents(Reader& r) {
+bool LedgerCore::restore_agents(Reader& r) {
   std::uint64_t count = 0;
   r.number(count);
   for (std::uint64_t i = 0; i < count && r.ok(); ++i) {
@@ -294,7 +294,7 @@ bool Core::restore_agents(Reader& r) {
   return r.ok();
 }
 
-bool Core::restore_tokens(Reader& r) {
+bool LedgerCore::restore_tokens(Reader& r) {
   if (head_.version < k_tokens_version) return true;
   std::uint64_t count = 0;
   r.number(count);
@@ -308,7 +308,7 @@ bool Core::restore_tokens(Reader& r) {
   return r.ok() && tokens_.size() <= k_tokens_max;
 }
 
-bool Core::read_task(Reader& r, Task& task) {
+bool LedgerCore::read_task(Reader& r, Task& task) {
   Shape shape;
   Extras extras;
   std::vector<Attempt> history;
@@ -316,8 +316,10 @@ bool Core::read_task(Reader& r, Task& task) {
   if (!r.ok() || shape.type.empty() || task.number == 0 || task.number > head_.last_number) return false;
   if (task.fence > head_.last_fence || task.attempts > task.attempts_max) return false;
   if (task.order < head_.front_order || task.order > head_.last_order) return false;
-  const auto is_bad = [&task](const Hop& hop) { return hop.swarm.empty() || hop.attempts > task.attempts_max; };
-  if (std::any_of(extras.hops.begin(), extras.hops.end(), is_bad)) return false;
+  const auto is_bad = [&task](const FallbackStep& step) {
+    return step.swarm.empty() || step.attempts > task.attempts_max;
+  };
+  if (std::any_of(extras.fallbacks.begin(), extras.fallbacks.end(), is_bad)) return false;
   if (task.children > k_children_max || extras.depth > k_child_depth_max) return false;
   if (extras.parent.none() != (extras.depth == 0)) return false;
   const Placement& where = extras.where();
@@ -329,7 +331,7 @@ bool Core::read_task(Reader& r, Task& task) {
   return true;
 }
 
-bool Core::restore_finished(Reader& r) {
+bool LedgerCore::restore_finished(Reader& r) {
   FinishNumber first = 0;
   std::uint64_t count = 0;
   r.number(first);
@@ -349,7 +351,7 @@ bool Core::restore_finished(Reader& r) {
   return r.ok();
 }
 
-bool Core::restore_tasks(Reader& r) {
+bool LedgerCore::restore_tasks(Reader& r) {
   std::uint64_t count = 0;
   r.number(count);
   TaskNumber before = 0;
@@ -379,7 +381,7 @@ bool Core::restore_tasks(Reader& r) {
   return r.ok();
 }
 
-bool Core::restore_keys(Reader& r) {
+bool LedgerCore::restore_keys(Reader& r) {
   std::uint64_t count = 0;
   r.number(count);
   for (std::uint64_t i = 0; i < count && r.ok(); ++i) {

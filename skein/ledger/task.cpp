@@ -140,8 +140,8 @@ const Extras& Task::more() const {
 }
 
 const std::string& Task::first_swarm() const {
-  const auto& hops = more().hops;
-  return hops.empty() ? shape->swarm : hops.front().swarm;
+  const auto& fallbacks = more().fallbacks;
+  return fallbacks.empty() ? shape->swarm : fallbacks.front().swarm;
 }
 
 std::uint64_t charge_of(const Task& task) {

@@ -123,12 +123,12 @@ struct Attempt {
 };
 
 // A swarm that handed a task on.
-struct Hop {
+struct FallbackStep {
   std::string swarm;
   std::uint32_t attempts = 0;  // that failed there
   WallMs at = 0;
 
-  friend bool operator==(const Hop&, const Hop&) = default;
+  friend bool operator==(const FallbackStep&, const FallbackStep&) = default;
 };
 
 // What happens to a task that its agent did not take in time.
@@ -164,19 +164,19 @@ struct Extras {
   std::string key;                             // the idempotency key
   std::string trace;                           // a W3C traceparent
   TaskId retry_of;                             // the finished task this one stands in for
-  std::vector<Hop> hops;                       // the swarms that handed it on, in order; never in a submit
+  std::vector<FallbackStep> fallbacks;         // the swarms it left, in order; never in a submit
   std::shared_ptr<const Placement> placement;  // null: anywhere
   TaskId parent;                               // the task that submitted it; never in a submit, see Submit::child_of
   std::uint32_t depth = 0;                     // below the task at the top; 0: it has no parent
 
   [[nodiscard]] bool empty() const {
-    return dependencies.empty() && key.empty() && trace.empty() && retry_of.none() && hops.empty() && !placement &&
+    return dependencies.empty() && key.empty() && trace.empty() && retry_of.none() && fallbacks.empty() && !placement &&
            parent.none();
   }
   [[nodiscard]] const Placement& where() const;  // placement, or an empty one
   friend bool operator==(const Extras& one, const Extras& other) {
     return one.dependencies == other.dependencies && one.key == other.key && one.trace == other.trace &&
-           one.retry_of == other.retry_of && one.hops == other.hops && one.where() == other.where() &&
+           one.retry_of == other.retry_of && one.fallbacks == other.fallbacks && one.where() == other.where() &&
            one.parent == other.parent && one.depth == other.depth;
   }
 };

@@ -20,7 +20,7 @@ constexpr std::string_view k_listen = "subscriptions/listen";
 constexpr std::string_view k_acknowledged = "notifications/subscriptions/acknowledged";
 
 // What must be said again to a new node, or is when it was not answered.
-bool is_kept(std::string_view method) {
+bool is_remembered(std::string_view method) {
   return method == "initialize" || method == k_listen || method == "resources/subscribe" ||
          method == "resources/unsubscribe" || method == "logging/setLevel";
 }
@@ -80,7 +80,7 @@ void Bridge::on_request(const MessageGlance& seen, std::string_view line, Instan
   }
   request.id = seen.id();
   request.method = seen.method();
-  if (is_kept(request.method) && line.size() <= k_bridge_remembered_bytes_max) request.line = line;
+  if (is_remembered(request.method) && line.size() <= k_bridge_remembered_bytes_max) request.line = line;
   if (!is_connected_) return hold(key, line, now);
   request.is_sent = true;
   to_node_.emplace_back(line);
@@ -165,7 +165,7 @@ void Bridge::on_answer(const std::string& key, bool is_error) {
 }
 
 void Bridge::remember(const Request& request) {
-  if (!is_kept(request.method) || request.line.empty()) return;
+  if (!is_remembered(request.method) || request.line.empty()) return;
   json::object params = params_in(request.line);
   if (request.method == "initialize") {
     session_ = std::move(params);

@@ -53,44 +53,44 @@ constexpr std::array k_cached{
 
 }  // namespace
 
-const Core::MethodEntry* Core::find_method(std::string_view name) {
+const McpCore::MethodEntry* McpCore::find_method(std::string_view name) {
   static constexpr std::array k_methods{
-      MethodEntry{"initialize", true, false, &Core::initialize},
-      MethodEntry{"ping", true, false, &Core::ping},
-      MethodEntry{"logging/setLevel", true, false, &Core::set_level},
-      MethodEntry{"resources/subscribe", true, false, &Core::subscribe},
-      MethodEntry{"resources/unsubscribe", true, false, &Core::unsubscribe},
-      MethodEntry{"server/discover", false, true, &Core::discover},
-      MethodEntry{"subscriptions/listen", false, true, &Core::listen},
-      MethodEntry{"tools/list", true, true, &Core::list_tools},
-      MethodEntry{"tools/call", true, true, &Core::call_tool},
-      MethodEntry{"prompts/list", true, true, &Core::list_prompts},
-      MethodEntry{"prompts/get", true, true, &Core::get_prompt},
-      MethodEntry{"resources/list", true, true, &Core::list_resources},
-      MethodEntry{"resources/templates/list", true, true, &Core::list_templates},
-      MethodEntry{"resources/read", true, true, &Core::read_resource},
-      MethodEntry{"completion/complete", true, true, &Core::complete},
-      MethodEntry{"tasks/get", false, true, &Core::get_task},
-      MethodEntry{"tasks/update", false, true, &Core::update_task},
-      MethodEntry{"tasks/cancel", false, true, &Core::cancel_task},
+      MethodEntry{"initialize", true, false, &McpCore::initialize},
+      MethodEntry{"ping", true, false, &McpCore::ping},
+      MethodEntry{"logging/setLevel", true, false, &McpCore::set_level},
+      MethodEntry{"resources/subscribe", true, false, &McpCore::subscribe},
+      MethodEntry{"resources/unsubscribe", true, false, &McpCore::unsubscribe},
+      MethodEntry{"server/discover", false, true, &McpCore::discover},
+      MethodEntry{"subscriptions/listen", false, true, &McpCore::listen},
+      MethodEntry{"tools/list", true, true, &McpCore::list_tools},
+      MethodEntry{"tools/call", true, true, &McpCore::call_tool},
+      MethodEntry{"prompts/list", true, true, &McpCore::list_prompts},
+      MethodEntry{"prompts/get", true, true, &McpCore::get_prompt},
+      MethodEntry{"resources/list", true, true, &McpCore::list_resources},
+      MethodEntry{"resources/templates/list", true, true, &McpCore::list_templates},
+      MethodEntry{"resources/read", true, true, &McpCore::read_resource},
+      MethodEntry{"completion/complete", true, true, &McpCore::complete},
+      MethodEntry{"tasks/get", false, true, &McpCore::get_task},
+      MethodEntry{"tasks/update", false, true, &McpCore::update_task},
+      MethodEntry{"tasks/cancel", false, true, &McpCore::cancel_task},
   };
   const auto found = std::ranges::find(k_methods, name, &MethodEntry::name);
   return found != k_methods.end() ? &*found : nullptr;
 }
 
-bool Core::has_method(std::string_view name, Era era) {
+bool McpCore::has_method(std::string_view name, Era era) {
   const MethodEntry* method = find_method(name);
   return method != nullptr && (era == Era::modern ? method->in_modern : method->in_legacy);
 }
 
-void Core::receive(StreamId from, std::string_view text) {
+void McpCore::receive(StreamId from, std::string_view text) {
   if (may_batch() && looks_like_batch(text)) return receive_batch(from, text);
   auto message = parse_message(text, setup_.limits);
   if (!message) return refuse(from, message.error().id, message.error().error);
   receive(from, std::move(*message));
 }
 
-void Core::receive(StreamId from, RpcMessage message, std::string_view header_version) {
+void McpCore::receive(StreamId from, RpcMessage message, std::string_view header_version) {
   switch (message.kind) {
     case RpcMessage::Kind::request:
       on_request(from, message, header_version);
@@ -105,11 +105,11 @@ void Core::receive(StreamId from, RpcMessage message, std::string_view header_ve
   sweep();
 }
 
-void Core::refuse(StreamId to, const json::value& id, const RpcError& error) {
+void McpCore::refuse(StreamId to, const json::value& id, const RpcError& error) {
   outlet_.send(to, make_error(id, error), Outlet::Then::end, status_of(error, Era::modern));
 }
 
-bool Core::is_modern(const RpcMessage& message, std::string_view header_version) const {
+bool McpCore::is_modern(const RpcMessage& message, std::string_view header_version) const {
   const json::object* meta = meta_of(message.params);
   if (meta != nullptr && (meta->contains(k_meta_version) || meta->contains(k_meta_capabilities))) return true;
   if (header_version == k_modern_version) return true;
@@ -117,7 +117,7 @@ bool Core::is_modern(const RpcMessage& message, std::string_view header_version)
   return !session_ && message.method != "initialize" && message.method != "ping";
 }
 
-std::optional<RpcError> Core::modern_fault(const json::object& params, std::string_view header_version) const {
+std::optional<RpcError> McpCore::modern_fault(const json::object& params, std::string_view header_version) const {
   const json::object* meta = meta_of(params);
   const json::string* version = meta != nullptr ? string_in(*meta, k_meta_version) : nullptr;
   const json::object* client = meta != nullptr ? object_in(*meta, k_meta_capabilities) : nullptr;
@@ -142,7 +142,7 @@ std::optional<RpcError> Core::modern_fault(const json::object& params, std::stri
 }
 
 template <class Work>
-void Core::guarded(Exchange& exchange, Work work) {
+void McpCore::guarded(Exchange& exchange, Work work) {
   try {
     work();
   } catch (const std::exception& error) {
@@ -153,7 +153,7 @@ void Core::guarded(Exchange& exchange, Work work) {
   }
 }
 
-void Core::on_request(StreamId from, RpcMessage& message, std::string_view header_version) {
+void McpCore::on_request(StreamId from, RpcMessage& message, std::string_view header_version) {
   const bool modern = is_modern(message, header_version);
   const auto refused = [&](const RpcError& error) {
     const int status = error.status != 0 ? error.status : status_of(error, modern ? Era::modern : Era::legacy);
@@ -203,7 +203,7 @@ void Core::on_request(StreamId from, RpcMessage& message, std::string_view heade
   });
 }
 
-void Core::call_if_it_runs(Exchange& exchange, Method call, json::object params) {
+void McpCore::call_if_it_runs(Exchange& exchange, Method call, json::object params) {
   const auto then = [this, call, who = setup_.who, params = std::move(params)](Exchange& asked,
                                                                                const NodeAnswer& answer) {
     if (answer.kind == NodeAnswer::Kind::error) {
@@ -219,7 +219,7 @@ void Core::call_if_it_runs(Exchange& exchange, Method call, json::object params)
   exchange.ask_standing(then);
 }
 
-void Core::on_notification(StreamId from, const RpcMessage& message) {
+void McpCore::on_notification(StreamId from, const RpcMessage& message) {
   if (message.method == "notifications/cancelled") {
     const json::value* id = message.params.if_contains("requestId");
     const auto found = id != nullptr ? by_id_.find(json::serialize(*id)) : by_id_.end();
@@ -229,7 +229,7 @@ void Core::on_notification(StreamId from, const RpcMessage& message) {
   if (in_batch_ == 0) outlet_.end(from);
 }
 
-void Core::on_response(StreamId from, const RpcMessage& message) {
+void McpCore::on_response(StreamId from, const RpcMessage& message) {
   if (in_batch_ == 0) outlet_.end(from);
   const json::string* id = message.id.if_string();
   const auto found = id != nullptr ? questions_.find(std::string_view(*id)) : questions_.end();
@@ -250,7 +250,7 @@ void Core::on_response(StreamId from, const RpcMessage& message) {
   if (asked.waits_.empty()) guarded(asked, [&] { run(asked); });
 }
 
-void Core::answered(std::uint64_t call, const NodeAnswer& answer) {
+void McpCore::answered(std::uint64_t call, const NodeAnswer& answer) {
   const auto found = calls_.find(call);
   if (found == calls_.end()) return;
   const auto exchange = exchanges_.find(found->second.exchange);
@@ -263,7 +263,7 @@ void Core::answered(std::uint64_t call, const NodeAnswer& answer) {
   sweep();
 }
 
-void Core::woken(std::uint64_t timer) {
+void McpCore::woken(std::uint64_t timer) {
   if (timer == pause_timer_) {
     pause_timer_ = 0;
     const auto all = std::exchange(held_back_, {});
@@ -282,7 +282,7 @@ void Core::woken(std::uint64_t timer) {
   sweep();
 }
 
-void Core::closed(StreamId stream) {
+void McpCore::closed(StreamId stream) {
   for (const auto& [number, exchange] : exchanges_) {
     // A legacy client may lose the stream and come back for the answer.
     if (exchange->stream_ == stream && exchange->caller_.era == Era::modern) cancel(number);
@@ -290,7 +290,7 @@ void Core::closed(StreamId stream) {
   sweep();
 }
 
-void Core::cancel(std::uint64_t number) {
+void McpCore::cancel(std::uint64_t number) {
   Exchange& exchange = *exchanges_.at(number);
   if (exchange.is_over_) return;
   if (exchange.batch_ == 0) outlet_.end(exchange.stream_);
@@ -298,7 +298,7 @@ void Core::cancel(std::uint64_t number) {
   if (exchange.batch_ != 0) count_down(exchange.batch_);
 }
 
-void Core::shut_down() {
+void McpCore::shut_down() {
   for (const auto& each : exchanges_) {
     Exchange& exchange = *each.second;
     if (exchange.is_listening_ && !exchange.is_over_) finish(exchange, {});
@@ -306,7 +306,7 @@ void Core::shut_down() {
   sweep();
 }
 
-void Core::expel(const operations::Error& why) {
+void McpCore::expel(const operations::Error& why) {
   for (const auto& each : exchanges_) {
     Exchange& exchange = *each.second;
     if (exchange.is_listening_) fail(exchange, {k_invalid_request, why.describe(), nullptr, k_http_forbidden});
@@ -315,12 +315,12 @@ void Core::expel(const operations::Error& why) {
   sweep();
 }
 
-void Core::end(Exchange& exchange) {
+void McpCore::end(Exchange& exchange) {
   exchange.is_over_ = true;
   over_.push_back(exchange.number_);
 }
 
-void Core::sweep() {
+void McpCore::sweep() {
   for (const std::uint64_t number : std::exchange(over_, {})) {
     const auto found = exchanges_.find(number);
     if (found == exchanges_.end()) continue;
@@ -338,7 +338,7 @@ void Core::sweep() {
   watch_if_needed();
 }
 
-void Core::finish(Exchange& exchange, json::object result) {
+void McpCore::finish(Exchange& exchange, json::object result) {
   if (exchange.is_over_) return;
   tell_ignored(exchange.ignored_, result);
   if (exchange.caller_.era == Era::modern) {
@@ -357,7 +357,7 @@ void Core::finish(Exchange& exchange, json::object result) {
   send_last(exchange.stream_, exchange.batch_, make_result(exchange.id_, std::move(result)), k_http_ok);
 }
 
-void Core::fail(Exchange& exchange, const RpcError& error) {
+void McpCore::fail(Exchange& exchange, const RpcError& error) {
   if (exchange.is_over_) return;
   end(exchange);
   const int status = error.status != 0 ? error.status : status_of(error, exchange.caller_.era);

@@ -1,7 +1,7 @@
 // MCP without a socket: takes a client's messages and gives back what is to be sent, for all transports alike. Pure:
 // time, randomness and the node are handed in or asked for through the Outlet. One thread at a time.
 //
-// One Core is one client as far as the transport knows it: a connection (stdio, TCP, WebSocket), a legacy session on
+// One McpCore is one client as far as the transport knows it: a connection (stdio, TCP, WebSocket), a legacy session on
 // HTTP, or an HTTP connection of the modern era, where every request stands alone.
 //
 // 1. Every request is answered once, in the era it was asked in, or cancelled: then not at all. Its stream is ended.
@@ -62,11 +62,11 @@ struct LegacySession {
 // Nothing when it asks for none.
 [[nodiscard]] std::optional<LegacySession> negotiate(const json::object& params);
 
-class Core {
+class McpCore {
  public:
-  Core(CoreSetup setup, Outlet& outlet) : setup_(std::move(setup)), outlet_(outlet) {}
-  Core(const Core&) = delete;
-  Core& operator=(const Core&) = delete;
+  McpCore(CoreSetup setup, Outlet& outlet) : setup_(std::move(setup)), outlet_(outlet) {}
+  McpCore(const McpCore&) = delete;
+  McpCore& operator=(const McpCore&) = delete;
 
   // A text that should be a message.
   void receive(StreamId from, std::string_view text);
@@ -93,7 +93,7 @@ class Core {
   [[nodiscard]] const operations::PrincipalPtr& who() const { return setup_.who; }
 
   [[nodiscard]] const std::optional<LegacySession>& session() const { return session_; }
-  // Goes on with a session that another Core had.
+  // Goes on with a session that another McpCore had.
   void resume(LegacySession session) { session_ = std::move(session); }
   [[nodiscard]] std::size_t under_way() const { return exchanges_.size(); }
   [[nodiscard]] std::size_t listening() const;
@@ -101,7 +101,7 @@ class Core {
 
  private:
   friend class Exchange;
-  using Method = void (Core::*)(Exchange&, const json::object& params);
+  using Method = void (McpCore::*)(Exchange&, const json::object& params);
   struct MethodEntry {
     std::string_view name;
     bool in_legacy;

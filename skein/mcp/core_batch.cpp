@@ -16,9 +16,9 @@ bool has_answer(const std::expected<RpcMessage, RpcFault>& message) {
 
 }  // namespace
 
-bool Core::may_batch() const { return session_ && session_->version == k_version_with_batches; }
+bool McpCore::may_batch() const { return session_ && session_->version == k_version_with_batches; }
 
-void Core::receive_batch(StreamId from, std::string_view text) {
+void McpCore::receive_batch(StreamId from, std::string_view text) {
   auto all = parse_batch(text, setup_.limits);
   if (!all) return refuse(from, all.error().id, all.error().error);
   const auto answers = static_cast<std::size_t>(std::ranges::count_if(*all, has_answer));
@@ -43,14 +43,14 @@ void Core::receive_batch(StreamId from, std::string_view text) {
   sweep();
 }
 
-void Core::answer_in_batch(std::uint64_t batch, json::object answer) {
+void McpCore::answer_in_batch(std::uint64_t batch, json::object answer) {
   const auto found = batches_.find(batch);
   if (found == batches_.end()) return;
   found->second.answers.push_back(std::move(answer));
   count_down(batch);
 }
 
-void Core::count_down(std::uint64_t batch) {
+void McpCore::count_down(std::uint64_t batch) {
   const auto found = batches_.find(batch);
   if (found == batches_.end() || --found->second.left > 0) return;
   Batch whole = std::move(found->second);
@@ -59,7 +59,7 @@ void Core::count_down(std::uint64_t batch) {
   outlet_.send_batch(whole.stream, std::move(whole.answers));
 }
 
-void Core::send_last(StreamId to, std::uint64_t batch, json::object message, int status) {
+void McpCore::send_last(StreamId to, std::uint64_t batch, json::object message, int status) {
   if (batch != 0) return answer_in_batch(batch, std::move(message));
   outlet_.send(to, std::move(message), Outlet::Then::end, status);
 }

@@ -42,13 +42,13 @@ std::string digest_of(std::string_view method, const json::object& params) {
 
 }  // namespace
 
-void Core::run(Exchange& exchange) {
+void McpCore::run(Exchange& exchange) {
   // From a copy: the handler may finish the exchange and with it its own function.
   const Exchange::Handler handler = exchange.handler_;
   handler(exchange);
 }
 
-bool Core::take_inputs(Exchange& exchange, const json::object& params) {
+bool McpCore::take_inputs(Exchange& exchange, const json::object& params) {
   if (exchange.caller_.era != Era::modern) return true;
   exchange.digest_ = digest_of(exchange.method_, params);
   const auto refused = [&](const char* why) {
@@ -81,7 +81,7 @@ bool Core::take_inputs(Exchange& exchange, const json::object& params) {
   return true;
 }
 
-void Core::missing_capability(Exchange& exchange, std::string_view capability) {
+void McpCore::missing_capability(Exchange& exchange, std::string_view capability) {
   if (exchange.caller_.era == Era::modern) {
     return exchange.fail({k_missing_capability, fmt::format("this needs a client with {}", capability),
                           json::object{{"requiredCapabilities", {{capability, json::object()}}}}});
@@ -89,7 +89,7 @@ void Core::missing_capability(Exchange& exchange, std::string_view capability) {
   exchange.finish_error(fmt::format("this needs a client that declares {}, and yours did not", capability));
 }
 
-void Core::need(Exchange& exchange, std::vector<InputRequest> requests, json::value state) {
+void McpCore::need(Exchange& exchange, std::vector<InputRequest> requests, json::value state) {
   for (const InputRequest& each : requests) {
     const std::string_view capability = capability_for(each.method);
     if (!exchange.client_can(capability)) return missing_capability(exchange, capability);
@@ -112,7 +112,7 @@ void Core::need(Exchange& exchange, std::vector<InputRequest> requests, json::va
   exchange.finish(std::move(result));
 }
 
-void Core::ask_client(Exchange& exchange, std::vector<InputRequest> requests) {
+void McpCore::ask_client(Exchange& exchange, std::vector<InputRequest> requests) {
   for (InputRequest& each : requests) {
     const std::string id = fmt::format("skein-{}", ++last_number_);
     questions_.emplace(id, Question{exchange.number_, each.key, each.method});

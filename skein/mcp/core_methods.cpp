@@ -42,12 +42,12 @@ std::optional<json::value> written_argument(std::string_view text, std::string_v
 
 }  // namespace
 
-json::object Core::server_info() const {
+json::object McpCore::server_info() const {
   const Catalog& catalog = *setup_.catalog;
   return {{"name", catalog.server_name}, {"title", catalog.server_title}, {"version", catalog.server_version}};
 }
 
-json::object Core::capabilities() const {
+json::object McpCore::capabilities() const {
   const Catalog& catalog = *setup_.catalog;
   const bool changes = catalog.lists_change;
   json::object all{{"logging", json::object()}, {"completions", json::object()}};
@@ -70,7 +70,7 @@ std::optional<LegacySession> negotiate(const json::object& params) {
   return session;
 }
 
-void Core::initialize(Exchange& exchange, const json::object& params) {
+void McpCore::initialize(Exchange& exchange, const json::object& params) {
   session_ = negotiate(params);
   if (!session_) return exchange.fail(bad_params("initialize needs a protocolVersion"));
   json::object result{
@@ -79,9 +79,9 @@ void Core::initialize(Exchange& exchange, const json::object& params) {
   exchange.finish(std::move(result));
 }
 
-void Core::ping(Exchange& exchange, const json::object&) { exchange.finish({}); }
+void McpCore::ping(Exchange& exchange, const json::object&) { exchange.finish({}); }
 
-void Core::set_level(Exchange& exchange, const json::object& params) {
+void McpCore::set_level(Exchange& exchange, const json::object& params) {
   const auto found = std::ranges::find(k_log_levels, text_in(params, "level"));
   if (found == k_log_levels.end()) {
     return exchange.fail(
@@ -92,7 +92,7 @@ void Core::set_level(Exchange& exchange, const json::object& params) {
   exchange.finish({});
 }
 
-void Core::discover(Exchange& exchange, const json::object&) {
+void McpCore::discover(Exchange& exchange, const json::object&) {
   json::array versions{json::value(k_modern_version)};
   for (const std::string_view each : k_legacy_versions) versions.emplace_back(each);
   json::object result{{"supportedVersions", std::move(versions)}, {"capabilities", capabilities()}};
@@ -105,8 +105,8 @@ void Core::discover(Exchange& exchange, const json::object&) {
 
 // A cursor is the number of the first item that has not been seen.
 template <class Item, class Fits>
-void Core::list(Exchange& exchange, const json::object& params, const char* name, const std::vector<Item>& all,
-                Fits fits) {
+void McpCore::list(Exchange& exchange, const json::object& params, const char* name, const std::vector<Item>& all,
+                   Fits fits) {
   std::size_t from = 0;
   if (const json::value* cursor = params.if_contains("cursor")) {
     const json::string* text = cursor->if_string();
@@ -126,38 +126,38 @@ void Core::list(Exchange& exchange, const json::object& params, const char* name
   exchange.finish(std::move(result));
 }
 
-void Core::list_tools(Exchange& exchange, const json::object& params) {
+void McpCore::list_tools(Exchange& exchange, const json::object& params) {
   list(exchange, params, "tools", setup_.catalog->tools(),
        [this](const Catalog::ListedTool& each) { return operations::may_ever(*setup_.who, each.tool.name); });
 }
 
-bool Core::may_read(const Resource& resource) const {
+bool McpCore::may_read(const Resource& resource) const {
   return resource.source.operation.empty() || operations::may_ever(*setup_.who, resource.source.operation);
 }
 
-std::optional<operations::Error> Core::refused(const Prompt& prompt) const {
+std::optional<operations::Error> McpCore::refused(const Prompt& prompt) const {
   for (const std::string& each : prompt.uses) {
     if (auto no = operations::never(*setup_.who, each)) return no;
   }
   return std::nullopt;
 }
 
-void Core::list_prompts(Exchange& exchange, const json::object& params) {
+void McpCore::list_prompts(Exchange& exchange, const json::object& params) {
   list(exchange, params, "prompts", setup_.catalog->prompts(),
        [this](const Catalog::ListedPrompt& each) { return !refused(each.prompt); });
 }
 
-void Core::list_resources(Exchange& exchange, const json::object& params) {
+void McpCore::list_resources(Exchange& exchange, const json::object& params) {
   list(exchange, params, "resources", setup_.catalog->resources(),
        [this](const Catalog::ListedResource& each) { return !each.is_template && may_read(each.resource); });
 }
 
-void Core::list_templates(Exchange& exchange, const json::object& params) {
+void McpCore::list_templates(Exchange& exchange, const json::object& params) {
   list(exchange, params, "resourceTemplates", setup_.catalog->resources(),
        [this](const Catalog::ListedResource& each) { return each.is_template && may_read(each.resource); });
 }
 
-void Core::call_tool(Exchange& exchange, const json::object& params) {
+void McpCore::call_tool(Exchange& exchange, const json::object& params) {
   const json::string* name = string_in(params, "name");
   if (name == nullptr) return exchange.fail(bad_params("tools/call needs the name of a tool"));
   const Catalog::ListedTool* found = setup_.catalog->tool(*name);
@@ -190,7 +190,7 @@ void Core::call_tool(Exchange& exchange, const json::object& params) {
   if (take_inputs(exchange, params)) run(exchange);
 }
 
-void Core::get_prompt(Exchange& exchange, const json::object& params) {
+void McpCore::get_prompt(Exchange& exchange, const json::object& params) {
   const json::string* name = string_in(params, "name");
   const Catalog::ListedPrompt* found = name != nullptr ? setup_.catalog->prompt(*name) : nullptr;
   if (found == nullptr) return exchange.fail(bad_params("there is no such prompt; prompts/list names them all"));
@@ -213,7 +213,7 @@ void Core::get_prompt(Exchange& exchange, const json::object& params) {
   if (take_inputs(exchange, params)) run(exchange);
 }
 
-void Core::read_resource(Exchange& exchange, const json::object& params) {
+void McpCore::read_resource(Exchange& exchange, const json::object& params) {
   const json::string* uri = string_in(params, "uri");
   if (uri == nullptr) return exchange.fail(bad_params("resources/read needs a uri"));
   const Catalog::Found found = setup_.catalog->resource(*uri);
@@ -227,7 +227,7 @@ void Core::read_resource(Exchange& exchange, const json::object& params) {
   if (take_inputs(exchange, params)) run(exchange);
 }
 
-void Core::complete(Exchange& exchange, const json::object& params) {
+void McpCore::complete(Exchange& exchange, const json::object& params) {
   const json::object* ref = object_in(params, "ref");
   const json::object* argument = object_in(params, "argument");
   if (ref == nullptr || argument == nullptr || string_in(*argument, "name") == nullptr ||

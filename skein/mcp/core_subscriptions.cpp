@@ -56,7 +56,7 @@ bool wants(const json::object& filter, const Change& change) {
 
 }  // namespace
 
-void Core::subscribe(Exchange& exchange, const json::object& params) {
+void McpCore::subscribe(Exchange& exchange, const json::object& params) {
   const json::string* uri = string_in(params, "uri");
   if (uri == nullptr) return exchange.fail({k_invalid_params, "resources/subscribe needs a uri", nullptr});
   if (setup_.catalog->resource(*uri).resource == nullptr) {
@@ -72,7 +72,7 @@ void Core::subscribe(Exchange& exchange, const json::object& params) {
 }
 
 // A list, such as skein://tasks, changes with what a bound token may not see: only single things can be watched.
-void Core::if_may_watch(Exchange& exchange, std::vector<std::string> uris, Exchange::OnTime then) {
+void McpCore::if_may_watch(Exchange& exchange, std::vector<std::string> uris, Exchange::OnTime then) {
   if (!setup_.who->is_bound() || uris.empty()) return then(exchange);
   const std::string uri = std::move(uris.back());
   uris.pop_back();
@@ -95,14 +95,14 @@ void Core::if_may_watch(Exchange& exchange, std::vector<std::string> uris, Excha
       });
 }
 
-void Core::unsubscribe(Exchange& exchange, const json::object& params) {
+void McpCore::unsubscribe(Exchange& exchange, const json::object& params) {
   const json::string* uri = string_in(params, "uri");
   if (uri == nullptr) return exchange.fail({k_invalid_params, "resources/unsubscribe needs a uri", nullptr});
   subscriptions_.erase(std::string(*uri));
   exchange.finish({});
 }
 
-void Core::listen(Exchange& exchange, const json::object& params) {
+void McpCore::listen(Exchange& exchange, const json::object& params) {
   const json::object* asked = object_in(params, "notifications");
   if (asked == nullptr) {
     return exchange.fail({k_invalid_params, "subscriptions/listen needs notifications, an object", nullptr});
@@ -141,7 +141,7 @@ void Core::listen(Exchange& exchange, const json::object& params) {
                });
 }
 
-void Core::begin_listening(Exchange& exchange, json::object filter, const json::array& handles) {
+void McpCore::begin_listening(Exchange& exchange, json::object filter, const json::array& handles) {
   if (listening() >= k_listens_max) {
     return exchange.fail({k_internal_error, "too many subscriptions at once; end one of them", nullptr});
   }
@@ -154,12 +154,12 @@ void Core::begin_listening(Exchange& exchange, json::object filter, const json::
   tell_tasks(exchange);  // one of them may have ended meanwhile
 }
 
-std::size_t Core::listening() const {
+std::size_t McpCore::listening() const {
   return static_cast<std::size_t>(std::ranges::count_if(
       exchanges_, [](const auto& each) { return each.second->is_listening_ && !each.second->is_over_; }));
 }
 
-void Core::watch_if_needed() {
+void McpCore::watch_if_needed() {
   const auto of_resources = [](const auto& each) {
     return each.second->filter_.contains(filter_of(Change::Kind::resource)) || !each.second->watched_.empty();
   };
@@ -171,7 +171,7 @@ void Core::watch_if_needed() {
   outlet_.watch(needed);
 }
 
-void Core::changed(const Change& change) {
+void McpCore::changed(const Change& change) {
   if (change.kind == Change::Kind::task) return task_changed(change.uri);
   if (change.kind != Change::Kind::resource) return tell(change);
   const auto is_wanted = [&](const auto& each) { return wants(each.second->filter_, change); };
@@ -184,7 +184,7 @@ void Core::changed(const Change& change) {
   pause_updates();
 }
 
-std::set<std::string> Core::resources_watched() const {
+std::set<std::string> McpCore::resources_watched() const {
   std::set<std::string> all(subscriptions_.begin(), subscriptions_.end());
   for (const auto& each : exchanges_) {
     const json::value* uris = each.second->filter_.if_contains(filter_of(Change::Kind::resource));
@@ -194,17 +194,17 @@ std::set<std::string> Core::resources_watched() const {
   return all;
 }
 
-void Core::lost_track() {
+void McpCore::lost_track() {
   look_at_tasks();
   for (const std::string& each : resources_watched()) changed({Change::Kind::resource, each});
 }
 
-void Core::pause_updates() {
+void McpCore::pause_updates() {
   pause_timer_ = ++last_number_;
   outlet_.wake_after(pause_timer_, k_update_pause);
 }
 
-void Core::tell(const Change& change) {
+void McpCore::tell(const Change& change) {
   if (!setup_.who->holds()) return;
   json::object params;
   if (change.kind == Change::Kind::resource) params["uri"] = change.uri;

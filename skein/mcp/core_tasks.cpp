@@ -21,7 +21,7 @@ RpcError task_error(const json::value& error) {
 
 }  // namespace
 
-void Core::missing_tasks(Exchange& exchange) {
+void McpCore::missing_tasks(Exchange& exchange) {
   if (exchange.caller_.era == Era::legacy) {
     return exchange.finish_error("this needs a client of 2026-07-28 with the tasks extension, and yours is not one");
   }
@@ -29,12 +29,12 @@ void Core::missing_tasks(Exchange& exchange) {
                  json::object{{"requiredCapabilities", {{"extensions", {{k_tasks_extension, json::object()}}}}}}});
 }
 
-const TaskSupport* Core::support_of(const TaskHandle& task) const {
+const TaskSupport* McpCore::support_of(const TaskHandle& task) const {
   const Catalog::ListedTool* tool = setup_.catalog->tool(task.tool);
   return tool != nullptr && tool->tool.task.mode != TaskSupport::Mode::none ? &tool->tool.task : nullptr;
 }
 
-std::optional<TaskHandle> Core::task_named(Exchange& exchange, const json::object& params) {
+std::optional<TaskHandle> McpCore::task_named(Exchange& exchange, const json::object& params) {
   if (!exchange.can_task()) {
     missing_tasks(exchange);
     return std::nullopt;
@@ -49,13 +49,13 @@ std::optional<TaskHandle> Core::task_named(Exchange& exchange, const json::objec
   return task;
 }
 
-void Core::look(Exchange& exchange, const TaskHandle& task, Exchange::OnAnswer then) {
+void McpCore::look(Exchange& exchange, const TaskHandle& task, Exchange::OnAnswer then) {
   const TaskSupport& support = *support_of(task);
   if (support.look) return support.look(exchange, task.id, std::move(then));
   exchange.ask_node("task_status", {{"id", task.id}}, std::move(then));
 }
 
-void Core::become_task(Exchange& exchange, std::string id) {
+void McpCore::become_task(Exchange& exchange, std::string id) {
   TaskHandle task{std::move(id), exchange.name_};
   const Exchange::OnAnswer then = [this, task](Exchange& asked, const NodeAnswer& answer) {
     if (answer.kind == NodeAnswer::Kind::error) return asked.fail(task_error(answer.value));
@@ -66,7 +66,7 @@ void Core::become_task(Exchange& exchange, std::string id) {
   look(exchange, task, then);
 }
 
-void Core::get_task(Exchange& exchange, const json::object& params) {
+void McpCore::get_task(Exchange& exchange, const json::object& params) {
   const auto task = task_named(exchange, params);
   if (!task) return;
   look(exchange, *task, [this, task = *task](Exchange& asked, const NodeAnswer& answer) {
@@ -75,7 +75,7 @@ void Core::get_task(Exchange& exchange, const json::object& params) {
   });
 }
 
-void Core::update_task(Exchange& exchange, const json::object& params) {
+void McpCore::update_task(Exchange& exchange, const json::object& params) {
   const auto task = task_named(exchange, params);
   if (!task) return;
   const json::object* given = object_in(params, "inputResponses");
@@ -94,7 +94,7 @@ void Core::update_task(Exchange& exchange, const json::object& params) {
   look(exchange, *task, then);  // for a task that is not there is an error
 }
 
-void Core::cancel_task(Exchange& exchange, const json::object& params) {
+void McpCore::cancel_task(Exchange& exchange, const json::object& params) {
   const auto task = task_named(exchange, params);
   if (!task) return;
   exchange.ask_node("task_cancel", {{"id", task->id}, {"reason", "cancelled by its MCP client"}},
@@ -110,7 +110,7 @@ void Core::cancel_task(Exchange& exchange, const json::object& params) {
 
 // ---- who is told ----
 
-json::array Core::watch_tasks(Exchange& exchange, const json::array& handles) {
+json::array McpCore::watch_tasks(Exchange& exchange, const json::array& handles) {
   json::array taken;
   for (const json::value& each : handles) {
     const json::string* handle = each.if_string();
@@ -122,11 +122,11 @@ json::array Core::watch_tasks(Exchange& exchange, const json::array& handles) {
   return taken;
 }
 
-void Core::tell_tasks(Exchange& exchange) {
+void McpCore::tell_tasks(Exchange& exchange) {
   for (auto& each : exchange.watched_) tell_task(exchange, each.first);
 }
 
-void Core::tell_task(Exchange& exchange, const std::string& id) {
+void McpCore::tell_task(Exchange& exchange, const std::string& id) {
   const auto found = exchange.watched_.find(id);
   if (found == exchange.watched_.end() || exchange.is_over_) return;
   if (std::exchange(found->second.is_asked, true)) {
@@ -137,7 +137,7 @@ void Core::tell_task(Exchange& exchange, const std::string& id) {
   look(exchange, task, [this, task](Exchange& asked, const NodeAnswer& answer) { told_task(asked, task, answer); });
 }
 
-void Core::told_task(Exchange& exchange, const TaskHandle& task, const NodeAnswer& answer) {
+void McpCore::told_task(Exchange& exchange, const TaskHandle& task, const NodeAnswer& answer) {
   const auto found = exchange.watched_.find(task.id);
   if (found == exchange.watched_.end()) return;
   Exchange::WatchedTask& watched = found->second;
@@ -161,11 +161,11 @@ void Core::told_task(Exchange& exchange, const TaskHandle& task, const NodeAnswe
   }
 }
 
-void Core::task_changed(const std::string& id) {
+void McpCore::task_changed(const std::string& id) {
   for (const auto& each : exchanges_) tell_task(*each.second, id);
 }
 
-void Core::look_at_tasks() {
+void McpCore::look_at_tasks() {
   for (const auto& each : exchanges_) tell_tasks(*each.second);
 }
 

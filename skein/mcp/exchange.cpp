@@ -47,19 +47,19 @@ void Exchange::log(std::string_view level, std::string_view logger, json::value 
 
 void Exchange::ask_node(std::string_view op, json::object params, OnAnswer then) {
   const std::uint64_t call = ++core_.last_number_;
-  core_.calls_.emplace(call, Core::Call{number_, std::move(then)});
+  core_.calls_.emplace(call, McpCore::Call{number_, std::move(then)});
   core_.outlet_.ask_node(call, op, std::move(params));
 }
 
 void Exchange::ask_standing(OnAnswer then) {
   const std::uint64_t call = ++core_.last_number_;
-  core_.calls_.emplace(call, Core::Call{number_, std::move(then)});
+  core_.calls_.emplace(call, McpCore::Call{number_, std::move(then)});
   core_.outlet_.ask_standing(call);
 }
 
 void Exchange::after(std::chrono::milliseconds time, OnTime then) {
   const std::uint64_t timer = ++core_.last_number_;
-  core_.timers_.emplace(timer, Core::Timer{number_, std::move(then)});
+  core_.timers_.emplace(timer, McpCore::Timer{number_, std::move(then)});
   core_.outlet_.wake_after(timer, time);
 }
 

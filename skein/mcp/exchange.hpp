@@ -1,5 +1,5 @@
 // A request of a client that is being answered, as the handlers of tools, prompts and resources see it. Belongs to its
-// Core and lives until the end of the turn in which it is answered; a handler touches it nowhere else.
+// McpCore and lives until the end of the turn in which it is answered; a handler touches it nowhere else.
 //
 // A handler is called once, and again each time the client has given input it asked for with need(): it looks at what
 // is there and goes on. It answers exactly once, with finish(), finish_error() or fail(), now or in a callback.
@@ -24,7 +24,7 @@
 
 namespace skein::inline v0::mcp {
 
-class Core;
+class McpCore;
 
 // What the node answers; of an error, an object with code, message and advice.
 struct NodeAnswer {
@@ -96,11 +96,11 @@ class Exchange {
   void let_go();
 
  private:
-  friend class Core;
-  Exchange(Core& core, std::uint64_t number, StreamId stream, json::value id)
+  friend class McpCore;
+  Exchange(McpCore& core, std::uint64_t number, StreamId stream, json::value id)
       : core_(core), number_(number), stream_(stream), id_(std::move(id)) {}
 
-  Core& core_;
+  McpCore& core_;
   std::uint64_t number_;
   StreamId stream_;
   json::value id_;

@@ -143,7 +143,7 @@ Async<void> HttpEndpoint::on_post(Self self, net::HttpRequest request) {
     co_return;
   }
   // A method that is not here is answered as that, whatever the headers say.
-  const bool is_known = message->kind != RpcMessage::Kind::request || Core::has_method(message->method, Era::modern);
+  const bool is_known = message->kind != RpcMessage::Kind::request || McpCore::has_method(message->method, Era::modern);
   auto fault = is_known ? header_fault(request, *message, *setup_->server->catalog) : std::nullopt;
   if (fault) {
     answer_error(k_bad_request, message->id, *fault);

@@ -1,5 +1,5 @@
-// A legacy session on HTTP: a process between the connections of one client, which come and go. It has the Core, and of
-// each stream what a client may come back for.
+// A legacy session on HTTP: a process between the connections of one client, which come and go. It has the McpCore, and
+// of each stream what a client may come back for.
 //
 // Its id says what the session is, sealed with the node's key: a node that was restarted, or a session that was idle
 // for long, goes on as it was when the client shows the id again. What is lost then are subscriptions and the log

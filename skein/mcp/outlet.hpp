@@ -46,15 +46,15 @@ class Outlet {
   virtual void end(StreamId stream) = 0;
   // The client may come back for the rest of this stream later; whoever carries it now need not wait.
   virtual void let_go(StreamId stream) = 0;
-  // Core::answered() is called with the same number, for parts and at the end.
+  // McpCore::answered() is called with the same number, for parts and at the end.
   virtual void ask_node(std::uint64_t call, std::string_view op, boost::json::object params) = 0;
   // Likewise: whether the token that was shown still works, see operations::check_standing().
   virtual void ask_standing(std::uint64_t call) = 0;
   // Nobody wants this answer any more; it may come all the same.
   virtual void give_up(std::uint64_t /*call*/) {}
-  // Core::woken() is called with the same number.
+  // McpCore::woken() is called with the same number.
   virtual void wake_after(std::uint64_t timer, std::chrono::milliseconds time) = 0;
-  // What Core::changed() is to be called for from now on. `lists`: not for single resources.
+  // What McpCore::changed() is to be called for from now on. `lists`: not for single resources.
   enum class Watch : std::uint8_t { nothing, lists, everything };
   virtual void watch(Watch what) = 0;
   // To every client of the node, this one too.

@@ -1,4 +1,5 @@
-// MCP on a node: what all its clients share, and the Driver that ties one Core to the process that serves its client.
+// MCP on a node: what all its clients share, and the Driver that ties one McpCore to the process that serves its
+// client.
 #pragma once
 
 #include <functional>
@@ -42,7 +43,7 @@ struct Server {
 };
 using ServerPtr = std::shared_ptr<const Server>;
 
-// Belongs to one process, and is called in its handlers only. What the Core sends goes to the Sink.
+// Belongs to one process, and is called in its handlers only. What the McpCore sends goes to the Sink.
 class Driver final : private Outlet {
  public:
   class Sink {
@@ -69,8 +70,8 @@ class Driver final : private Outlet {
   Driver(const Driver&) = delete;
   Driver& operator=(const Driver&) = delete;
 
-  [[nodiscard]] Core& core() { return core_; }
-  [[nodiscard]] const Core& core() const { return core_; }
+  [[nodiscard]] McpCore& core() { return core_; }
+  [[nodiscard]] const McpCore& core() const { return core_; }
   // A message to the process. False: it is not for MCP.
   bool take(Message& message);
   // From now on it is looked at every k_standing_check whether the token still works; when it does not, who listens and
@@ -104,7 +105,7 @@ class Driver final : private Outlet {
   Self self_;
   ServerPtr server_;
   Sink& sink_;
-  Core core_;
+  McpCore core_;
   std::map<std::uint64_t, std::shared_ptr<operations::WaitTicket>> waits_;  // task_wait that are not answered, by call
   bool wants_events_ = false;
   bool is_behind_ = false;                       // there were events that nobody told of

@@ -1,4 +1,4 @@
-// For tests: a Core with a small catalog, an Outlet that writes down what was asked, and short ways to talk to it.
+// For tests: a McpCore with a small catalog, an Outlet that writes down what was asked, and short ways to talk to it.
 //
 // When SKEIN_MCP_RECORD names a file, every message that is sent is added to it, a line each, with the version it
 // belongs to and the method that it answers: tests/mcp_messages checks them.
@@ -76,14 +76,14 @@ class CoreTest : public testing::Test {
   }
 
   // Whatever was added to catalog_ before.
-  Core& core() {
+  McpCore& core() {
     if (!core_) {
       CoreSetup setup;
       setup.catalog = catalog_;
       setup.sealer = std::make_shared<const Sealer>("a key for tests");
       setup.wall_s = [this] { return now_s_; };
       setup.log = [this](const std::string& line) { logged_.push_back(line); };
-      core_ = std::make_unique<Core>(std::move(setup), outlet_);
+      core_ = std::make_unique<McpCore>(std::move(setup), outlet_);
     }
     return *core_;
   }
@@ -151,7 +151,7 @@ class CoreTest : public testing::Test {
   RecordingOutlet outlet_;
   std::int64_t now_s_ = 1'000'000;
   std::vector<std::string> logged_;
-  std::unique_ptr<Core> core_;
+  std::unique_ptr<McpCore> core_;
   int last_id_ = 0;
   std::string version_{k_modern_version};       // of the last request
   std::map<std::string, std::string> methods_;  // of requests, by id

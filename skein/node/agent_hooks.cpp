@@ -71,7 +71,7 @@ void add_state(AgentDetail& detail, const agent::AgentState& state) {
   detail.executing_ms = static_cast<std::uint64_t>(milliseconds(state.executing_for));
   detail.completed = state.stats.tasks_completed;
   detail.failed = state.stats.tasks_failed;
-  detail.handed_back = state.stats.tasks_handed_back;
+  detail.returned = state.stats.tasks_returned;
 }
 
 // One that was paused before its process, or the node, was started knows nothing of it.

@@ -60,9 +60,9 @@ class NodeAgents final : public operations::AgentKnowledge {
     return named->swarm;
   }
 
-  [[nodiscard]] bool may_fall_back(std::string_view type, const ledger::Placement& where) const override {
+  [[nodiscard]] bool may_unpin(std::string_view type, const ledger::Placement& where) const override {
     const auto context = context_.lock();
-    return !context || dispatch::policy_for(where, type, context->config()->dispatch).may_fall_back;
+    return !context || dispatch::policy_for(where, type, context->config()->dispatch).may_unpin;
   }
 
   [[nodiscard]] std::string why_it_waits(const ledger::Task& task) const override {
@@ -71,7 +71,7 @@ class NodeAgents final : public operations::AgentKnowledge {
     const ledger::Placement& where = task.more().where();
     const auto policy = dispatch::policy_for(where, task.shape->type, context->config()->dispatch);
     const std::string then =
-        policy.may_fall_back
+        policy.may_unpin
             ? fmt::format("; any agent that can do it may have it after {} of waiting", seconds(policy.wait))
             : "; no other agent may have it";
     return state_of(*context, where.agent, task) + then;

@@ -273,7 +273,7 @@ std::span<const Key<dispatch::DispatcherOptions>> keys_of<dispatch::DispatcherOp
            "the task rises by a class of priority, up to high"},
           {"age_runs", [](S& s) -> Place { return &s.age_runs; }, count(0, 1'000'000),
            "the task rises after so many usual runs of its type, if that is later"},
-          {"take_back_after", [](S& s) -> Place { return &s.take_back_after; }, time(100, k_hour),
+          {"take_back_after", [](S& s) -> Place { return &s.return_after; }, time(100, k_hour),
            "what waits at an agent behind a run goes to an idle one"},
           {"yield_wait", [](S& s) -> Place { return &s.yield_wait; }, time(100, k_hour),
            "the next run is asked to make way for a critical task"},

@@ -30,7 +30,7 @@ std::span<const FixedLimit> fixed_limits() {
       {"retry_after that is obeyed", "resilience::k_retry_after_max", "10 min", "a longer one becomes this"},
       {"operations in one command", "ledger::k_ops_max", "100,000", "the rest goes into the next command"},
       {"tasks aged in one operation", "ledger::k_ages_max", "100,000", "the rest goes into the next one"},
-      {"times a task is handed on", "ledger::k_hops_max", "3", "it ends as FAILED, and its message says so"},
+      {"times a task is handed on", "ledger::k_fallbacks_max", "3", "it ends as FAILED, and its message says so"},
       {"tasks that a task submits", "ledger::k_children_max", "20", "a further one is refused with child_limit"},
       {"levels of tasks that submit tasks", "ledger::k_child_depth_max", "3",
        "a deeper one is refused with child_limit"},

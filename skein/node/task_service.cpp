@@ -277,7 +277,7 @@ void LedgerService::take_changes(Self self) {
 void LedgerService::look(Self self) {
   self.send_after(k_look_every, self.pid(), Look{});
   take_changes(self);
-  if (has_withdrawn_ && self.now() >= withdraw_due_) has_changed_ = true;
+  if (has_undeclared_ && self.now() >= withdraw_due_) has_changed_ = true;
   const Pid pool = self.whereis(k_swarms_name);
   if (is_asking_ || !pool || (pool == pool_ && !has_changed_)) return;
   is_asking_ = true;
@@ -290,8 +290,8 @@ void LedgerService::look(Self self) {
         SwarmsAre are;
         if (answer.outcome == journal::Outcome::applied) {
           for (const ledger::Swarm& each : engine.ledger.swarms()) {
-            are.has_withdrawn =
-                are.has_withdrawn || (each.origin == ledger::Origin::config && !config->swarms.contains(each.name));
+            are.has_undeclared =
+                are.has_undeclared || (each.origin == ledger::Origin::config && !config->swarms.contains(each.name));
             if (dispatch::has_own_agents(each) && each.state != ledger::SwarmState::stopped)
               are.names.push_back(each.name);
           }
@@ -338,10 +338,10 @@ Async<void> LedgerService::handle_info(Self self, Message message) {
   } else if (message.is<SwarmsChanged>()) {
     take_changes(self);
   } else if (auto* are = message.get_if<SwarmsAre>()) {
-    has_withdrawn_ = are->has_withdrawn;
+    has_undeclared_ = are->has_undeclared;
     auto starting = start_coordinators(self, std::move(are->names));
     co_await starting;
-    if (!has_withdrawn_) co_return;
+    if (!has_undeclared_) co_return;
     auto withdrawing = withdraw_swarms(self);
     co_await withdrawing;
   }

@@ -96,7 +96,7 @@ class LedgerService {
   struct SwarmsChanged {};
   struct SwarmsAre {
     std::vector<std::string> names;  // of those that need a coordinator
-    bool has_withdrawn = false;      // there is one that the config no longer declares
+    bool has_undeclared = false;     // there is one that the config no longer declares
   };
   void withdraw();
   void look(Self self);
@@ -113,7 +113,7 @@ class LedgerService {
   std::unordered_set<Pid> watched_;  // coordinators
   bool is_asking_ = false;
   bool has_changed_ = true;
-  bool has_withdrawn_ = false;  // there are swarms that the config no longer declares
+  bool has_undeclared_ = false;  // there are swarms that the config no longer declares
   Instant withdraw_due_ = Instant::min();
 };
 

@@ -92,7 +92,7 @@ Error error_of(const ledger::OpResult& result, std::string_view what) {
               "try again later; if this persists, check the archive in 'skein status' and the free disk space",
               k_later};
     case Verdict::swarm_closed:
-      // A change of a swarm is refused so when the config has withdrawn it.
+      // A change of a swarm is refused so when the config no longer declares it.
       if (what.starts_with("swarm ")) {
         return {
             Code::swarm_closed, fmt::format("{} is being removed: it is no longer in the config", what),

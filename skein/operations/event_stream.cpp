@@ -45,11 +45,11 @@ class Describe {
   void operator()(const TaskQueued& c) const {
     task(Kind::task_queued, c.task);
     e_.message = name_of(c.why);
-    if (c.why == TaskQueued::Why::handed_on) {
-      const Hop& hop = c.task.more().hops.back();
-      e_.kind = Kind::task_handed_on;
-      e_.message = hop.swarm;
-      e_.at = hop.at;
+    if (c.why == TaskQueued::Why::fell_back) {
+      const FallbackStep& step = c.task.more().fallbacks.back();
+      e_.kind = Kind::task_fell_back;
+      e_.message = step.swarm;
+      e_.at = step.at;
       return;
     }
     if (c.why == TaskQueued::Why::unpinned) {

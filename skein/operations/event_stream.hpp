@@ -38,7 +38,7 @@ struct Event {
     task_cancelled,
     task_aged,
     task_retried,
-    task_handed_on,  // `name`: the swarm that has it now; `message`: the one it came from
+    task_fell_back,  // `name`: the swarm that has it now; `message`: the one it came from
     task_unpinned,   // any agent may have it; `message`: the one it was for
     swarm_changed,
     swarm_removed,

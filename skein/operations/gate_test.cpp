@@ -98,8 +98,8 @@ class Gates : public testing::Test {
       answers_.push_back(std::to_string(n) + " " +
                          std::string(result ? ledger::name_of(result->verdict) : name_of(result.error().code)));
       if (!result) last_error_ = result.error();
-      const auto handed_back = operation_in(sent);
-      const auto* submit = handed_back ? std::get_if<ledger::Submit>(&*handed_back) : nullptr;
+      const auto returned = operation_in(sent);
+      const auto* submit = returned ? std::get_if<ledger::Submit>(&*returned) : nullptr;
       handed_back_.push_back(submit != nullptr ? submit->id : ledger::TaskId{});
     });
   }

@@ -44,15 +44,15 @@ json::value gate(const GateStatus& status) {
 }
 
 // Each time the task went from one swarm to the next.
-json::array hops_of(const ledger::Task& task) {
+json::array fallbacks_of(const ledger::Task& task) {
   json::array all;
-  const auto& hops = task.more().hops;
-  for (std::size_t i = 0; i < hops.size(); ++i) {
-    const bool is_last = i + 1 == hops.size();
-    const std::string to = !is_last ? hops[i + 1].swarm : task.shape ? task.shape->swarm : "";
-    json::object hop{{"from", hops[i].swarm}, {"to", to}, {"attempts", hops[i].attempts}};
-    put_time_or_null(hop, "at", "time", hops[i].at);
-    all.push_back(std::move(hop));
+  const auto& fallbacks = task.more().fallbacks;
+  for (std::size_t i = 0; i < fallbacks.size(); ++i) {
+    const bool is_last = i + 1 == fallbacks.size();
+    const std::string to = !is_last ? fallbacks[i + 1].swarm : task.shape ? task.shape->swarm : "";
+    json::object step{{"from", fallbacks[i].swarm}, {"to", to}, {"attempts", fallbacks[i].attempts}};
+    put_time_or_null(step, "at", "time", fallbacks[i].at);
+    all.push_back(std::move(step));
   }
   return all;
 }
@@ -93,7 +93,7 @@ void add_details(const TaskStatus& status, json::object& out) {
     }
   }
   out["failed_attempts"] = std::move(history);
-  if (!more.hops.empty()) out["handed_on"] = hops_of(task);
+  if (!more.fallbacks.empty()) out["handed_on"] = fallbacks_of(task);
 }
 
 // As a submit names it; nothing for a number between the classes.
@@ -118,7 +118,7 @@ json::object to_json(const TaskStatus& status, Detail detail) {
   out["state"] = ledger::name_of(task.state);
   out["type"] = task.shape ? task.shape->type : "";
   out["swarm"] = task.shape ? task.shape->swarm : "";
-  if (const auto& hops = task.more().hops; !hops.empty()) out["handed_on_from"] = hops.back().swarm;
+  if (const auto& fallbacks = task.more().fallbacks; !fallbacks.empty()) out["handed_on_from"] = fallbacks.back().swarm;
   out["priority"] = task.priority;
   if (const std::string_view name = priority_name(task.priority); !name.empty()) out["priority_name"] = name;
   out["attempts"] = attempts_made(task);
@@ -280,7 +280,7 @@ json::value to_json(const NodeStatus& status) {
                    {"completed", status.completed},
                    {"failed", status.failed},
                    {"cancelled", status.cancelled},
-                   {"handed_on", status.handed_on},
+                   {"handed_on", status.fell_back},
                    {"waiters", status.waiters},
                    {"events", status.events},
                    {"subscribers", status.subscribers},
@@ -352,7 +352,7 @@ json::value to_json(const AgentDetail& agent) {
                    {"heartbeat_age_ms", agent.heartbeat_age_ms},
                    {"completed", agent.completed},
                    {"failed", agent.failed},
-                   {"handed_back", agent.handed_back},
+                   {"handed_back", agent.returned},
                    {"named", agent.is_named},
                    {"pid", agent.pid.text()},
                    {"passed_over", passed_over(agent.passed_over)}};

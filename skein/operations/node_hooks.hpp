@@ -39,7 +39,7 @@ struct AgentDetail {
   std::uint64_t heartbeat_age_ms = 0;
   std::uint64_t completed = 0;
   std::uint64_t failed = 0;
-  std::uint64_t handed_back = 0;
+  std::uint64_t returned = 0;
   bool is_named = false;  // in the config; restarted for ever
   Pid pid{};
   std::uint64_t os_pid = 0;                         // of the program that it runs; 0: none

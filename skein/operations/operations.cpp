@@ -82,7 +82,7 @@ void Operations::stop() {
 
 void Operations::take(const std::shared_ptr<const ledger::ChangeBatch>& batch) {
   std::uint64_t ended[3] = {};
-  std::uint64_t handed_on = 0;
+  std::uint64_t fell_back = 0;
   bool has_tokens = false;
   bool has_pauses = false;
   for (const auto& change : batch->changes) {
@@ -91,7 +91,7 @@ void Operations::take(const std::shared_ptr<const ledger::ChangeBatch>& batch) {
       ++ended[state == State::completed ? 0 : state == State::failed ? 1 : 2];
       if (parts_.access) parts_.access->end_attempts(finished->finished->task.id);
     } else if (const auto* queued = std::get_if<ledger::TaskQueued>(&change)) {
-      if (queued->why == ledger::TaskQueued::Why::handed_on) ++handed_on;
+      if (queued->why == ledger::TaskQueued::Why::fell_back) ++fell_back;
       if (parts_.access) parts_.access->end_attempts(queued->task.id);
     } else if (std::holds_alternative<ledger::TokenChanged>(change) ||
                std::holds_alternative<ledger::TokenRevoked>(change)) {
@@ -108,7 +108,7 @@ void Operations::take(const std::shared_ptr<const ledger::ChangeBatch>& batch) {
   completed_.fetch_add(ended[0], std::memory_order_relaxed);
   failed_.fetch_add(ended[1], std::memory_order_relaxed);
   cancelled_.fetch_add(ended[2], std::memory_order_relaxed);
-  handed_on_.fetch_add(handed_on, std::memory_order_relaxed);
+  fell_back_.fetch_add(fell_back, std::memory_order_relaxed);
   events_.publish(batch);
   waiters_.on_changes(*batch);
   notices_.on_changes(*batch);
@@ -366,7 +366,7 @@ void Operations::swarm_pause(std::string name, Reply<Nothing> reply) {
 void Operations::swarm_resume(std::string name, Reply<Nothing> reply) {
   on_ledger(std::move(reply), [self = shared_from_this(), name = std::move(name)](Reply<Nothing> answer) mutable {
     // An active swarm would accept tasks; one that left the config only finishes those that it has.
-    if (!self->is_withdrawn(name)) {
+    if (!self->is_undeclared(name)) {
       return self->set_swarm_state(std::move(name), ledger::SwarmState::active, std::move(answer));
     }
     self->swarm_withdraw(std::move(name), Reply<bool>([answer = std::move(answer)](Result<bool> done) mutable {
@@ -428,7 +428,7 @@ void Operations::status(Reply<NodeStatus> reply) {
     status.completed = self->completed_;
     status.failed = self->failed_;
     status.cancelled = self->cancelled_;
-    status.handed_on = self->handed_on_;
+    status.fell_back = self->fell_back_;
     for (std::size_t i = 0; i < k_code_count; ++i) {
       if (const std::uint64_t count = self->errors_[i]; count != 0) {
         status.errors.emplace_back(static_cast<Code>(i), count);

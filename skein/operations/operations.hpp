@@ -89,7 +89,7 @@ class Operations final : public ledger::ChangeSink, public std::enable_shared_fr
   void know_agents(std::shared_ptr<const AgentKnowledge> knowledge);
   // Those a swarm may name from now on. Any thread.
   void know_executors(std::vector<std::string> executors);
-  // Swarms that the config declares from now on; another one that a config declared before is withdrawn. Any thread.
+  // Swarms that the config declares from now on; another one that a config declared before is returned. Any thread.
   void know_config_swarms(std::vector<std::string> swarms);
   void task_wait(const WaitRequest& request, ProgressFn progress, Reply<WaitAnswer> reply);
   // Nobody waits with this ticket any more: its place is free, whenever it comes to take it. Any thread.
@@ -182,7 +182,7 @@ class Operations final : public ledger::ChangeSink, public std::enable_shared_fr
   [[nodiscard]] std::optional<std::string> fallback_in_vain(const ledger::Swarm& swarm) const;
   void set_swarm_state(std::string name, ledger::SwarmState state, Reply<Nothing> reply);
   // A config declared it and no longer does. On the ledger's thread.
-  [[nodiscard]] bool is_withdrawn(const std::string& name) const;
+  [[nodiscard]] bool is_undeclared(const std::string& name) const;
 
   [[nodiscard]] std::optional<Error> unknown_agent(const SubmitRequest& request) const;
   [[nodiscard]] std::optional<Error> foreign_agent(const SubmitRequest& request) const;
@@ -260,7 +260,7 @@ class Operations final : public ledger::ChangeSink, public std::enable_shared_fr
   std::atomic<std::uint64_t> completed_{0};
   std::atomic<std::uint64_t> failed_{0};
   std::atomic<std::uint64_t> cancelled_{0};
-  std::atomic<std::uint64_t> handed_on_{0};
+  std::atomic<std::uint64_t> fell_back_{0};
   std::array<std::atomic<std::uint64_t>, k_code_count> errors_{};
 };
 

@@ -33,7 +33,7 @@ void Operations::know_config_swarms(std::vector<std::string> swarms) {
   config_swarms_.store(std::make_shared<const std::vector<std::string>>(std::move(swarms)));
 }
 
-bool Operations::is_withdrawn(const std::string& name) const {
+bool Operations::is_undeclared(const std::string& name) const {
   const auto declared = config_swarms_.load();
   if (!declared || name == k_default_swarm) return false;
   const auto swarm = parts_.ledger.find_swarm(name);

@@ -119,16 +119,16 @@ TEST_F(SwarmOperations, refuses_a_fallback_that_is_not_there_or_leads_back) {
 
 TEST_F(SwarmOperations, tells_where_a_task_was_handed_on_from_and_to) {
   ASSERT_EQ(create("blue"), "ok");
-  const auto events = std::move(*ops_->events().subscribe({{Event::Kind::task_handed_on}, {}}));
+  const auto events = std::move(*ops_->events().subscribe({{Event::Kind::task_fell_back}, {}}));
   SubmitRequest request;
   request.attempts = 1;
   request.type = "work";
   const auto id = submit(request).value().id;
   const auto epoch = world_.apply({ledger::TakeDispatch{"node", 1}, ledger::LedgerVersion{2}}).at(0).number;
   const auto fence = world_.apply_one(ledger::Assign{epoch, id, "agent", 2}).number;
-  const ledger::HandOn hand_on{epoch, id,       fence, 3, ledger::HandOnCause::reported, ledger::ErrorClass::transient,
-                               0,     "broken", "blue"};
-  ASSERT_EQ(world_.apply_one(hand_on).number, 1U);
+  const ledger::FallBack fall_back{
+      epoch, id, fence, 3, ledger::FallbackCause::reported, ledger::ErrorClass::transient, 0, "broken", "blue"};
+  ASSERT_EQ(world_.apply_one(fall_back).number, 1U);
   const auto json = to_json(status(id).value(), Detail::whole);
   EXPECT_EQ(json.at("swarm"), "blue");
   EXPECT_EQ(json.at("handed_on_from"), "default");
@@ -142,7 +142,7 @@ TEST_F(SwarmOperations, tells_where_a_task_was_handed_on_from_and_to) {
   EXPECT_EQ(told[0].name, "blue");
   EXPECT_EQ(told[0].message, "default");
   EXPECT_EQ(told[0].at, 3U);
-  EXPECT_EQ(call<NodeStatus>([&](auto reply) { ops_->status(std::move(reply)); }).value().handed_on, 1U);
+  EXPECT_EQ(call<NodeStatus>([&](auto reply) { ops_->status(std::move(reply)); }).value().fell_back, 1U);
 }
 
 TEST_F(SwarmOperations, pauses_drains_stops_and_resumes) {

@@ -72,7 +72,7 @@ std::optional<Error> check(const SubmitRequest& request, const OperationsLimits&
 }
 
 // Of a version to come only what this one knows is handed on, as section 3.2.1 of the recommendation asks.
-std::string handed_on_trace(std::string trace) {
+std::string forwarded_trace(std::string trace) {
   if (trace.starts_with("00-")) return trace;
   const auto context = TraceContext::parse(trace);
   return context ? context->text() : std::string();
@@ -104,7 +104,7 @@ ledger::TaskSpec spec_of(SubmitRequest&& request, WallMs now) {
   spec.deadline_at = after(now, request.deadline);
   spec.extras.dependencies = std::move(request.dependencies);
   spec.extras.key = std::move(request.key);
-  if (!request.trace.empty()) spec.extras.trace = handed_on_trace(std::move(request.trace));
+  if (!request.trace.empty()) spec.extras.trace = forwarded_trace(std::move(request.trace));
   if (!request.agent.empty() || !request.route_key.empty()) {
     spec.extras.placement = std::make_shared<const ledger::Placement>(placement_of(std::move(request)));
   }
@@ -136,7 +136,7 @@ std::optional<Error> Operations::unknown_agent(const SubmitRequest& request) con
   SubmitRequest copy;
   copy.agent = request.agent;
   copy.agent_fallback = request.agent_fallback;
-  if (agents->may_fall_back(request.type, placement_of(std::move(copy)))) return std::nullopt;
+  if (agents->may_unpin(request.type, placement_of(std::move(copy)))) return std::nullopt;
   return Error{Code::agent_not_found,
                fmt::format("there is no agent '{}'{}, and no other agent may run the task", request.agent,
                            agents->suggestion(request.agent)),

@@ -67,7 +67,7 @@ struct FewAgents final : AgentKnowledge {
     if (!is_known(agent)) return std::nullopt;
     return agent == "ada" ? "default" : "elsewhere";
   }
-  [[nodiscard]] bool may_fall_back(std::string_view type, const ledger::Placement& where) const override {
+  [[nodiscard]] bool may_unpin(std::string_view type, const ledger::Placement& where) const override {
     return where.fallback == ledger::AgentFallback::any || type == "loose";
   }
   [[nodiscard]] std::string why_it_waits(const ledger::Task& task) const override {

@@ -15,7 +15,7 @@ using testing::HasSubstr;
 struct OneAgent final : AgentKnowledge {
   [[nodiscard]] bool is_known(const std::string&) const override { return true; }
   [[nodiscard]] std::string suggestion(const std::string&) const override { return ""; }
-  [[nodiscard]] bool may_fall_back(std::string_view, const ledger::Placement&) const override { return true; }
+  [[nodiscard]] bool may_unpin(std::string_view, const ledger::Placement&) const override { return true; }
   [[nodiscard]] std::string why_it_waits(const ledger::Task&) const override { return ""; }
   [[nodiscard]] std::optional<AbleAgents> able_agents(const ledger::Shape& shape, bool,
                                                       const PausedNames& paused) const override {

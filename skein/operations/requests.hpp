@@ -208,7 +208,7 @@ class AgentKnowledge {
   [[nodiscard]] virtual std::string suggestion(const std::string& agent) const = 0;
   // The swarm of an agent that is known; nothing when it is not, or when nobody knows.
   [[nodiscard]] virtual std::optional<std::string> swarm_of(const std::string& /*agent*/) const { return std::nullopt; }
-  [[nodiscard]] virtual bool may_fall_back(std::string_view type, const ledger::Placement& where) const = 0;
+  [[nodiscard]] virtual bool may_unpin(std::string_view type, const ledger::Placement& where) const = 0;
   // Why a pinned task that is queued is not at its agent, and what will happen.
   [[nodiscard]] virtual std::string why_it_waits(const ledger::Task& task) const = 0;
   // Who could do an open task; nothing when nobody knows. `has_own_agents`: only those of its swarm may have it.
@@ -239,7 +239,7 @@ struct NodeStatus {
   std::uint64_t completed = 0;
   std::uint64_t failed = 0;
   std::uint64_t cancelled = 0;
-  std::uint64_t handed_on = 0;                         // to a fallback swarm
+  std::uint64_t fell_back = 0;                         // to a fallback swarm
   std::vector<std::pair<Code, std::uint64_t>> errors;  // those that occurred
   std::size_t waiters = 0;
   std::size_t notices = 0;  // processes to be told of ends to come

@@ -132,7 +132,7 @@ void CircuitBreaker::failed(Permit permit, Instant now) {
   if (settle(permit)) count(false, latest_);
 }
 
-void CircuitBreaker::withdrawn(Permit permit, Instant now) {
+void CircuitBreaker::returned(Permit permit, Instant now) {
   expire(now);
   settle(permit);
 }

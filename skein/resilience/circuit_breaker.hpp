@@ -81,7 +81,7 @@ class CircuitBreaker {
   void succeeded(Permit permit, Instant now);
   void failed(Permit permit, Instant now);
   // Neither: the call was not made, or says nothing about the other side.
-  void withdrawn(Permit permit, Instant now);
+  void returned(Permit permit, Instant now);
 
   // Looks at the clock too: an open breaker whose time is up is half-open.
   [[nodiscard]] BreakerState state(Instant now);

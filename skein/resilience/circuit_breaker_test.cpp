@@ -371,7 +371,7 @@ TEST(CircuitBreaker, behaves_as_the_whole_model_with_calls_under_way) {
         const std::size_t call = permits.size() - 1 - back;
         const std::optional<bool> outcome =
             random.chance(0.1) ? std::nullopt : std::optional<bool>(random.chance(good));
-        if (!outcome) breaker.withdrawn(permits[call], at(now));
+        if (!outcome) breaker.returned(permits[call], at(now));
         if (outcome == true) breaker.succeeded(permits[call], at(now));
         if (outcome == false) breaker.failed(permits[call], at(now));
         model.tell(static_cast<int>(call), outcome, now);

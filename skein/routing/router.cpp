@@ -236,7 +236,7 @@ void Router::tell_breaker(const Assignment& assignment, const AttemptOutcome& ou
     permit = *asked;
   }
   if (says_nothing) {
-    agent.breaker->withdrawn(*permit, now);
+    agent.breaker->returned(*permit, now);
   } else if (outcome.error) {
     agent.breaker->failed(*permit, now);
   } else {
@@ -305,13 +305,13 @@ bool Router::finished(Assignment assignment, const AttemptOutcome& outcome, Inst
   return true;
 }
 
-bool Router::withdrawn(Assignment assignment, Instant now) {
+bool Router::returned(Assignment assignment, Instant now) {
   now = advance(now);
   assignment.place = Bulkhead::Ticket();
   RoutedAgent* agent = at(assignment.agent);
   if (agent == nullptr) return false;
   if (agent->load > 0) --agent->load;
-  if (assignment.probe) agent->breaker->withdrawn(*assignment.probe, now);
+  if (assignment.probe) agent->breaker->returned(*assignment.probe, now);
   refresh(assignment.agent.index, now);
   return true;
 }

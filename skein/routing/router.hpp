@@ -20,7 +20,7 @@
 //    probe opens it again for four times as long, k_suspicions_max times.
 // 5. Time never goes back: an earlier `now` counts as the latest one seen.
 // 6. Handles of agents that left are refused or ignored, never taken for another's.
-// An Assignment must be handed back in every case (finished or withdrawn), or the agent must leave: a probe that is
+// An Assignment must be ended in every case (finished or returned), or the agent must leave: a probe that is
 // never told of would be waited for.
 #pragma once
 
@@ -167,7 +167,7 @@ class Router {
   // False: the agent left meanwhile; nothing is learned.
   bool finished(Assignment assignment, const AttemptOutcome& outcome, Instant now);
   // It was not done after all, or its outcome says nothing: only the load changes.
-  bool withdrawn(Assignment assignment, Instant now);
+  bool returned(Assignment assignment, Instant now);
 
   // How to go on after `failed` could not do it: what was learned of retries, and of the states that agent and the best
   // of the others are in. `usual` is the retry policy's delay.

@@ -214,7 +214,7 @@ TEST_F(RouterTest, gives_a_half_open_breaker_only_as_many_probes_as_it_allows) {
   std::vector<Assignment> probes;
   for (int i = 0; i < 3; ++i) probes.push_back(assign(decide()->agent));
   EXPECT_EQ(decide().error(), RouteError::nobody_ready);
-  router_.withdrawn(std::move(probes.back()), now_);
+  router_.returned(std::move(probes.back()), now_);
   EXPECT_EQ(decide()->agent, a);
 }
 

@@ -115,7 +115,7 @@ void send_demonitor(Core& core, Pid dead, Pid whom, std::uint64_t ref) {
 }
 
 // Whom it watched need not remember it.
-void take_back_monitors(Core& core, const Remains& remains) {
+void drop_monitors(Core& core, const Remains& remains) {
   const Watcher& first = remains.first_monitor;
   if (first.pid) send_demonitor(core, remains.pid, first.pid, first.ref);
   if (remains.extension == nullptr) return;
@@ -217,7 +217,7 @@ void bury(Core& core, Slot& slot) {
   }
   if (remains.current != nullptr) answer_for_the_dead(core, remains.current, remains.reason, true);
   tell_everybody(core, remains);
-  take_back_monitors(core, remains);
+  drop_monitors(core, remains);
   if (remains.spare != nullptr && remains.spare->continuation != nullptr) free_node(remains.spare->continuation);
   if (remains.extension != nullptr) {
     if (remains.extension->continuation != nullptr) free_node(remains.extension->continuation);

@@ -110,7 +110,7 @@ Async<void> Coordinator::look(Self self) {
     co_return;
   }
   if (!answer->load) {
-    // Removed. It had no tasks, so its agents have nothing to hand back.
+    // Removed. It had no tasks, so its agents have nothing to return.
     for (const Pid agent : core_.pids()) self.exit(agent, ExitReason::shutdown());
     end(self);
     co_return;
@@ -159,7 +159,7 @@ void Coordinator::take(Self self, const dispatch::SwarmLoad& load) {
   load_ = load;
   take_definition(load_->swarm);
   for (const auto& agent : load_->agents) {
-    if (agent.is_kept && !core_.has(agent.pid)) {
+    if (agent.is_managed && !core_.has(agent.pid)) {
       watch(self, agent.pid);
       core_.on_started(agent.pid, self.now());
       if (!is_made_for_this(agent.id)) core_.on_other_definition(agent.pid);
@@ -242,7 +242,7 @@ Async<void> Coordinator::follow(Self self) {
     agent::AgentMaker maker = [setup = setup_, seed = next_seed(), mark = mark_] {
       auto made = setup->make_agent(seed);
       if (!made) return made;
-      made->is_kept = true;
+      made->is_managed = true;
       made->made_for = mark;
       return made;
     };

@@ -34,7 +34,7 @@ void SwarmCore::on_load(const dispatch::SwarmLoad& load, Instant now) {
   state_ = load.swarm.state;
   tasks_ = load.tasks;
   for (const auto& each : load.agents) {
-    if (!each.is_kept) continue;  // it works for the swarm, and whoever started it ends it
+    if (!each.is_managed) continue;  // it works for the swarm, and whoever started it ends it
     auto [at, is_new] = agents_.try_emplace(each.pid, Agent{.since = now, .idle_since = std::nullopt});
     Agent& agent = at->second;
     agent.is_announced = true;
@@ -52,7 +52,7 @@ void SwarmCore::on_load(const dispatch::SwarmLoad& load, Instant now) {
 void SwarmCore::learn_abilities(const dispatch::SwarmLoad& load) {
   std::vector<std::shared_ptr<const std::vector<std::string>>> now;
   for (const auto& each : load.agents) {
-    if (!each.is_kept || !each.capabilities || agents_.at(each.pid).is_old) continue;
+    if (!each.is_managed || !each.capabilities || agents_.at(each.pid).is_old) continue;
     if (std::ranges::find(now, each.capabilities) == now.end()) now.push_back(each.capabilities);
   }
   if (!now.empty()) abilities_ = std::move(now);
@@ -67,7 +67,7 @@ void SwarmCore::count_demand(const dispatch::SwarmLoad& load) {
   for (const auto& need : load.needs) {
     const bool is_met =
         abilities_.empty() || std::ranges::any_of(abilities_, [&](const auto& able) { return has_all(able, need); });
-    const auto can = [&](const auto& agent) { return !agent.is_kept && has_all(agent.capabilities, need); };
+    const auto can = [&](const auto& agent) { return !agent.is_managed && has_all(agent.capabilities, need); };
     if (is_met) {
       demand_ += need.ready;
     } else if (std::ranges::none_of(load.agents, can)) {

@@ -24,28 +24,28 @@ std::string failure_and_why(std::string_view failure, std::string_view to, std::
   return fmt::format("{}; {}", cut_to(failure, room), reason);
 }
 
-RequeueReason reason_of(HandOnCause cause) {
-  if (cause == HandOnCause::lease_expired) return RequeueReason::lease_expired;
-  return cause == HandOnCause::node_crash ? RequeueReason::node_crash : RequeueReason::agent_crash;
+RequeueReason reason_of(FallbackCause cause) {
+  if (cause == FallbackCause::lease_expired) return RequeueReason::lease_expired;
+  return cause == FallbackCause::node_crash ? RequeueReason::node_crash : RequeueReason::agent_crash;
 }
 
 }  // namespace
 
-OpResult Core::on(const HandOn& op) {
-  if (head_.version < k_hand_on_version) return refuse(Verdict::old_version, head_.version);
+OpResult LedgerCore::on(const FallBack& op) {
+  if (head_.version < k_fallback_version) return refuse(Verdict::old_version, head_.version);
   if (auto stale = check_epoch(op.epoch)) return *stale;
   const Found found = running(op.task, op.fence, State::failed);
   if (found.refusal) return *found.refusal;
   const auto limit = head_.limits.message_bytes;
   if (op.message.size() > limit) return refuse(Verdict::too_large, limit);
   const Task& task = tasks_[found.slot];
-  if (op.cause == HandOnCause::node_crash && task.deliveries <= head_.limits.deliveries) {
+  if (op.cause == FallbackCause::node_crash && task.deliveries <= head_.limits.deliveries) {
     queue(found.slot, 0, true, TaskQueued::Why::requeued);
     return {Verdict::ok, State::queued, 0, {}};
   }
   Attempt attempt{std::string(view_of(task.agent)), task.fence, began_at(task), op.at, op.error, op.message};
   Again again{op.retry_at, false, TaskQueued::Why::failed_attempt};
-  if (op.cause != HandOnCause::reported) {
+  if (op.cause != FallbackCause::reported) {
     const auto words = words_for(reason_of(op.cause));
     attempt.error = words.error;
     attempt.message = words.message;
@@ -54,8 +54,9 @@ OpResult Core::on(const HandOn& op) {
   return attempt_failed(found.slot, std::move(attempt), again, &op);
 }
 
-std::string Core::why_not_handed_on(const Task& task, const std::string& to) const {
-  if (task.more().hops.size() >= k_hops_max) return fmt::format("it was handed on {} times, the most", k_hops_max);
+std::string LedgerCore::why_no_fallback(const Task& task, const std::string& to) const {
+  if (task.more().fallbacks.size() >= k_fallbacks_max)
+    return fmt::format("it was handed on {} times, the most", k_fallbacks_max);
   const auto slot = swarm_slot(to);
   if (!slot) return "there is no such swarm";
   if (*slot == task.swarm_slot) return "it is there already";
@@ -69,8 +70,8 @@ std::string Core::why_not_handed_on(const Task& task, const std::string& to) con
   return {};
 }
 
-OpResult Core::hand_on(Slot slot, const HandOn& op, const std::string& failure) {
-  if (const std::string why = why_not_handed_on(tasks_[slot], op.to); !why.empty()) {
+OpResult LedgerCore::fall_back(Slot slot, const FallBack& op, const std::string& failure) {
+  if (const std::string why = why_no_fallback(tasks_[slot], op.to); !why.empty()) {
     const auto bytes = static_cast<std::size_t>(head_.limits.message_bytes);
     finish(slot, State::failed, Ending::attempts_spent, op.at, nullptr,
            failure_and_why(failure, cut_to(op.to, static_cast<std::size_t>(head_.limits.name_bytes)), why, bytes));
@@ -85,15 +86,15 @@ OpResult Core::hand_on(Slot slot, const HandOn& op, const std::string& failure) 
   swarms_[to].open_bytes += bytes;
   task.swarm_slot = to;
   Extras extras = task.more();
-  extras.hops.push_back({task.shape->swarm, task.attempts, op.at});
-  const std::uint64_t hops = extras.hops.size();
+  extras.fallbacks.push_back({task.shape->swarm, task.attempts, op.at});
+  const std::uint64_t fallbacks = extras.fallbacks.size();
   // The agent it was for is of the swarm it leaves.
   task.extras =
       extras.where().is_pinned() ? unpinned(extras, op.at) : std::make_shared<const Extras>(std::move(extras));
   task.shape = shape_of(op.to, task.shape->type, task.shape->capabilities);
   task.attempts = 0;
-  queue(slot, 0, false, TaskQueued::Why::handed_on);
-  return {Verdict::ok, State::queued, hops, {}};
+  queue(slot, 0, false, TaskQueued::Why::fell_back);
+  return {Verdict::ok, State::queued, fallbacks, {}};
 }
 
 }  // namespace skein::inline v0::ledger

@@ -19,10 +19,10 @@ AgentReady reporting(std::uint32_t slots = 2) {
   return ready;
 }
 
-std::vector<TaskRef> asked_back(const CoreWorld::Agent& agent) {
+std::vector<TaskRef> asked_to_return(const CoreWorld::Agent& agent) {
   std::vector<TaskRef> refs;
   for (const StopTask& each : agent.stops) {
-    if (each.why == StopReason::take_back) refs.push_back(each.ref);
+    if (each.why == StopReason::return_unbegun) refs.push_back(each.ref);
   }
   return refs;
 }
@@ -47,50 +47,50 @@ struct AheadWorld : CoreWorld {
   }
 };
 
-TEST(DispatcherTakeBack, gives_what_waits_behind_a_run_to_an_agent_that_became_idle) {
+TEST(DispatcherReturn, gives_what_waits_behind_a_run_to_an_agent_that_became_idle) {
   AheadWorld world;
   const TaskRef waiting = world.ref(3);
   world.pass(10s);
-  EXPECT_THAT(asked_back(world.agents[1]), IsEmpty()) << "nobody else was free";
+  EXPECT_THAT(asked_to_return(world.agents[1]), IsEmpty()) << "nobody else was free";
   world.complete(2, world.ref(2));
   world.pass(1s);
-  ASSERT_EQ(asked_back(world.agents[1]), std::vector<TaskRef>{waiting});
-  world.hand_back(1, waiting);
+  ASSERT_EQ(asked_to_return(world.agents[1]), std::vector<TaskRef>{waiting});
+  world.return_task(1, waiting);
   EXPECT_EQ(world.where(3), "agent2");
   EXPECT_EQ(world.task(3).attempts, 0U);
-  EXPECT_EQ(world.count(Event::taken_back), 1U);
+  EXPECT_EQ(world.count(Event::returned), 1U);
   EXPECT_EQ(world.where(1), "agent1") << "what runs is left alone";
 }
 
-TEST(DispatcherTakeBack, leaves_what_has_waited_for_a_moment_only) {
+TEST(DispatcherReturn, leaves_what_has_waited_for_a_moment_only) {
   AheadWorld world;
   world.complete(2, world.ref(2));
   world.pass(500ms);
-  EXPECT_THAT(asked_back(world.agents[1]), IsEmpty());
+  EXPECT_THAT(asked_to_return(world.agents[1]), IsEmpty());
 }
 
-TEST(DispatcherTakeBack, what_was_begun_meanwhile_stays) {
+TEST(DispatcherReturn, what_was_begun_meanwhile_stays) {
   AheadWorld world;
   const TaskRef waiting = world.ref(3);
   world.complete(2, world.ref(2));
   world.pass(1s);
-  ASSERT_EQ(asked_back(world.agents[1]).size(), 1U);
+  ASSERT_EQ(asked_to_return(world.agents[1]).size(), 1U);
   world.start(1, waiting);  // the agent passed over the question
   world.pass(10s);
-  EXPECT_EQ(asked_back(world.agents[1]).size(), 1U);
+  EXPECT_EQ(asked_to_return(world.agents[1]).size(), 1U);
   world.complete(1, waiting);
   EXPECT_EQ(world.state(3), State::completed);
 }
 
-TEST(DispatcherTakeBack, asks_again_when_the_question_was_lost_and_not_for_ever) {
+TEST(DispatcherReturn, asks_again_when_the_question_was_lost_and_not_for_ever) {
   DispatcherOptions options;
   AheadWorld world(options);
   world.complete(2, world.ref(2));
   world.pass(20s);
-  EXPECT_EQ(asked_back(world.agents[1]).size(), options.take_backs_max);
+  EXPECT_EQ(asked_to_return(world.agents[1]).size(), options.returns_max);
 }
 
-TEST(DispatcherTakeBack, asks_for_no_more_than_the_idle_can_begin) {
+TEST(DispatcherReturn, asks_for_no_more_than_the_idle_can_begin) {
   CoreWorld world;
   world.begin();
   world.join(1, reporting(10));
@@ -102,10 +102,10 @@ TEST(DispatcherTakeBack, asks_for_no_more_than_the_idle_can_begin) {
   world.join(2, reporting(1));
   world.join(3, reporting(1));
   world.pass(1s + 500ms);
-  EXPECT_EQ(asked_back(world.agents[1]).size(), 2U);
+  EXPECT_EQ(asked_to_return(world.agents[1]).size(), 2U);
 }
 
-TEST(DispatcherTakeBack, goes_to_the_idle_one_whatever_the_strategy_and_not_for_a_key) {
+TEST(DispatcherReturn, goes_to_the_idle_one_whatever_the_strategy_and_not_for_a_key) {
   for (const Balance strategy : {Balance::least_connections, Balance::two_choices, Balance::weighted,
                                  Balance::q_learning, Balance::consistent_hash}) {
     DispatcherOptions options;
@@ -116,23 +116,23 @@ TEST(DispatcherTakeBack, goes_to_the_idle_one_whatever_the_strategy_and_not_for_
     world.complete(2, world.ref(2));
     world.pass(1s);
     if (strategy == Balance::consistent_hash) {
-      EXPECT_THAT(asked_back(world.agents[1]), IsEmpty());
+      EXPECT_THAT(asked_to_return(world.agents[1]), IsEmpty());
       continue;
     }
-    ASSERT_EQ(asked_back(world.agents[1]).size(), 1U) << balance_name(strategy);
-    world.hand_back(1, waiting);
+    ASSERT_EQ(asked_to_return(world.agents[1]).size(), 1U) << balance_name(strategy);
+    world.return_task(1, waiting);
     EXPECT_EQ(world.where(3), "agent2") << balance_name(strategy);
   }
 }
 
-TEST(DispatcherTakeBack, a_paused_swarm_takes_back_what_is_not_begun) {
+TEST(DispatcherReturn, a_paused_swarm_takes_back_what_is_not_begun) {
   AheadWorld world;
   const TaskRef waiting = world.ref(3);
   world.run(ledger::SwarmSetState{"default", ledger::SwarmState::paused});
   world.settle();
-  ASSERT_EQ(asked_back(world.agents[1]), std::vector<TaskRef>{waiting});
-  EXPECT_THAT(asked_back(world.agents[2]), IsEmpty()) << "what runs ends";
-  world.hand_back(1, waiting);
+  ASSERT_EQ(asked_to_return(world.agents[1]), std::vector<TaskRef>{waiting});
+  EXPECT_THAT(asked_to_return(world.agents[2]), IsEmpty()) << "what runs ends";
+  world.return_task(1, waiting);
   world.complete(1, world.ref(1));
   world.pass(5s);
   EXPECT_EQ(world.state(3), State::queued);
@@ -142,7 +142,7 @@ TEST(DispatcherTakeBack, a_paused_swarm_takes_back_what_is_not_begun) {
   EXPECT_EQ(world.where(3), "agent1");
 }
 
-TEST(DispatcherTakeBack, a_new_dispatcher_asks_for_what_a_paused_swarm_still_has_at_agents) {
+TEST(DispatcherReturn, a_new_dispatcher_asks_for_what_a_paused_swarm_still_has_at_agents) {
   AheadWorld world;
   const TaskRef waiting = world.ref(3);
   world.lose_dispatcher();
@@ -151,7 +151,7 @@ TEST(DispatcherTakeBack, a_new_dispatcher_asks_for_what_a_paused_swarm_still_has
   world.join(1, reporting());
   world.start(1, world.ref(1));
   world.pass(2s);
-  EXPECT_THAT(asked_back(world.agents[1]), testing::Contains(waiting));
+  EXPECT_THAT(asked_to_return(world.agents[1]), testing::Contains(waiting));
 }
 
 }  // namespace
