@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "skein/node/test_node.hpp"
+#include "skein/supervision/supervisor_api.hpp"
 
 namespace skein::inline v0::node {
 namespace {
