@@ -89,7 +89,7 @@ class Operations final : public ledger::ChangeSink, public std::enable_shared_fr
   void know_agents(std::shared_ptr<const AgentKnowledge> knowledge);
   // Those a swarm may name from now on. Any thread.
   void know_executors(std::vector<std::string> executors);
-  // Swarms that the config declares from now on; another one that a config declared before is returned. Any thread.
+  // Swarms that the config declares from now on; another one that a config declared before is undeclared. Any thread.
   void know_config_swarms(std::vector<std::string> swarms);
   void task_wait(const WaitRequest& request, ProgressFn progress, Reply<WaitAnswer> reply);
   // Nobody waits with this ticket any more: its place is free, whenever it comes to take it. Any thread.

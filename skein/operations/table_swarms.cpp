@@ -51,8 +51,8 @@ Operation swarm_create() {
       .title = "Create a swarm",
       .summary = "Create a swarm, which exists until it is removed",
       .help =
-          "Creates a swarm: a queue of tasks with its own agents. executor must name an executor of the node's config. "
-          "Without an executor the swarm has no agents of its own, and other agents of the node run its tasks.",
+          "Creates a swarm: a queue of tasks with its own agents. executor must name one of the node's config; without "
+          "it other agents of the node run the tasks.",
       .params = with_defaults(with_settings(
           Param::text("name", "Name of the swarm: letters, digits, '-', '_' and '.'").required().at("NAME"))),
       .errors = {Code::swarm_exists, Code::too_large, Code::ledger_full},

@@ -101,9 +101,8 @@ Operation task_submit() {
       .title = "Submit a task",
       .summary = "Submit a task; once this is answered, no crash loses it",
       .help =
-          "Adds a task to the queue of a swarm and returns its id. From then on no crash loses the task. An agent that "
-          "can run its type runs it; task_wait returns the result. To make a call safe to repeat, give a key: calling "
-          "again with the same key returns the first task.",
+          "Adds a task to a swarm's queue and returns its id; from then on no crash loses the task. An agent that can "
+          "run its type runs it; task_wait returns the result. Calling again with the same key returns the first task.",
       .params =
           {
               Param::text("type", "Type of the task; an agent with this capability runs it").required().at("TYPE"),

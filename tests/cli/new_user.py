@@ -70,7 +70,7 @@ def test_every_line_of_a_log_in_json_is_json(home):
     (home.path / "skein.toml").write_text('[node]\ndata = "data"\nlog_format = "json"\n')
     node = Node(home)
     try:
-        port = re.search(r"http://127\.0\.0\.1:(\d+)/mcp", node.log.read_text())
+        port = re.search(r"http://127\.0\.0\.1:(\d+)/mcp", node.log())
         taken = ["--data", "other", "--http", f"127.0.0.1:{port[1]}"] if port else ["--data", "data"]
         for words in (["--data", "data"], taken):
             ended = home.run("up", *words)
