@@ -1,5 +1,5 @@
 // The signals a node is told by to end or to reload. They are held back from the first moment of the program on: one
-// that comes while the node is being started is heard when it is up, and ends it in order.
+// that comes while the node is being started is heard when it is up, and ends it gracefully.
 #pragma once
 
 #include <csignal>

@@ -9,7 +9,7 @@
 //    result that was accepted is one that was said with its fence.
 // 6. Leases and timeouts end no run before their time, and no agent counts as crashed that lives. Time in which the
 // node
-//    stood still, or its dispatcher had no turn, is nobody's.
+//    stood still, or its dispatcher had no turn, counts against nobody.
 // 7. What has passed its deadline is given to nobody, also when it passed it while the node stood still.
 // One thread.
 #pragma once

@@ -383,7 +383,7 @@ std::string Agent::describe() const {
 }
 
 // Also after a crash: what was done is told, what was not begun is returned. What was at work is returned only if
-// the agent ends in order, and is stopped before another may get it.
+// the agent ends gracefully, and is stopped before another may get it.
 Async<void> Agent::terminate(Self self, ExitReason reason) {
   const bool is_graceful = reason.is_normal() || reason.is_shutdown();
   Duration wait = is_graceful ? setup_->executor->wind_down() : Duration::zero();

@@ -10,7 +10,7 @@
 //    later.
 // 3. stop() asks for that answer soon. A task that had to be cut short is returned: who asked knows what it means.
 // 4. After broken() the agent ends as a crash, which costs what runs an attempt, and the executor is shut down.
-// 5. An agent that ends in order winds its executor down first, so that an OS process has time to clean up; whoever
+// 5. An agent that ends gracefully winds its executor down first, so that an OS process has time to clean up; whoever
 //    ends the agent by force (its supervisor, once its time is over) ends that too.
 #pragma once
 
@@ -76,7 +76,7 @@ class Executor {
   virtual void run(const dispatch::Order& order) = 0;
   // What runs is to end. With StopReason::yield only if that is easily done: it may go on and need not answer.
   virtual void stop(dispatch::TaskRef ref, dispatch::StopReason why) = 0;
-  // The agent is going down in order: called again after as long as it says, until that is zero, which must be soon.
+  // The agent is going down gracefully: called again after as long as it says, until that is zero, which must be soon.
   // No messages come any more.
   [[nodiscard]] virtual Duration wind_down() { return Duration::zero(); }
   // The agent goes down. Nothing may be said to the host any more.

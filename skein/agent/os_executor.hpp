@@ -31,7 +31,7 @@ struct OsExecutorOptions {
   std::size_t lines_per_beat = 100'000;           // stdio: likewise
   Duration term_after = std::chrono::seconds(1);  // stdio: from the cancel to SIGTERM
   Duration kill_after = std::chrono::seconds(2);  // from SIGTERM to SIGKILL
-  // The agent ends in order; both together within the time its supervisor gives it:
+  // The agent ends gracefully; both together within the time its supervisor gives it:
   Duration end_term_after = std::chrono::milliseconds(500);   // stdio: from the shutdown to SIGTERM
   Duration end_kill_after = std::chrono::milliseconds(1000);  // from SIGTERM to SIGKILL
   Duration hello_timeout = std::chrono::seconds(10);          // stdio: from its start to its hello

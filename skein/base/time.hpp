@@ -1,7 +1,7 @@
 // Time as skein measures it: nanoseconds on a monotonic axis whose zero means nothing.
 //
-// Nothing in the project reads a clock by itself: a component is handed `now` or a source of it, so that the same code
-// runs on virtual time. Only skein/runtime (and programs' main functions) ask the operating system.
+// Nothing that decides reads a clock: it is given `now`, so that the same code runs on virtual time. The runtime and
+// drivers at the edge (sockets, OS processes, threads that wait) ask the operating system.
 #pragma once
 
 #include <chrono>

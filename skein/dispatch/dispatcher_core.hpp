@@ -9,8 +9,13 @@
 //   lanes_      where in the queue a task waits     returning_   which unbegun runs are asked to be returned
 //   router_     which agent of those that can       fallback_    which tasks move to another swarm
 //   choice_     which agent gets a task             breakers_    which types stop since agents crash over them
-//   mail_       what agents are told                timeouts_, delays_, costs_, marks_, keys_
-//   outgoing_   what is appended
+//   mail_       what agents are told                timeouts_    how long an attempt may take
+//   outgoing_   what is appended                    delays_      how long a failed task waits
+//   due_        what happens at which time          costs_       what a run is charged for its place
+//   paused_     agents on hold, by name             marks_       which progress is appended
+//   requeued_   who returned with this append       keys_        when idempotency keys are forgotten
+//
+// Values hold references to those declared before them, so they are declared in the order of use.
 //
 // The ledger is the truth; what is here is a reflection of it, rebuilt by on_state() and kept by on_changes(). What
 // holds:
@@ -24,9 +29,9 @@
 // 5. Every run has a lease, renewed by each message of the agent that names it. A run ends by its outcome, its agent's
 //    end, its lease, its timeout, its task's end, or by being returned, whichever is first.
 // 6. An abandoned run keeps its agent busy until the agent reports that the run has stopped.
-// 7. The return of what an agent has not begun is asked for when its swarm, or its type in that swarm, is given out no
-//    more, and when it waits behind a run while an agent that can do it is idle; it costs no attempt. What has begun is
-//    never asked back.
+// 7. The return of what an agent has not begun is asked for when its swarm, or its type in that swarm, is no longer
+//    given out, when its agent is suspected or has an open breaker, and when it waits behind a run while an agent that
+//    can do it is idle; it costs no attempt. The return of what has begun is never asked for.
 // 8. Crashes of agents stop the type of task they were at, in its swarm, and nothing else (crash_breaker.hpp). That is
 //    known to this dispatcher alone: a new one begins with all of them closed.
 // 9. Once another dispatcher has taken over, nothing more is appended.

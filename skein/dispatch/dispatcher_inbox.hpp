@@ -1,9 +1,9 @@
 // What the journal's thread has for the dispatcher, in order: changes, answers, states. The journal's thread puts in,
 // the dispatcher takes everything at once; one message rings for many items.
 //
-// Bounded: with more than `changes_max` changes waiting all of them are dropped and lost() says so; the dispatcher then
-// takes a fresh state, which is worth as much. Answers and states are few: as many as appends under way. After close()
-// nothing is put in and nobody is rung. All functions may be called from any thread.
+// Bounded: with more than `changes_max` changes waiting all of them are dropped and drain() sets `lost`; the dispatcher
+// then takes a fresh state, which is worth as much. Answers and states are few: as many as appends under way. After
+// close() nothing is put in and nobody is rung. All functions may be called from any thread.
 #pragma once
 
 #include <memory>

@@ -90,7 +90,7 @@ void DispatcherCore::complete(SlotNumber index, TaskComplete done, const Moment&
   if (++agent.unsettled >= agent.outcome_room && !agent.holds.has(Hold::outcomes_wait)) {
     set_hold(agent, Hold::outcomes_wait, true, moment);
   }
-  // Its timeout, say, is appended already: the ledger will take one of the two, and the first is first.
+  // Its timeout, for example, is already appended. The ledger accepts whichever comes first in the log.
   if (is_decided) return;
   const SlotNumber slot = run.task;
   TaskRecord& task = tables_.tasks[slot];

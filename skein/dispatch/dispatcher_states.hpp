@@ -1,7 +1,6 @@
 // The states of a task, a run and an agent as the dispatcher sees them, and which of them may follow which. Pure.
-// 1. Records change their state by become() and tell() alone (dispatcher_records.hpp), and only as the table of the
-// enum
-//    allows: a dispatcher that has lost track stops before it appends what follows from that.
+// 1. Records change their state by become() and tell() alone (dispatcher_records.hpp), and only as the table of
+//    the enum allows: a dispatcher that has lost track stops before it appends what follows from that.
 //
 // A table has a row per state before and a column per state after, both in the order of the enum; an x allows the
 // change. To enter the same state again is a change like any other.

@@ -3,7 +3,7 @@
 //
 // 1. Keys are evicted only while the wall clock has agreed with the steady one for as long as keys are kept: a clock
 //    that is wrong for a while, or at a start, evicts nothing.
-// 2. At most once a minute, and at most keys_at_once: often enough for what is kept for a day.
+// 2. Every 60 ticks, and at most keys_at_once: often enough for what is kept for a day.
 #pragma once
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // Operations on their way to the journal: put together into commands, commands into appends, and remembered until the
-// append is answered. Bounded: so many appends may be under way, of which what is no completion gets half; what is
-// appended meanwhile gathers for the next one, at most a start, a mark and an end per open task. A value; one thread at
-// a time.
+// append is answered. Bounded: so many appends may be under way, and operations other than completions may use half of
+// them. What is appended meanwhile gathers for the next one, at most a start, a mark and an end per open task. A value;
+// one thread at a time.
 #pragma once
 
 #include <concepts>

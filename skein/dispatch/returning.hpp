@@ -1,7 +1,7 @@
-// Which runs are asked to be returned: what an agent holds and has not begun, when its swarm or type is given out no
-// more, when its agent is gone around, or when it waits behind a run while another agent is idle. Decides only; asking
-// the agent is the core's. The agent has the last word, since it alone knows what it has begun. Reads the core's
-// tables, which outlive it. One thread at a time.
+// Which runs are asked to be returned: what an agent holds and has not begun, when its swarm or type is no longer given
+// out, when its agent is suspected or has an open breaker, or when it waits behind a run while another agent is idle.
+// This value only decides; the core asks the agent. The agent has the last word, since it alone knows what it has
+// begun. Reads the core's tables, which outlive it. One thread at a time.
 //
 // 1. A run that has begun, was told to yield or to stop, or whose end is under way is never asked for.
 // 2. A run is asked for again after return_after, since the question may have been lost.

@@ -5,13 +5,11 @@
 // that the journal applies them once, however often they are appended.
 //
 // Invariants:
-//   1. Once in doubt, only `applied` ends the doubt: when the journal turns the repeated commands away, that says
-//   nothing
-//      of those before. What then fails, fails as `unknown`; except a refusal without a time limit, see 3.
+//   1. Once in doubt, only `applied` ends the doubt: that the journal turns the repeated commands away says nothing of
+//      those before. What then fails, fails as `unknown`; except a refusal without a time limit, see 3.
 //   2. The waits double from `first` up to `max`, and begin anew after reset().
-//   3. It ends: by `applied`, by `stopped`, by the time limit. Without one a refusal ends it too, since a command that
-//   can
-//      never be accepted would be repeated for ever.
+//   3. It ends: by `applied`, by `stopped`, by the time limit. Without a limit a refusal ends it too, since a command
+//      that can never be accepted would be repeated for ever.
 #pragma once
 
 #include <cstdint>

@@ -6,8 +6,7 @@
 // 1. A link is believed only if the child still has that parent after the parent was looked at: as long as it has, the
 //    parent has not exited, so its number meant it and no later process.
 // 2. A descendant stays one for as long as it lives, so a walk whose links are right one after the other meets a
-// helper,
-//    though no two of them need hold at the same time.
+//    helper, though no two of them need hold at the same time.
 // 3. The peer of a socket is held by a pidfd meanwhile (SO_PEERPIDFD, Linux 6.5), so its number cannot mean another.
 #pragma once
 

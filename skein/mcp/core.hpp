@@ -8,9 +8,8 @@
 // 2. A request with modern _meta gets modern rules, whatever was said before; initialize without gets legacy ones.
 // 3. At most CoreLimits::requests are under way, and no two with one id.
 // 4. A handler that throws has its own request answered with an internal error; the others go on.
-// 5. Who is bound to a swarm or a task is told of changes of single things that it may read, and of no others; who
-// shows
-//    the token of an attempt that has ended is answered nothing, and told nothing.
+// 5. A client bound to a swarm or a task is told of changes of single things that it may read, and of no others. One
+//    that shows the token of an attempt that has ended gets no answers and no notifications.
 // 6. What comes back from a client (request states, answers to our questions) is taken only if it is what went out.
 #pragma once
 

@@ -55,7 +55,7 @@ LineConnection::LineConnection(Self self, std::shared_ptr<const LineSetup> setup
       active_at_(self.now()),
       line_began_(self.now()),
       sent_at_(self.now()) {
-  self.trap_exit(true);  // to end in order, see terminate()
+  self.trap_exit(true);  // to end gracefully, see terminate()
   self.send_after(line_check_every(setup_->limits), self.pid(), Check{});
   wire_.make_room_by(self.pid());
   wire_.arm(self.pid(), true);

@@ -33,7 +33,7 @@ HttpConnection::HttpConnection(Self self, std::shared_ptr<const HttpSetup> setup
       service_(setup_->make_service(self, *this)),
       since_(self.now()),
       sent_at_(self.now()) {
-  self.trap_exit(true);  // to end streams in order, see terminate()
+  self.trap_exit(true);  // to end streams gracefully, see terminate()
   self.send_after(check_every(setup_->limits), self.pid(), Check{});
   wire_.make_room_by(self.pid());
   wire_.arm(self.pid(), true);

@@ -327,7 +327,7 @@ void LedgerService::watch(Self self, Pid coordinator) {
 Async<void> LedgerService::handle_info(Self self, Message message) {
   const auto* down = message.get_if<Down>();
   if (down != nullptr && watched_.erase(down->pid) != 0) {
-    // One that ends in order is not restarted by its pool, and its swarm may have been resumed at that moment.
+    // One that ends gracefully is not restarted by its pool, and its swarm may have been resumed at that moment.
     has_changed_ = true;
     co_return;
   }

@@ -1,5 +1,5 @@
-// work_sup's ledger: tasks as they are served. Holds the operations, the archive and their threads, on top of an
-// Engine.
+// The process `ledger` under work_sup: serves the operations on tasks and runs the archive, with their threads, on top
+// of an Engine.
 //
 // The LedgerService process makes a TaskService when it starts, declares what the config says (limits, swarms), and
 // publishes it in the context's slot. It ends when its engine does; work_sup is rest_for_one, so dispatcher and swarms

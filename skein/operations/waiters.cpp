@@ -5,7 +5,7 @@ namespace skein::inline v0::operations {
 void Waiters::add(Waiter waiter) {
   {
     const std::lock_guard lock(mutex_);
-    // Dropped like those before it, with `stopped`. Kept, it would hold what holds this, for ever.
+    // Dropped, with `stopped`, like those before it. To keep it would form a reference cycle with its owner.
     if (waiters_max_ == 0) return;
     if (waiter.ticket && waiter.ticket->is_given_up) return;
     if (waiters_.size() < waiters_max_) {

@@ -149,8 +149,8 @@ void add_monitor(Slot& slot, std::uint64_t ref, Pid whom);
 Pid remove_monitor(Slot& slot, std::uint64_t ref);
 
 inline constexpr std::int32_t k_largest_debt = 60'000;  // of budget; a turn that owes more than this pays no more
-// So many messages of a turn to long queues cost nothing: who has a word for somebody flooded is not the flood. For who
-// has a debt there is none of that: floods of many must wait for their sink too.
+// The first sends of a turn to long queues are free, so that an occasional sender is not throttled. A process in debt
+// gets no free sends: many senders that flood one process together must wait for it too.
 inline constexpr std::uint32_t k_unpriced_sends = 16;
 inline constexpr std::uint32_t k_sampled_turns = 64;
 inline constexpr std::uint8_t k_uncounted = 64;  // messages handled before it is written down that they are gone
