@@ -2,10 +2,12 @@
 #include <unistd.h>
 
 #include <charconv>
+#include <chrono>
 #include <cstdio>
+#include <expected>
 #include <filesystem>
 #include <string>
-#include <string_view>
+#include <utility>
 
 #include "skein/skein.hpp"
 

@@ -58,11 +58,13 @@ struct TaskFailure {
 using NodeFunction = std::function<std::expected<std::string, TaskFailure>(const TaskInput& task)>;
 
 struct NodeConfig {
-  std::string data{};                               // the data folder; empty: the config's, else as `skein up` chooses
-  std::string file{};                               // a skein.toml; empty: none
-  std::vector<std::string> settings{};              // "section.key=value" over the file, as `skein up --set` takes them
-  std::string http = "off";                         // HOST:PORT; off; empty: as file and settings say
-  std::map<std::string, NodeFunction> functions{};  // by the type of task
+  std::string data{};                   // the data folder; empty: the config's, else as `skein up` chooses
+  std::string file{};                   // a skein.toml; empty: none
+  std::vector<std::string> settings{};  // "section.key=value" over the file, as `skein up --set` takes them
+  std::string http = "off";             // HOST:PORT; off; empty: as file and settings say
+  // By the type of task. Agents of the executor "function" run them: without swarms in `file` and `settings` those of
+  // the swarm "default", which has some from the start. A swarm with another executor does not run them.
+  std::map<std::string, NodeFunction> functions{};
   // Told each line with its level (debug, info, warning, error), on any thread; must not block. Without it the log goes
   // to standard error. The setting "node.log_level=error" keeps all other lines away.
   std::function<void(std::string_view level, std::string_view line)> log{};
@@ -117,9 +119,10 @@ class Node {
   // Throws NodeError: invalid, not_found (the swarm, a dependency), refused, overloaded, stopped; unknown when no
   // answer came in time: the same request with the same key tells then.
   [[nodiscard]] SubmittedTask submit(const TaskRequest& request, Duration timeout = k_node_call_timeout);
-  // The report of a finished task. Throws NodeError: not_found, timed_out (ask again), stopped.
+  // The report of a finished task. Throws NodeError: invalid (no id), not_found, timed_out (ask again), overloaded (too
+  // many wait), stopped.
   [[nodiscard]] TaskReport wait(const std::string& id, Duration timeout);
-  // How a task stands now.
+  // How a task stands now. Throws NodeError as wait does.
   [[nodiscard]] TaskReport status(const std::string& id, Duration timeout = k_node_call_timeout);
   // Returns when the cancel is on disk. Throws NodeError; refused: it has finished already.
   void cancel(const std::string& id, const std::string& reason = {}, Duration timeout = k_node_call_timeout);

@@ -66,7 +66,7 @@ enum class StopReason : std::uint8_t {
   return_unbegun,  // return it if it is not begun; what runs goes on, and needs no answer
 };
 
-// CancelTask of the specification. Answered by an outcome of whatever kind once the work has stopped.
+// Answered by an outcome of whatever kind once the work has stopped.
 struct StopTask {
   TaskRef ref;
   StopReason why = StopReason::cancelled;

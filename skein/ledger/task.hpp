@@ -1,4 +1,4 @@
-// A task as it stands: the words of SPEC's section on tasks, as plain values.
+// A task as it stands, in the words of docs/tasks.md, as plain values.
 //
 // Long things (params, results, progress marks, histories) are immutable and shared, so that the ledger, its snapshots,
 // the dispatcher and the archive hold the same bytes. A Task may be copied to and read on any thread; copying one costs

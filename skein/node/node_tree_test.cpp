@@ -1,4 +1,4 @@
-// The tree of a live node: that it is the one of the specification, and that everything is in it.
+// The tree of a live node: that it is the one that docs/architecture.md draws, and that everything is in it.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ std::string policy(const TreeEntry& entry) {
          std::to_string(entry.supervisor->intensity) + "/" + std::to_string(seconds);
 }
 
-// How its supervisor treats it: "permanent, 5000 ms", and what SPEC names besides.
+// How its supervisor treats it: "permanent, 5000 ms", and what else is special about it.
 std::string treatment(Runtime& runtime, Pid supervisor, const TreeEntry& entry) {
   const auto spec = get_childspec(runtime, supervisor, entry.id.empty() ? ChildRef(entry.pid) : ChildRef(entry.id));
   if (!spec) return "?";
