@@ -28,10 +28,11 @@ std::string about_task(const std::string& type, const std::string& rest) {
 }
 
 TEST(StdioProtocol, reads_hello_with_what_it_can_do) {
-  const auto hello = std::get<StdioHello>(good(R"( {"type":"hello", "protocol":1, "capabilities":["a","b \"c\""]} )"));
+  const auto hello = std::get<StdioHello>(good(R"( {"type":"hello", "protocol":1, "capabilities":["a","b\"c\""]} )"));
   EXPECT_EQ(hello.protocol, 1U);
-  EXPECT_THAT(hello.capabilities, ElementsAre("a", "b \"c\""));
+  EXPECT_THAT(hello.capabilities, ElementsAre("a", "b\"c\""));
   EXPECT_TRUE(std::get<StdioHello>(good(R"({"protocol":1,"type":"hello"})")).capabilities.empty());
+  EXPECT_THAT(bad(R"({"type":"hello","protocol":1,"capabilities":["b c"]})"), HasSubstr("'b c' has a space"));
 }
 
 TEST(StdioProtocol, keeps_results_and_marks_as_they_were_written) {

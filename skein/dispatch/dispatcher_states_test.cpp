@@ -69,16 +69,16 @@ TEST(DispatcherStates, a_record_refuses_what_its_table_does_not_allow) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   TaskRecord task;
   task.become(TaskPhase::ready);
-  EXPECT_DEATH(task.become(TaskPhase::ending), "may_become");
+  EXPECT_DEATH(task.become(TaskPhase::ending), "dispatcher_states.hpp 1");
   dispatch::Run run;
   run.become(RunState::held);
   run.become(RunState::reported);
-  EXPECT_DEATH(run.become(RunState::started), "may_become");
+  EXPECT_DEATH(run.become(RunState::started), "dispatcher_states.hpp 1");
   run.tell(Told::to_stop);
-  EXPECT_DEATH(run.tell(Told::to_yield), "may_become");
+  EXPECT_DEATH(run.tell(Told::to_yield), "order_mail.hpp 2");
   AgentRecord agent;
   agent.become(AgentState::here);
-  EXPECT_DEATH(agent.become(AgentState::announced), "may_become");
+  EXPECT_DEATH(agent.become(AgentState::announced), "dispatcher_states.hpp 1");
 }
 
 }  // namespace
