@@ -159,7 +159,7 @@ struct JobAwaiter : Wait {
   void await_resume() const { free_node(arrived()); }
 };
 
-// What a blocking job gives back. The job and whoever awaits it share it: either may be gone first.
+// What a blocking job gives back, shared with whoever awaits it. Either may go first: it must not need the job.
 template <class T>
 struct JobResult {
   std::optional<T> value;
@@ -169,7 +169,7 @@ struct JobResult {
 template <class Job, class T>
 struct ValueJob {
   Job run;
-  std::shared_ptr<JobResult<T>> result;  // after `run`: a value that nobody took goes before what the job owns
+  std::shared_ptr<JobResult<T>> result;
   void operator()() {
     try {
       result->value.emplace(run());
