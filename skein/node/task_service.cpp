@@ -115,6 +115,7 @@ TaskService::~TaskService() {
 std::vector<std::string> TaskService::declare(const Config& config) {
   std::vector<std::string> changed;
   std::vector<std::string> declared;
+  declared.reserve(config.swarms.size());
   for (const auto& [name, swarm] : config.swarms) declared.push_back(name);
   operations_->know_config_swarms(std::move(declared));
   const auto status = ask<operations::NodeStatus>([&](auto reply) { operations_->status(std::move(reply)); });
