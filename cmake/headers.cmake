@@ -56,6 +56,7 @@ set(SKEIN_DETAIL_HEADERS
     base/interner.hpp
     base/sha256.hpp
     base/type_name.hpp
+    consensus/entry.hpp
     journal/disk.hpp
     journal/id_table.hpp
     journal/replica.hpp

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <stdexcept>
 
 namespace skein {
 
@@ -99,7 +100,61 @@ enum class Bug {
   // operations
   submit_acknowledged_before_commit,
   doubt_forgotten,
+  // consensus
+  raft_decides_older_term,
+  raft_vote_before_stored,
+  raft_append_before_stored,
+  raft_own_log_counts_unstored,
+  raft_stored_by_position,
+  raft_votes_twice,
+  raft_refusal_is_vote,
+  raft_pre_vote_is_vote,
+  raft_pre_vote_is_remembered,
+  raft_pre_vote_without_lease,
+  raft_vote_without_lease,
+  raft_lease_never_ends,
+  raft_old_leader_not_told,
+  raft_unstored_log_stands,
+  raft_leads_before_vote_stored,
+  raft_longer_log_wins,
+  raft_newer_term_wins,
+  raft_term_back_at_start,
+  raft_vote_forgotten_at_start,
+  raft_removed_candidate_gives_up,
+  raft_membership_at_commit,
+  raft_membership_kept,
+  raft_membership_before_snapshot,
+  raft_change_before_own_term,
+  raft_two_changes,
+  raft_quorum_off_by_one,
+  raft_half_of_votes,
+  raft_learner_counts,
+  raft_read_without_round,
+  raft_read_reuses_round,
+  raft_read_before_own_term,
+  raft_heartbeat_commit,
+  raft_commit_beyond_message,
+  raft_matching_tail_truncated,
+  raft_next_at_match,
+  raft_hint_is_match,
+  raft_snapshot_off_by_one,
+  raft_old_snapshot,
+  raft_snapshot_over_matching_log,
+  raft_tail_beside_snapshot,
+  raft_restored_before_installed,
+  raft_fetched_tail_applied,
+  raft_batch_split,
+  raft_entry_while_stepping_down,
+  raft_transfer_never_ends,
+  raft_transfer_to_laggard,
+  raft_transfer_is_no_reason,
+  raft_undecided_unbounded,
+  raft_stuck_disk_ignored,
+  raft_quorum_not_checked,
 };
+
+// While set, what must hold and does not is thrown, so that a story can tell of it; in the simulator's copy only.
+inline bool throws_what_must_hold = false;
 
 // At most one at a time.
 void plant(std::optional<Bug> bug);

@@ -124,7 +124,7 @@ StoreResult<JournalImage> copy_journal(Disk& disk, const std::string& dir, std::
   if (!is_journal(disk, dir)) return std::unexpected(not_a_journal(dir));
   if (const auto there = disk.list(dest); there && !there->empty()) {
     return std::unexpected(
-        StoreError{StoreError::Kind::stopped, dest, 0, fmt::format("{} is there already: name a new folder", dest)});
+        StoreError{StoreError::Kind::stopped, dest, 0, fmt::format("{} exists already: name a new folder", dest)});
   }
   const std::string unfinished = dest + ".unfinished";
   auto image = copy_checked(disk, dir, unfinished);

@@ -68,7 +68,7 @@ StoreResult<void> EmbeddedCore::recover() {
   if (!store) return std::unexpected(store.error());
   store_ = std::move(*store);
   if (snapshot_.position == 0) replica_.use_limits(store_->ids());
-  hard_ = hard->value_or(HardState{});
+  hard_ = hard->value_or(HardState{.term = 1});
   term_ = std::max({hard_.term, store_->last_term(), Term{1}});
   if (!*hard) {
     if (auto ok = save_hard_state(disk_, dir_, {term_, 0, 0}); !ok) return ok;
@@ -80,7 +80,9 @@ StoreResult<void> EmbeddedCore::recover() {
 }
 
 StoreResult<void> EmbeddedCore::replay() {
-  replica_.set_skips(std::set<Position>(store_->skips().begin(), store_->skips().end()));
+  std::set<Position> skipped;
+  for (const auto& skip : store_->skips()) skipped.insert(skip.skipped);
+  replica_.set_skips(std::move(skipped));
   std::optional<ApplyFailure> failure;
   const auto ok = store_->read(replica_.position() + 1, [&](const EntryView& entry) {
     if (const auto applied = replica_.apply(entry); !applied) failure = applied.error();

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "skein/consensus/hard_state.hpp"
 #include "skein/journal/disk.hpp"
 #include "skein/journal/entry.hpp"
 #include "skein/journal/log_scan.hpp"
@@ -12,13 +13,7 @@
 
 namespace skein::inline v0::journal {
 
-struct HardState {
-  Term term = 1;
-  std::uint64_t voted_for = 0;  // member id, 0 for none
-  Position commit = 0;          // decided at least up to here; may lag behind
-
-  friend bool operator==(const HardState&, const HardState&) = default;
-};
+using consensus::HardState;
 
 inline constexpr const char* k_hard_state_name = "hard-state";
 

@@ -158,7 +158,7 @@ StoreResult<void> take_hard_state(Disk& disk, const std::string& dir, RepairPlan
   const auto hard = load_hard_state(disk, dir);
   if (!hard && hard.error().kind == StoreError::Kind::version) return std::unexpected(hard.error());
   if (hard) {
-    plan.hard = hard->value_or(HardState{});
+    plan.hard = hard->value_or(HardState{.term = 1});
     plan.known_last = std::max(plan.known_last, plan.hard.commit);
     if (!*hard) plan.damage.push_back(fmt::format("{}/{}: missing", dir, k_hard_state_name));
   } else {

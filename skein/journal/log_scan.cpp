@@ -112,7 +112,7 @@ class SegmentScan {
     }
     if (batch.first_position < next_) {
       image_.forget_from(batch.first_position);
-      log_.forget_terms_from(batch.first_position);
+      log_.forget_from(batch.first_position);
       log_.durable = std::min(log_.durable, batch.first_position - 1);
     }
     bool terms_grow = true;
@@ -121,7 +121,7 @@ class SegmentScan {
       if (entry.term != log_.last_term) log_.terms.push_back({entry.position, entry.term});
       log_.last_term = entry.term;
       if (entry.kind != EntryKind::skip) return;
-      if (const auto position = decode_skip(entry.bytes)) log_.skips.push_back(*position);
+      if (const auto position = decode_skip(entry.bytes)) log_.skips.push_back({entry.position, *position});
     });
     if (read != EntriesRead::whole) return std::unexpected(bad_entries(image_.path, image_.end_offset, read));
     if (!terms_grow) return std::unexpected(corrupt(image_.path, image_.end_offset, "a term goes back"));
@@ -158,7 +158,7 @@ StoreResult<SegmentImage> scan_segment(Found& found, const std::string& bytes, b
   }
   // A segment is only begun when everything before its first position is synced; what it replaces no longer counts.
   log.durable = image.header.first_position - 1;
-  log.forget_terms_from(image.header.first_position);
+  log.forget_from(image.header.first_position);
   SegmentScan scan(image, bytes, log);
   if (auto ok = scan.take_batches(); !ok) return std::unexpected(ok.error());
   if (last) {
@@ -183,9 +183,14 @@ void SegmentImage::forget_from(Position position) {
   }
 }
 
-void LogImage::forget_terms_from(Position position) {
+void LogImage::forget_from(Position position) {
   while (!terms.empty() && terms.back().first >= position) terms.pop_back();
   last_term = terms.empty() ? 0 : terms.back().term;
+  while (!skips.empty() && skips.back().at >= position) skips.pop_back();
+}
+
+bool LogImage::is_skipped(Position position) const {
+  return std::ranges::find(skips, position, &Skip::skipped) != skips.end();
 }
 
 StoreResult<void> read_file(Disk& disk, const std::string& path, std::string& buffer) {
@@ -200,24 +205,58 @@ StoreResult<void> read_file(Disk& disk, const std::string& path, std::string& bu
   return {};
 }
 
+namespace {
+
+constexpr std::uint64_t k_read_bytes = 1U << 20U;  // read at once; one batch may be larger
+
+// Hands out the entries from `from` on of the batches in `bytes`, which begin at the first of them. False when fn has
+// had enough.
+StoreResult<bool> hand_out(const SegmentImage& segment, std::span<const BatchRef> batches, std::string_view bytes,
+                           Position from, const std::function<bool(const EntryView&)>& fn) {
+  for (const auto& ref : batches) {
+    const std::uint64_t at = ref.offset - batches.front().offset;
+    const auto batch = decode_batch(segment.header, ref.offset, at < bytes.size() ? bytes.substr(at) : "");
+    if (!batch) return std::unexpected(corrupt(segment.path, ref.offset, "a batch can no longer be read"));
+    bool go_on = true;
+    const auto read = for_each_entry(*batch, [&](const EntryView& entry) {
+      const bool counts = entry.position >= from && entry.position < ref.first_position + ref.count;
+      if (counts && go_on) go_on = fn(entry);
+    });
+    if (read != EntriesRead::whole) return std::unexpected(bad_entries(segment.path, ref.offset, read));
+    if (!go_on) return false;
+  }
+  return true;
+}
+
+// The first of them, and those after it that are read with it.
+std::span<const BatchRef> read_together(std::span<const BatchRef> batches) {
+  std::size_t count = 1;
+  const auto end = [&](std::size_t i) { return batches[i].offset + batches[i].size; };
+  while (count < batches.size() && end(count) - batches.front().offset <= k_read_bytes) ++count;
+  return batches.first(count);
+}
+
+}  // namespace
+
 StoreResult<void> read_entries(Disk& disk, std::span<const SegmentImage> segments, Position from,
                                const std::function<bool(const EntryView&)>& fn) {
   std::string bytes;
   for (const auto& segment : segments) {
     if (segment.batches.empty() || segment.last_position() < from) continue;
-    if (auto ok = read_file(disk, segment.path, bytes); !ok) return ok;
-    for (const auto& ref : segment.batches) {
-      if (ref.first_position + ref.count <= from) continue;
-      const auto rest = ref.offset < bytes.size() ? std::string_view(bytes).substr(ref.offset) : std::string_view();
-      const auto batch = decode_batch(segment.header, ref.offset, rest);
-      if (!batch) return std::unexpected(corrupt(segment.path, ref.offset, "a batch can no longer be read"));
-      bool go_on = true;
-      const auto read = for_each_entry(*batch, [&](const EntryView& entry) {
-        const bool counts = entry.position >= from && entry.position < ref.first_position + ref.count;
-        if (counts && go_on) go_on = fn(entry);
-      });
-      if (read != EntriesRead::whole) return std::unexpected(bad_entries(segment.path, ref.offset, read));
-      if (!go_on) return {};
+    auto file = disk.open(segment.path, Disk::Mode::read);
+    if (!file) return disk_failed(file.error(), segment.path);
+    const auto first = std::ranges::partition_point(
+        segment.batches, [&](const BatchRef& ref) { return ref.first_position + ref.count <= from; });
+    std::span<const BatchRef> left(first, segment.batches.end());
+    while (!left.empty()) {
+      const auto together = read_together(left);
+      left = left.subspan(together.size());
+      bytes.resize(together.back().offset + together.back().size - together.front().offset);
+      const auto got = (*file)->read_at(together.front().offset, bytes);
+      if (!got) return disk_failed(got.error(), segment.path);
+      const auto goes_on = hand_out(segment, together, std::string_view(bytes).substr(0, *got), from, fn);
+      if (!goes_on) return std::unexpected(goes_on.error());
+      if (!*goes_on) return {};
     }
   }
   return {};

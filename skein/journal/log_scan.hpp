@@ -55,6 +55,12 @@ struct TermStart {
   Term term = 0;
 };
 
+// An entry of the log that has another one passed over when it is applied.
+struct Skip {
+  Position at = 0;       // where it stands
+  Position skipped = 0;  // the position that it names
+};
+
 struct LogImage {
   std::vector<SegmentImage> segments;
   std::vector<ObsoleteSegment> obsolete;
@@ -63,13 +69,14 @@ struct LogImage {
   Position last = 0;
   Term last_term = 0;
   std::vector<TermStart> terms;  // where each term begins, in order
-  std::vector<Position> skips;   // that skip entries name
+  std::vector<Skip> skips;       // in the order of the log
   bool clean = false;            // closed or idle: the last mark covers the last batch
   std::uint64_t cut_bytes = 0;   // bytes of a torn batch that were left out; 0 when the tail was whole
 
   [[nodiscard]] bool empty() const { return segments.empty(); }
-  // Leaves out the terms that begin at `position` or later: later entries stand in for those.
-  void forget_terms_from(Position position);
+  // Leaves out what entries at `position` or later said of terms and skips: other entries stand in for those.
+  void forget_from(Position position);
+  [[nodiscard]] bool is_skipped(Position position) const;
 };
 
 // Reads the log of `dir`, of which everything up to `snapshot` is in a snapshot. An empty image when there is no

@@ -184,6 +184,7 @@ StoreResult<void> LogStore::append(std::span<const EntryView> entries) {
   const std::uint64_t size = batch_bytes(entries, batch_align());
   if (first <= last_) {
     for (auto& segment : segments_) segment.forget_from(first);
+    std::erase_if(skips_, [&](const Skip& skip) { return skip.at >= first; });
     durable_ = std::min(durable_, first - 1);
   }
   auto& segment = segments_.back();

@@ -78,8 +78,8 @@ class LogStore {
   [[nodiscard]] std::uint64_t bytes_after(Position position) const;
   // Bytes of a torn batch that open() left out.
   [[nodiscard]] std::uint64_t cut_bytes() const { return cut_bytes_; }
-  // Positions that skip entries in the log found at open name.
-  [[nodiscard]] const std::vector<Position>& skips() const { return skips_; }
+  // The skip entries that were in the log at open, but for those of a tail that was replaced, before or since.
+  [[nodiscard]] const std::vector<Skip>& skips() const { return skips_; }
   [[nodiscard]] std::size_t segment_count() const { return segments_.size(); }
   // Of the segment that is written to; the next one has a higher id.
   [[nodiscard]] std::uint64_t segment_id() const { return segments_.back().header.id; }
@@ -126,7 +126,7 @@ class LogStore {
   bool spare_under_way_ = false;
   bool spare_failed_ = false;
   std::uint64_t cut_bytes_ = 0;
-  std::vector<Position> skips_;
+  std::vector<Skip> skips_;
   std::optional<StoreError> failure_;
 };
 

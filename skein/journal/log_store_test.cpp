@@ -315,6 +315,31 @@ TEST_F(LogStoreTest, a_later_batch_replaces_a_tail) {
   EXPECT_EQ(all[2], "and on");
 }
 
+TEST_F(LogStoreTest, a_skip_goes_with_the_tail_that_held_it) {
+  const auto skip = [](Position at, const std::string& bytes) { return EntryView{at, 1, EntryKind::skip, {}, bytes}; };
+  const std::string of_five = encode_skip(5);
+  const std::string of_six = encode_skip(6);
+  {
+    auto store = open();
+    append_all(*store, 10);
+    for (const auto& entry : {skip(11, of_five), skip(12, of_six)}) {
+      ASSERT_TRUE(store->append({&entry, 1}));
+      ASSERT_TRUE(store->sync());
+    }
+  }
+  {
+    auto store = open();
+    ASSERT_EQ(store->skips().size(), 2U);
+    const EntryView entry{12, 2, EntryKind::command, {9, 9}, "instead"};
+    ASSERT_TRUE(store->append({&entry, 1}));
+    ASSERT_TRUE(store->sync());
+    EXPECT_EQ(store->skips().size(), 1U);
+  }
+  const auto store = open();
+  ASSERT_EQ(store->skips().size(), 1U);
+  EXPECT_EQ(store->skips()[0].skipped, 5U);
+}
+
 TEST_F(LogStoreTest, the_folders_id_limits_win) {
   auto options = small();
   options.ids = {10, 20};

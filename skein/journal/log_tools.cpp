@@ -17,7 +17,7 @@ StoreResult<JournalImage> verify_once(Disk& disk, const std::string& dir) {
   JournalImage image;
   const auto hard = load_hard_state(disk, dir);
   if (!hard) return std::unexpected(hard.error());
-  image.hard = hard->value_or(HardState{});
+  image.hard = hard->value_or(HardState{.term = 1});
   const auto snapshot = newest_snapshot(disk, dir);
   if (!snapshot) return std::unexpected(snapshot.error());
   if (*snapshot) {
@@ -63,11 +63,11 @@ std::string JournalImage::describe() const {
   std::string out = snapshot ? fmt::format("snapshot  at position {}, {} bytes\n", snapshot->position, snapshot_bytes)
                              : std::string("snapshot  none\n");
   const Position first = log.segments.empty() ? 0 : log.segments.front().header.first_position;
-  out += fmt::format("log       positions {} to {} in {} segments, durable for sure up to {}\n", first, log.last,
+  out += fmt::format("log       positions {} to {} in {} segments, known to be synced up to {}\n", first, log.last,
                      log.segments.size(), log.durable);
   out += fmt::format("term      {}\n", std::max(hard.term, log.last_term));
-  out +=
-      log.clean ? "end       marked: it was closed, or rests\n" : "end       not marked: it runs, or was not closed\n";
+  out += log.clean ? "end       marked: the log was closed, or is idle\n"
+                   : "end       not marked: the log is being written, or was not closed\n";
   if (log.cut_bytes > 0)
     out += fmt::format("tail      {} bytes of an unfinished write are passed over\n", log.cut_bytes);
   return out;
@@ -144,7 +144,7 @@ StoreResult<std::string> check_skip(Disk& disk, const std::string& dir, const Jo
         dir, position,
         fmt::format("the log that is still to be applied goes from {} to {}", snapshot + 1, image.log.last));
   }
-  if (std::ranges::count(image.log.skips, position) > 0) return can_not_skip(dir, position, "it is skipped already");
+  if (image.log.is_skipped(position)) return can_not_skip(dir, position, "it is skipped already");
   std::string line;
   bool is_command = false;
   const auto ok = read_entries(disk, image.log.segments, position, [&](const EntryView& entry) {

@@ -3,6 +3,7 @@
 #include <future>
 #include <utility>
 
+#include "skein/base/thread_name.hpp"
 #include "skein/journal/embedded_core.hpp"
 #include "skein/journal/file_disk.hpp"
 #include "skein/journal/memory_core.hpp"
@@ -37,6 +38,7 @@ void AsideThread::stop() {
 }
 
 void AsideThread::run() {
+  name_this_thread("skein-log-aside");
   while (true) {
     std::unique_lock lock(mutex_);
     wake_.wait(lock, [this] { return stopping_ || !jobs_.empty(); });
@@ -122,6 +124,7 @@ void ThreadedJournal::set_leader(std::optional<std::string> leader) {
 }
 
 void ThreadedJournal::run() {
+  name_this_thread("skein-journal");
   own_thread_ = std::this_thread::get_id();
   std::vector<Message> messages;
   bool quiet = false;
