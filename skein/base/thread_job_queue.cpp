@@ -8,6 +8,8 @@
 #include <string>
 #include <utility>
 
+#include "skein/base/thread_name.hpp"
+
 namespace skein::inline v0 {
 namespace {
 
@@ -15,7 +17,11 @@ Instant raw_now() { return Instant(std::chrono::steady_clock::now().time_since_e
 
 }  // namespace
 
-ThreadJobQueue::ThreadJobQueue(std::size_t jobs_max) : jobs_max_(jobs_max), thread_([this] { run(); }) {}
+ThreadJobQueue::ThreadJobQueue(const char* thread_name, std::size_t jobs_max)
+    : jobs_max_(jobs_max), thread_([this, thread_name] {
+        name_this_thread(thread_name);
+        run();
+      }) {}
 
 ThreadJobQueue::~ThreadJobQueue() { stop(); }
 

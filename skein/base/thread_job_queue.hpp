@@ -16,7 +16,8 @@ namespace skein::inline v0 {
 
 class ThreadJobQueue final : public JobQueue {
  public:
-  explicit ThreadJobQueue(std::size_t jobs_max = 100'000);
+  // `thread_name` is for who looks at threads (thread_name.hpp); it outlives the call of the constructor: a literal.
+  explicit ThreadJobQueue(const char* thread_name, std::size_t jobs_max = 100'000);
   ~ThreadJobQueue() override;
 
   bool post(Job job) override { return post_after(Duration::zero(), std::move(job)); }

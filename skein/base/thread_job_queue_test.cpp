@@ -13,7 +13,7 @@ namespace {
 using namespace std::chrono_literals;
 
 TEST(ThreadJobQueue, runs_jobs_in_the_order_they_are_due) {
-  ThreadJobQueue queue;
+  ThreadJobQueue queue("test-jobs");
   std::promise<void> gate;
   std::promise<std::string> end;
   std::string order;
@@ -27,14 +27,14 @@ TEST(ThreadJobQueue, runs_jobs_in_the_order_they_are_due) {
 }
 
 TEST(ThreadJobQueue, refuses_more_than_its_limit) {
-  ThreadJobQueue queue(2);
+  ThreadJobQueue queue("test-jobs", 2);
   ASSERT_TRUE(queue.post_after(1h, [] {}));
   ASSERT_TRUE(queue.post_after(1h, [] {}));
   EXPECT_FALSE(queue.post([] {}));
 }
 
 TEST(ThreadJobQueue, drops_and_refuses_jobs_once_stopped) {
-  ThreadJobQueue queue;
+  ThreadJobQueue queue("test-jobs");
   auto held = std::make_shared<int>(1);
   ASSERT_TRUE(queue.post_after(1h, [held] { FAIL(); }));
   queue.stop();

@@ -7,24 +7,18 @@
 #include <utility>
 
 #include "skein/mcp/http_rules.hpp"
+#include "skein/net/http_status.hpp"
 #include "skein/operations/json_forms.hpp"
 #include "skein/supervision/supervisor_api.hpp"
 
 namespace skein::inline v0::mcp {
 namespace {
 
-constexpr int k_accepted = 202;
-constexpr int k_bad_request = 400;
-constexpr int k_not_found = 404;
-constexpr int k_method_not_allowed = 405;
-constexpr int k_not_acceptable = 406;
-constexpr int k_bad_media_type = 415;
-constexpr int k_unavailable = 503;
 constexpr int k_come_back_ms = 500;  // for the rest of a stream
 
 const char* const k_json_type = "application/json";
 const char* const k_stream_type = "text/event-stream";
-const char* const k_nothing_here = "nothing is here; MCP is at /mcp and /mcp/ws, REST at /api/v1\n";
+const char* const k_nothing_here = "there is nothing at this path; MCP is at /mcp and /mcp/ws, REST at /api/v1\n";
 // Clients ask for these when a request without a token was refused, and print what they are answered.
 const char* const k_no_oauth =
     "the token is missing, and this node has no OAuth to get one: add the header, as in --header \"Authorization: "
@@ -107,7 +101,7 @@ std::optional<net::HttpResponse> HttpEndpoint::on_head(Self self, const net::Htt
 std::optional<net::HttpResponse> HttpEndpoint::refusal(Self self, const net::HttpRequest& request) {
   if (request.path != k_mcp_path && request.path != k_websocket_path) {
     const bool misses_token = setup_->gate.login->wants_token() && is_oauth_path(request.path);
-    return plain_response(k_not_found, misses_token ? k_no_oauth : k_nothing_here);
+    return plain_response(net::http_status::k_not_found, misses_token ? k_no_oauth : k_nothing_here);
   }
   GateAnswer asked = admit(setup_->gate, request, self.now());
   if (asked.refusal) return std::move(asked.refusal);
@@ -118,11 +112,11 @@ std::optional<net::HttpResponse> HttpEndpoint::refusal(Self self, const net::Htt
 
 Async<void> HttpEndpoint::on_post(Self self, net::HttpRequest request) {
   if (!is_json_type(header_text(request, "content-type"))) {
-    answer_text(k_bad_media_type, "Content-Type must be application/json\n");
+    answer_text(net::http_status::k_unsupported_media_type, "Content-Type must be application/json\n");
     co_return;
   }
   if (!accepts(request, k_json_type) && !accepts(request, k_stream_type)) {
-    answer_text(k_not_acceptable, "Accept must take application/json and text/event-stream\n");
+    answer_text(net::http_status::k_not_acceptable, "Accept must allow application/json and text/event-stream\n");
     co_return;
   }
   if (looks_like_batch(request.body) && request.header("mcp-session-id") != nullptr) {
@@ -132,7 +126,7 @@ Async<void> HttpEndpoint::on_post(Self self, net::HttpRequest request) {
   }
   auto message = parse_message(request.body);
   if (!message) {
-    answer_error(k_bad_request, message.error().id, message.error().error);
+    answer_error(net::http_status::k_bad_request, message.error().id, message.error().error);
     co_return;
   }
   const std::string version = header_text(request, "mcp-protocol-version");
@@ -146,7 +140,7 @@ Async<void> HttpEndpoint::on_post(Self self, net::HttpRequest request) {
   const bool is_known = message->kind != RpcMessage::Kind::request || McpCore::has_method(message->method, Era::modern);
   auto fault = is_known ? header_fault(request, *message, *setup_->server->catalog) : std::nullopt;
   if (fault) {
-    answer_error(k_bad_request, message->id, *fault);
+    answer_error(net::http_status::k_bad_request, message->id, *fault);
     co_return;
   }
   driver_.core().receive(exchange_, std::move(*message), version);
@@ -157,14 +151,15 @@ Async<void> HttpEndpoint::on_legacy_post(Self self, net::HttpRequest request, Rp
   if (message.kind == RpcMessage::Kind::request) asked_ = message.id;
   const std::string version = header_text(request, "mcp-protocol-version");
   if (!version.empty() && !is_first && !is_legacy_version(version)) {
-    answer_error(k_bad_request, message.id,
-                 {k_invalid_request, fmt::format("the protocol's version '{}' is not spoken here", version), nullptr});
+    answer_error(net::http_status::k_bad_request, message.id,
+                 {k_invalid_request, fmt::format("protocol version '{}' is not supported", version), nullptr});
     co_return;
   }
   if (is_first) {
     auto session = negotiate(message.params);
     if (!session) {
-      answer_error(k_bad_request, message.id, {k_invalid_params, "initialize needs a protocolVersion", nullptr});
+      answer_error(net::http_status::k_bad_request, message.id,
+                   {k_invalid_params, "initialize needs a protocolVersion", nullptr});
       co_return;
     }
     session->who = driver_.core().who()->label();
@@ -172,7 +167,8 @@ Async<void> HttpEndpoint::on_legacy_post(Self self, net::HttpRequest request, Rp
     auto starting = start_session(self, new_session_);
     const Pid started = co_await starting;
     if (!started) {
-      answer_error(k_unavailable, message.id, {k_internal_error, "too many sessions; try again later", nullptr});
+      answer_error(net::http_status::k_unavailable, message.id,
+                   {k_internal_error, "too many sessions; try again later", nullptr});
       co_return;
     }
     ask_session(self, started);
@@ -202,7 +198,7 @@ Async<void> HttpEndpoint::on_get(Self self, net::HttpRequest request) {
     co_return;
   }
   if (!accepts(request, k_stream_type)) {
-    answer_text(k_not_acceptable, "Accept must take text/event-stream\n");
+    answer_text(net::http_status::k_not_acceptable, "Accept must allow text/event-stream\n");
     co_return;
   }
   const std::string* last = request.header("last-event-id");
@@ -225,13 +221,13 @@ Async<void> HttpEndpoint::on_delete(Self self, net::HttpRequest request) {
   if (!session) co_return;
   setup_->sessions->end(id);
   self.send(session, SessionEnd{});
-  answers_.respond({200, {}, ""});
+  answers_.respond({net::http_status::k_ok, {}, ""});
 }
 
 Async<Pid> HttpEndpoint::find_session(Self self, net::HttpRequest request) {
   const std::string id = header_text(request, "mcp-session-id");
   if (id.empty()) {
-    answer_error(k_bad_request, asked_,
+    answer_error(net::http_status::k_bad_request, asked_,
                  {k_invalid_request, "the header Mcp-Session-Id is missing; begin with initialize", nullptr});
     co_return Pid{};
   }
@@ -243,7 +239,8 @@ Async<Pid> HttpEndpoint::find_session(Self self, net::HttpRequest request) {
     session = co_await starting;
   }
   if (!session) {
-    answer_error(k_not_found, asked_, {k_invalid_request, "there is no such session; begin with initialize", nullptr});
+    answer_error(net::http_status::k_not_found, asked_,
+                 {k_invalid_request, "there is no such session; begin with initialize", nullptr});
   }
   co_return session;
 }
@@ -287,8 +284,10 @@ void HttpEndpoint::on_session_down() {
   const bool is_ended = setup_->sessions->has_ended(session_id_);
   const RpcError error =
       is_ended ? RpcError{k_invalid_request, "the session has ended; begin with initialize", nullptr}
-               : RpcError{k_internal_error, "the session was interrupted; look what was done, and ask again", nullptr};
-  if (!is_streaming_) return answer_error(is_ended ? k_not_found : k_unavailable, asked_, error);
+               : RpcError{k_internal_error, "the session was interrupted; check what was done, then repeat the request",
+                          nullptr};
+  if (!is_streaming_)
+    return answer_error(is_ended ? net::http_status::k_not_found : net::http_status::k_unavailable, asked_, error);
   if (!asked_.is_null()) {
     answers_.send_event(fmt::format("event: message\ndata: {}\n\n", operations::json_text(make_error(asked_, error))));
   }
@@ -322,7 +321,7 @@ void HttpEndpoint::on_event(Self self, const SessionEvent& event) {
   if (event.kind == Kind::refused) {
     return event.text != nullptr ? answer_text(event.status, *event.text) : method_not_allowed("POST");
   }
-  if (event.kind == Kind::end && !is_streaming_) return answers_.respond({k_accepted, {}, ""});
+  if (event.kind == Kind::end && !is_streaming_) return answers_.respond({net::http_status::k_accepted, {}, ""});
   if (!is_streaming_) {
     begin_stream();
     if (event.primes) answers_.send_event(priming_text(event));
@@ -359,7 +358,7 @@ void HttpEndpoint::end(StreamId stream) {
   if (is_streaming_) {
     answers_.end_stream();
   } else {
-    answers_.respond({k_accepted, {}, ""});
+    answers_.respond({net::http_status::k_accepted, {}, ""});
   }
 }
 
@@ -372,7 +371,7 @@ void HttpEndpoint::answer_text(int status, std::string text) {
 }
 
 void HttpEndpoint::method_not_allowed(std::string_view allowed) {
-  answers_.respond({k_method_not_allowed,
+  answers_.respond({net::http_status::k_method_not_allowed,
                     {{"Allow", std::string(allowed)}, {"Content-Type", "text/plain"}},
                     "this needs another method, or an Mcp-Session-Id\n"});
 }

@@ -5,14 +5,11 @@
 #include <utility>
 
 #include "skein/mcp/http_rules.hpp"
+#include "skein/net/http_status.hpp"
 #include "skein/net/websocket.hpp"
 
 namespace skein::inline v0::mcp {
 namespace {
-
-constexpr int k_gate_unauthorized = 401;
-constexpr int k_gate_forbidden = 403;
-constexpr int k_gate_too_many = 429;
 
 Login::Admission admission_of(const HttpGate& gate, const net::HttpRequest& request, Instant now) {
   const std::string* authorization = request.header("authorization");
@@ -36,7 +33,7 @@ std::string challenge(bool is_missing) {
 
 net::HttpResponse unauthorized(bool is_missing) {
   net::HttpResponse refused = plain_response(
-      k_gate_unauthorized,
+      net::http_status::k_unauthorized,
       is_missing
           ? "the token is missing: send the header 'Authorization: Bearer TOKEN'; the file 'token' in the node's "
             "data folder has one, 'skein token create' makes others\n"
@@ -56,13 +53,13 @@ net::HttpResponse plain_response(int status, std::string text) {
 GateAnswer admit(const HttpGate& gate, const net::HttpRequest& request, Instant now) {
   const std::string* host = request.header("host");
   if (!is_host_allowed(host != nullptr ? *host : "", gate.hosts)) {
-    return {plain_response(k_gate_forbidden,
+    return {plain_response(net::http_status::k_forbidden,
                            "the host name of this request is unknown: add it to [http] hosts in the node's config\n")};
   }
   const std::string* origin = request.header("origin");
   if (origin != nullptr && !is_origin_allowed(*origin, gate.hosts)) {
     return {plain_response(
-        k_gate_forbidden,
+        net::http_status::k_forbidden,
         "web pages of this origin may not use the node: add its host to [http] hosts in the node's config\n")};
   }
   Login::Admission admission = admission_of(gate, request, now);
@@ -71,7 +68,8 @@ GateAnswer admit(const HttpGate& gate, const net::HttpRequest& request, Instant 
     case Login::Verdict::good:
       return {std::nullopt, std::move(admission.who)};
     case Login::Verdict::too_many:
-      refused = plain_response(k_gate_too_many, "too many wrong tokens: try again in ten seconds\n");
+      refused =
+          plain_response(net::http_status::k_too_many_requests, "too many wrong tokens: try again in ten seconds\n");
       refused.headers.emplace_back("Retry-After", "10");
       refused.closes = true;
       return {std::move(refused)};

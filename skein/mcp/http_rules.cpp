@@ -34,8 +34,8 @@ std::optional<RpcError> must_say(const net::HttpRequest& request, const std::str
   const std::string* found = request.header(header);
   if (found == nullptr) return mismatch(fmt::format("the header {} is missing", header));
   const auto means = meant(*found);
-  if (!means) return mismatch(fmt::format("the header {} is no base64", header));
-  if (*means != said) return mismatch(fmt::format("the header {} does not say what the body says", header));
+  if (!means) return mismatch(fmt::format("the header {} is not valid base64", header));
+  if (*means != said) return mismatch(fmt::format("the header {} does not match the body", header));
   return std::nullopt;
 }
 

@@ -9,6 +9,7 @@
 #include <random>
 #include <utility>
 
+#include "skein/net/http_status.hpp"
 #include "skein/operations/json_forms.hpp"
 #include "skein/supervision/child.hpp"
 
@@ -19,11 +20,9 @@ constexpr std::string_view k_session_purpose = "session";
 constexpr Duration k_session_idle = std::chrono::minutes(30);
 constexpr Duration k_session_shutdown = std::chrono::seconds(5);
 
-constexpr int k_listen_forbidden = 403;
-
 constexpr const char* k_lost_by_restart =
-    "the node was restarted, and the answer was lost with it: look what was done, and call again";
-constexpr const char* k_lost_here = "the answer is not kept any more: look what was done, and call again";
+    "the node was restarted and the answer was lost: check what was done, then call again";
+constexpr const char* k_lost_here = "the answer is no longer stored: check what was done, then call again";
 
 }  // namespace
 
@@ -165,7 +164,7 @@ void HttpSession::on_checked(const ListenChecked& checked) {
   Stream none;
   none.connection = checked.listen->connection;
   none.exchange = checked.listen->exchange;
-  tell(none, {.kind = SessionEvent::Kind::refused, .status = k_listen_forbidden, .text = checked.refusal});
+  tell(none, {.kind = SessionEvent::Kind::refused, .status = net::http_status::k_forbidden, .text = checked.refusal});
 }
 
 // A stream of a request that is not here any more must not become the session's own: the client has that one, too, and

@@ -18,6 +18,7 @@
 
 #include "skein/mcp/event_id.hpp"
 #include "skein/mcp/server.hpp"
+#include "skein/net/http_status.hpp"
 #include "skein/supervision/child_spec.hpp"
 
 namespace skein::inline v0::mcp {
@@ -81,7 +82,7 @@ struct SessionEvent {
   enum class Kind : std::uint8_t { message, last_message, end, let_go, refused };
   std::uint64_t exchange = 0;
   Kind kind = Kind::message;
-  int status = 200;
+  int status = net::http_status::k_ok;
   std::uint64_t stamp = 0;  // of the session's process
   std::uint64_t stream = 0;
   std::uint64_t number = 0;  // of the event on its stream; without a text, of the last one the client is to have seen

@@ -4,14 +4,13 @@
 #include <utility>
 
 #include "skein/mcp/http_endpoint.hpp"
+#include "skein/net/http_status.hpp"
 #include "skein/operations/json_forms.hpp"
 
 namespace skein::inline v0::mcp {
 namespace {
 
-constexpr StreamId k_socket_stream = 1;  // all messages are the connection's
-constexpr int k_switching_protocols = 101;
-constexpr int k_forbidden = 403;
+constexpr StreamId k_socket_stream = 1;            // all messages are the connection's
 constexpr std::size_t k_close_reason_bytes = 123;  // RFC 6455, 5.5: a control frame has at most 125, two for the code
 constexpr std::string_view k_mcp_protocol = "mcp";
 
@@ -35,14 +34,14 @@ void HttpEndpoint::on_checked(Self self, const Checked& checked) {
   if (checked.exchange != exchange_ || upgrade_ == nullptr) return;
   const auto request = std::exchange(upgrade_, nullptr);
   if (checked.refusal == nullptr) return begin_websocket(self, *request);
-  answers_.respond(plain_response(k_forbidden, *checked.refusal));
+  answers_.respond(plain_response(net::http_status::k_forbidden, *checked.refusal));
 }
 
 void HttpEndpoint::begin_websocket(Self self, const net::HttpRequest& request) {
   const auto offered = net::websocket_protocols(request);
   const bool speaks_mcp = std::ranges::find(offered, k_mcp_protocol) != offered.end();
   net::HttpResponse answer = net::websocket_answer(request, speaks_mcp ? k_mcp_protocol : "");
-  if (answer.status != k_switching_protocols) return answers_.respond(std::move(answer));
+  if (answer.status != net::http_status::k_switching_protocols) return answers_.respond(std::move(answer));
   answers_.upgrade(std::move(answer));
   net::WebSocketLimits limits = setup_->websocket;
   limits.message_bytes = k_message_bytes_max;

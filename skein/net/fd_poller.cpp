@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <system_error>
 
+#include "skein/base/thread_name.hpp"
+
 namespace skein::inline v0::net {
 namespace {
 
@@ -28,7 +30,10 @@ FdPoller::FdPoller(Runtime& runtime)
   if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, wake_.get(), &event) != 0) {
     throw std::system_error(errno, std::generic_category(), "epoll");
   }
-  thread_ = std::thread([this] { run(); });
+  thread_ = std::thread([this] {
+    name_this_thread("skein-poller");
+    run();
+  });
 }
 
 FdPoller::~FdPoller() {

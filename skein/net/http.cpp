@@ -6,15 +6,11 @@
 #include <charconv>
 #include <optional>
 
+#include "skein/net/http_status.hpp"
+
 namespace skein::inline v0::net {
 namespace {
 
-constexpr int k_bad_request = 400;
-constexpr int k_too_large = 413;
-constexpr int k_uri_too_long = 414;
-constexpr int k_head_too_large = 431;
-constexpr int k_not_implemented = 501;
-constexpr int k_version_not_supported = 505;
 constexpr std::size_t k_target_bytes = 2048;
 constexpr std::size_t k_chunk_line_bytes = 256;
 
@@ -94,7 +90,8 @@ HttpReader::State HttpReader::read(std::string_view in) {
     const std::size_t end = in.find("\r\n\r\n", from);
     // The last three bytes may be the beginning of its end.
     if (end == std::string_view::npos ? in.size() > limits_.head_bytes + 3 : end > limits_.head_bytes) {
-      return refuse(k_head_too_large, fmt::format("the head has more than {} bytes", limits_.head_bytes));
+      return refuse(http_status::k_header_fields_too_large,
+                    fmt::format("the head has more than {} bytes", limits_.head_bytes));
     }
     if (end == std::string_view::npos) {
       at_ = in.size();
@@ -113,9 +110,10 @@ HttpReader::State HttpReader::read_head(std::string_view head) {
   while (true) {
     const std::size_t end = std::min(head.find("\r\n"), head.size());
     const std::string_view line = head.substr(0, end);
-    if (has_line_end(line)) return refuse(k_bad_request, "a line must end with CR LF");
+    if (has_line_end(line)) return refuse(http_status::k_bad_request, "a line must end with CR LF");
     if (line_number > limits_.headers) {
-      return refuse(k_head_too_large, fmt::format("there are more than {} headers", limits_.headers));
+      return refuse(http_status::k_header_fields_too_large,
+                    fmt::format("there are more than {} headers", limits_.headers));
     }
     if (!(line_number == 0 ? read_request_line(line) : read_header(line))) return State::refused;
     ++line_number;
@@ -132,34 +130,60 @@ bool HttpReader::read_request_line(std::string_view line) {
     refuse(status, why);
     return false;
   };
-  if (second == std::string_view::npos) return wrong(k_bad_request, "the first line is no request");
+  if (second == std::string_view::npos) return wrong(http_status::k_bad_request, "the first line is no request");
   const std::string_view version = line.substr(second + 1);
   if (version != "HTTP/1.1" && version != "HTTP/1.0") {
-    return version.starts_with("HTTP/") ? wrong(k_version_not_supported, "HTTP/1.1 is spoken here")
-                                        : wrong(k_bad_request, "the first line is no request");
+    return version.starts_with("HTTP/") ? wrong(http_status::k_version_not_supported, "HTTP/1.1 is spoken here")
+                                        : wrong(http_status::k_bad_request, "the first line is no request");
   }
   minor_ = version.back() - '0';
   const std::string_view method = line.substr(0, first);
   std::string_view target = line.substr(first + 1, second - first - 1);
-  if (!is_token(method)) return wrong(k_bad_request, "the method is none");
-  if (target.size() > k_target_bytes) return wrong(k_uri_too_long, "the path is too long");
-  if (!target.starts_with('/') || !is_target_text(target)) return wrong(k_bad_request, "the path must begin with /");
+  if (!is_token(method)) return wrong(http_status::k_bad_request, "the method is none");
+  if (target.size() > k_target_bytes) return wrong(http_status::k_uri_too_long, "the path is too long");
+  if (!is_target_text(target)) return wrong(http_status::k_bad_request, "the path must begin with /");
+  if (!target.starts_with('/') && !read_authority(target)) return false;
   request_.method = method;
   const std::size_t mark = target.find('?');
   request_.path = target.substr(0, mark);
+  if (request_.path.empty()) request_.path = "/";
   if (mark != std::string_view::npos) request_.query = target.substr(mark + 1);
+  return true;
+}
+
+// RFC 9112 3.2.2: a server must accept it, and take the host from it.
+bool HttpReader::read_authority(std::string_view& target) {
+  const std::size_t mark = target.find("://");
+  const std::string scheme = small(target.substr(0, std::min(mark, target.size())));
+  if (mark == std::string_view::npos || (scheme != "http" && scheme != "https")) {
+    refuse(http_status::k_bad_request, "the path must begin with /");
+    return false;
+  }
+  if (scheme == "https") {
+    refuse(http_status::k_misdirected, "http is served here, not https");
+    return false;
+  }
+  target.remove_prefix(mark + 3);
+  const std::size_t end = std::min(target.find_first_of("/?"), target.size());
+  authority_ = target.substr(0, end);
+  target.remove_prefix(end);
+  // A user before the host is a trick more often than not (RFC 9110 4.2.4).
+  if (authority_.empty() || authority_.find_first_of("@#") != std::string::npos) {
+    refuse(http_status::k_bad_request, "the target names no host");
+    return false;
+  }
   return true;
 }
 
 bool HttpReader::read_header(std::string_view line) {
   const std::size_t colon = line.find(':');
   if (colon == std::string_view::npos || !is_token(line.substr(0, colon))) {
-    refuse(k_bad_request, "a header is a name, a colon and a value");
+    refuse(http_status::k_bad_request, "a header is a name, a colon and a value");
     return false;
   }
   const std::string_view value = trimmed(line.substr(colon + 1));
   if (!is_field_text(value)) {
-    refuse(k_bad_request, "a header has bytes that do not belong there");
+    refuse(http_status::k_bad_request, "a header has bytes that do not belong there");
     return false;
   }
   request_.headers.emplace_back(small(line.substr(0, colon)), value);
@@ -171,26 +195,31 @@ HttpReader::State HttpReader::settle_body() {
     return std::ranges::count_if(request_.headers, [&](const auto& each) { return each.first == name; });
   };
   if (count("host") > 1 || (minor_ == 1 && count("host") == 0)) {
-    return refuse(k_bad_request, "there must be exactly one Host header");
+    return refuse(http_status::k_bad_request, "there must be exactly one Host header");
+  }
+  if (!authority_.empty()) {
+    std::erase_if(request_.headers, [](const auto& each) { return each.first == "host"; });
+    request_.headers.emplace_back("host", authority_);
   }
   const auto closes = [](const auto& each) { return each.first == "connection" && has_word(each.second, "close"); };
   request_.takes_chunks = minor_ == 1;
   request_.keeps_alive = minor_ == 1 && std::ranges::none_of(request_.headers, closes);
   const auto codings = count("transfer-encoding");
   const auto lengths = count("content-length");
-  if (codings + lengths > 1) return refuse(k_bad_request, "the body must have one length");
+  if (codings + lengths > 1) return refuse(http_status::k_bad_request, "the body must have one length");
   if (codings == 1) {
     if (minor_ == 0 || small(*request_.header("transfer-encoding")) != "chunked") {
-      return refuse(k_not_implemented, "no transfer encoding but chunked is known here");
+      return refuse(http_status::k_not_implemented, "no transfer encoding but chunked is known here");
     }
     is_chunked_ = true;
   } else if (lengths == 1) {
     const std::string& text = *request_.header("content-length");
     const auto length = number_in(text, 10);
     const bool is_digits = std::ranges::all_of(text, [](char each) { return each >= '0' && each <= '9'; });
-    if (!is_digits || text.empty()) return refuse(k_bad_request, "Content-Length is no number");
+    if (!is_digits || text.empty()) return refuse(http_status::k_bad_request, "Content-Length is no number");
     if (!length || *length > limits_.body_bytes) {
-      return refuse(k_too_large, fmt::format("the body has more than {} bytes", limits_.body_bytes));
+      return refuse(http_status::k_content_too_large,
+                    fmt::format("the body has more than {} bytes", limits_.body_bytes));
     }
     body_bytes_ = *length;
   }
@@ -212,23 +241,24 @@ HttpReader::State HttpReader::read_chunks(std::string_view in) {
     const std::size_t length = (end == std::string_view::npos ? in.size() : end) - at_;
     const std::size_t most = is_in_trailers_ ? limits_.head_bytes : k_chunk_line_bytes;
     if (length > (end == std::string_view::npos ? most + 1 : most)) {
-      return refuse(k_bad_request, "a line between chunks is too long");
+      return refuse(http_status::k_bad_request, "a line between chunks is too long");
     }
     if (end == std::string_view::npos) return State::needs_more;
     const std::string_view line = in.substr(at_, length);
-    if (has_line_end(line)) return refuse(k_bad_request, "a line must end with CR LF");
+    if (has_line_end(line)) return refuse(http_status::k_bad_request, "a line must end with CR LF");
     if (is_in_trailers_) {
       // Passed over, and bounded by the head's limit together.
       at_ = end + 2;
       if (line.empty()) return State::whole;
       trailer_bytes_ += line.size();
-      if (trailer_bytes_ > limits_.head_bytes) return refuse(k_bad_request, "the trailers are too long");
+      if (trailer_bytes_ > limits_.head_bytes) return refuse(http_status::k_bad_request, "the trailers are too long");
       continue;
     }
     const auto size = number_in(line.substr(0, line.find(';')), 16);
-    if (!size || line.front() == '-') return refuse(k_bad_request, "a chunk has no size");
+    if (!size || line.front() == '-') return refuse(http_status::k_bad_request, "a chunk has no size");
     if (*size > limits_.body_bytes - request_.body.size()) {
-      return refuse(k_too_large, fmt::format("the body has more than {} bytes", limits_.body_bytes));
+      return refuse(http_status::k_content_too_large,
+                    fmt::format("the body has more than {} bytes", limits_.body_bytes));
     }
     if (*size == 0) {
       is_in_trailers_ = true;
@@ -236,12 +266,14 @@ HttpReader::State HttpReader::read_chunks(std::string_view in) {
       continue;
     }
     if (in.size() - end - 2 < *size + 2) return State::needs_more;
-    if (in.substr(end + 2 + *size, 2) != "\r\n") return refuse(k_bad_request, "a chunk is longer than it says");
+    if (in.substr(end + 2 + *size, 2) != "\r\n")
+      return refuse(http_status::k_bad_request, "a chunk is longer than it says");
     request_.body += in.substr(end + 2, *size);
     at_ = end + 2 + *size + 2;
     // What came is kept until the request is whole, and with a byte in each chunk that is many times the body.
     framing_bytes_ += length + 4;
-    if (framing_bytes_ > limits_.body_bytes) return refuse(k_too_large, "the body comes in too many small chunks");
+    if (framing_bytes_ > limits_.body_bytes)
+      return refuse(http_status::k_content_too_large, "the body comes in too many small chunks");
   }
 }
 
@@ -251,65 +283,6 @@ HttpRequest HttpReader::take(std::size_t& used) {
   const HttpLimits limits = limits_;
   *this = HttpReader(limits);
   return request;
-}
-
-std::string_view http_reason(int status) {
-  switch (status) {
-    case 101:
-      return "Switching Protocols";
-    case 200:
-      return "OK";
-    case 201:
-      return "Created";
-    case 202:
-      return "Accepted";
-    case 204:
-      return "No Content";
-    case 400:
-      return "Bad Request";
-    case 401:
-      return "Unauthorized";
-    case 403:
-      return "Forbidden";
-    case 404:
-      return "Not Found";
-    case 405:
-      return "Method Not Allowed";
-    case 406:
-      return "Not Acceptable";
-    case 408:
-      return "Request Timeout";
-    case 409:
-      return "Conflict";
-    case 413:
-      return "Content Too Large";
-    case 414:
-      return "URI Too Long";
-    case 415:
-      return "Unsupported Media Type";
-    case 421:
-      return "Misdirected Request";
-    case 422:
-      return "Unprocessable Content";
-    case 426:
-      return "Upgrade Required";
-    case 429:
-      return "Too Many Requests";
-    case 431:
-      return "Request Header Fields Too Large";
-    case 500:
-      return "Internal Server Error";
-    case 501:
-      return "Not Implemented";
-    case 503:
-      return "Service Unavailable";
-    case 504:
-      return "Gateway Timeout";
-    case 505:
-      return "HTTP Version Not Supported";
-    default:
-      return "Status";
-  }
 }
 
 namespace {
@@ -325,7 +298,7 @@ std::string head_of(const HttpResponse& response, bool keeps_alive) {
 
 std::string http_text(const HttpResponse& response, bool keeps_alive) {
   std::string text = head_of(response, keeps_alive);
-  if (response.status != 204 && response.status != 101)
+  if (response.status != http_status::k_no_content && response.status != http_status::k_switching_protocols)
     text += fmt::format("Content-Length: {}\r\n", response.body.size());
   text += "\r\n";
   text += response.body;

@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "skein/net/http_status.hpp"
+
 namespace skein::inline v0::net {
 
 struct HttpLimits {
@@ -55,6 +57,8 @@ class HttpReader {
   State refuse(int status, std::string why);
   State read_head(std::string_view head);
   [[nodiscard]] bool read_request_line(std::string_view line);
+  // Of a target in absolute form: takes the scheme and the authority off it.
+  [[nodiscard]] bool read_authority(std::string_view& target);
   [[nodiscard]] bool read_header(std::string_view line);
   State settle_body();
   State read_sized(std::string_view in);
@@ -62,7 +66,8 @@ class HttpReader {
 
   HttpLimits limits_;
   HttpRequest request_;
-  std::size_t at_ = 0;  // read so far
+  std::string authority_;  // of a target in absolute form; counts instead of Host
+  std::size_t at_ = 0;     // read so far
   bool has_head_ = false;
   bool is_chunked_ = false;
   bool is_in_trailers_ = false;
@@ -75,11 +80,9 @@ class HttpReader {
   std::string why_;
 };
 
-[[nodiscard]] std::string_view http_reason(int status);
-
 // A response with a body of known length.
 struct HttpResponse {
-  int status = 200;
+  int status = http_status::k_ok;
   std::vector<std::pair<std::string, std::string>> headers{};
   std::string body{};
   bool closes = false;  // the connection ends with it, whatever the client likes

@@ -5,14 +5,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "skein/net/http_status.hpp"
+
 namespace skein::inline v0::net {
 namespace {
 
 constexpr std::size_t k_http_reads_at_once = 8;          // then others get their turn
 constexpr std::size_t k_requests_at_once = 16;           // likewise, of those a client sent without waiting
 constexpr std::size_t k_unsent_at_most = 256ULL << 10U;  // past that, the next request waits for the client to read
-constexpr int k_request_timeout = 408;
-constexpr int k_overloaded = 503;
 constexpr Duration k_check_at_least = std::chrono::milliseconds(250);
 constexpr Duration k_check_at_most = std::chrono::seconds(5);
 constexpr Duration k_linger = std::chrono::seconds(2);
@@ -44,7 +44,7 @@ HttpConnection::~HttpConnection() { setup_->open->fetch_sub(1); }
 std::string HttpConnection::describe() const {
   static constexpr const char* k_names[] = {"idle",     "receiving", "answering", "streaming",
                                             "upgraded", "ending",    "lingering"};
-  return fmt::format("{}, {} bytes unsent", k_names[static_cast<std::size_t>(phase_)], wire_.unsent());
+  return fmt::format("{}, {} bytes unsent", k_names[static_cast<std::size_t>(stage_)], wire_.unsent());
 }
 
 void HttpConnection::terminate(Self self, const ExitReason&) {
@@ -76,15 +76,15 @@ Async<void> HttpConnection::handle_info(Self self, Message message) {
   co_await reading;
   feed(self);
   write_some(self);
-  if (phase_ == Phase::streaming && wire_.unsent() == 0) service_->on_drained(self);
+  if (stage_ == Stage::streaming && wire_.unsent() == 0) service_->on_drained(self);
   if (has_more_ && !is_going_on_ && !is_full()) {
     is_going_on_ = true;
     self.send(self.pid(), GoOn{});
   }
-  const bool has_nothing_to_do = phase_ == Phase::ending || (is_closed_by_client_ && is_reading() && !has_more_);
+  const bool has_nothing_to_do = stage_ == Stage::ending || (is_closed_by_client_ && is_reading() && !has_more_);
   if (has_nothing_to_do && wire_.unsent() == 0) finish(self);
-  if (phase_ == Phase::lingering && is_closed_by_client_) self.stop();
-  if (phase_ == Phase::streaming && !is_commenting_) {
+  if (stage_ == Stage::lingering && is_closed_by_client_) self.stop();
+  if (stage_ == Stage::streaming && !is_commenting_) {
     is_commenting_ = true;
     self.send_after(setup_->limits.comment_every, self.pid(), Comment{});
   }
@@ -93,17 +93,17 @@ Async<void> HttpConnection::handle_info(Self self, Message message) {
 
 bool HttpConnection::may_read() const {
   if (is_closed_by_client_) return false;
-  if (phase_ == Phase::lingering) return true;
+  if (stage_ == Stage::lingering) return true;
   if (!is_hearing() || is_full() || has_more_) return false;
   // More than a request may have, with what is around its chunks, is not taken in. Other protocols see to it
   // themselves.
   const HttpLimits& most = setup_->limits.request;
-  return phase_ == Phase::upgraded || wire_.in().size() <= 2 * (most.head_bytes + most.body_bytes);
+  return stage_ == Stage::upgraded || wire_.in().size() <= 2 * (most.head_bytes + most.body_bytes);
 }
 
 void HttpConnection::finish(Self self) {
   if (!is_refused_ || is_closed_by_client_) return self.stop();
-  enter(self, Phase::lingering);
+  enter(self, Stage::lingering);
   wire_.end_output();
   drop_input();
   self.send_after(k_linger, self.pid(), LingeredEnough{});
@@ -115,10 +115,10 @@ void HttpConnection::on_ready(Self self, const FdReady& ready) {
   if (ready.is_broken && !ready.is_readable) return lost(self);
   if (ready.is_writable) write_some(self);
   if (ready.has_ended && !may_read()) wire_.note_end();
-  if (!is_hearing() && phase_ != Phase::lingering) {
+  if (!is_hearing() && stage_ != Stage::lingering) {
     // What can be read has its turn later. When the client will send nothing more, whether it still reads is not known:
     // a short answer is given all the same, a stream is taken as ended.
-    if (ready.has_ended && (phase_ == Phase::streaming || ready.is_broken)) lost(self);
+    if (ready.has_ended && (stage_ == Stage::streaming || ready.is_broken)) lost(self);
     return;
   }
   if (!ready.is_readable) return;
@@ -126,12 +126,12 @@ void HttpConnection::on_ready(Self self, const FdReady& ready) {
     const auto got = wire_.read_some();
     if (got == Wire::Got::nothing) break;
     if (got == Wire::Got::end) {
-      if (phase_ == Phase::upgraded) return lost(self);
+      if (stage_ == Stage::upgraded) return lost(self);
       is_closed_by_client_ = true;
       break;
     }
-    if (phase_ == Phase::idle) enter(self, Phase::receiving);
-    if (phase_ == Phase::lingering) drop_input();
+    if (stage_ == Stage::idle) enter(self, Stage::receiving);
+    if (stage_ == Stage::lingering) drop_input();
   }
 }
 
@@ -143,7 +143,7 @@ Async<void> HttpConnection::read_requests(Self self) {
       has_more_ = true;
       break;
     }
-    if (phase_ == Phase::idle) enter(self, Phase::receiving);
+    if (stage_ == Stage::idle) enter(self, Stage::receiving);
     const auto state = reader_.read(std::string_view(wire_.in()).substr(taken));
     if (state == HttpReader::State::needs_more) {
       look_at_head(self);
@@ -160,7 +160,7 @@ Async<void> HttpConnection::read_requests(Self self) {
     keeps_alive_ = request.keeps_alive;
     takes_chunks_ = request.takes_chunks;
     wants_head_only_ = request.method == "HEAD";
-    enter(self, Phase::answering);
+    enter(self, Stage::answering);
     auto answering = service_->on_request(self, std::move(request));
     co_await answering;
   }
@@ -168,9 +168,9 @@ Async<void> HttpConnection::read_requests(Self self) {
 }
 
 void HttpConnection::feed(Self self) {
-  if (phase_ != Phase::upgraded || wire_.in().empty()) return;
+  if (stage_ != Stage::upgraded || wire_.in().empty()) return;
   wire_.consume(service_->on_bytes(self, wire_.in()));
-  has_more_ = phase_ == Phase::upgraded && is_full() && !wire_.in().empty();
+  has_more_ = stage_ == Stage::upgraded && is_full() && !wire_.in().empty();
 }
 
 void HttpConnection::look_at_head(Self self) {
@@ -187,16 +187,16 @@ void HttpConnection::refuse(int status, const std::string& why) {
 void HttpConnection::refuse(const HttpResponse& response) {
   wire_.put(http_text(response, false));
   is_refused_ = true;
-  phase_ = Phase::ending;
+  stage_ = Stage::ending;
 }
 
-void HttpConnection::enter(Self self, Phase phase) {
-  phase_ = phase;
+void HttpConnection::enter(Self self, Stage stage) {
+  stage_ = stage;
   since_ = self.now();
 }
 
 void HttpConnection::respond(HttpResponse response) {
-  if (phase_ != Phase::answering) return;
+  if (stage_ != Stage::answering) return;
   if (response.closes) {
     keeps_alive_ = false;
     is_refused_ = true;
@@ -208,13 +208,13 @@ void HttpConnection::respond(HttpResponse response) {
 }
 
 void HttpConnection::begin_stream(HttpResponse head) {
-  if (phase_ != Phase::answering) return;
+  if (stage_ != Stage::answering) return;
   wire_.put(takes_chunks_ ? http_stream_head(head, keeps_alive_) : http_endless_head(head));
-  phase_ = Phase::streaming;
+  stage_ = Stage::streaming;
 }
 
 void HttpConnection::send_event(std::string_view event) {
-  if (phase_ != Phase::streaming) return;
+  if (stage_ != Stage::streaming) return;
   put_piece(event);
 }
 
@@ -224,24 +224,24 @@ void HttpConnection::put_piece(std::string_view piece) {
 }
 
 void HttpConnection::end_stream() {
-  if (phase_ != Phase::streaming) return;
+  if (stage_ != Stage::streaming) return;
   if (takes_chunks_) wire_.put(http_chunk(""));
   answered();
 }
 
 void HttpConnection::upgrade(HttpResponse head) {
-  if (phase_ != Phase::answering) return;
+  if (stage_ != Stage::answering) return;
   wire_.put(http_text(head, true));
-  enter(self_, Phase::upgraded);
+  enter(self_, Stage::upgraded);
 }
 
 void HttpConnection::send_bytes(std::string_view bytes) {
-  if (phase_ == Phase::upgraded) wire_.put(bytes);
+  if (stage_ == Stage::upgraded) wire_.put(bytes);
 }
 
 void HttpConnection::close() {
-  if (phase_ != Phase::upgraded) return;
-  enter(self_, Phase::ending);
+  if (stage_ != Stage::upgraded) return;
+  enter(self_, Stage::ending);
   is_refused_ = true;
 }
 
@@ -257,23 +257,24 @@ void HttpConnection::trust() {
 // At once: somebody else waits for the descriptor.
 void HttpConnection::make_room(Self self) {
   if (is_reading()) {
-    wire_.put(http_text({k_overloaded, {{"Retry-After", "1"}}, "too many connections without a token\n"}, false));
+    wire_.put(http_text({http_status::k_unavailable, {{"Retry-After", "1"}}, "too many connections without a token\n"},
+                        false));
     (void)wire_.write_some();
   }
   self.stop();
 }
 
-void HttpConnection::answered() { enter(self_, keeps_alive_ ? Phase::idle : Phase::ending); }
+void HttpConnection::answered() { enter(self_, keeps_alive_ ? Stage::idle : Stage::ending); }
 
 void HttpConnection::on_comment(Self) {
   is_commenting_ = false;
-  if (phase_ == Phase::streaming) put_piece(": \n\n");
+  if (stage_ == Stage::streaming) put_piece(": \n\n");
 }
 
 void HttpConnection::lost(Self self) {
   is_closed_by_client_ = true;
-  const bool was_waiting = phase_ == Phase::answering || phase_ == Phase::streaming || phase_ == Phase::upgraded;
-  phase_ = Phase::ending;
+  const bool was_waiting = stage_ == Stage::answering || stage_ == Stage::streaming || stage_ == Stage::upgraded;
+  stage_ = Stage::ending;
   wire_.drop_unsent();
   left_ = 0;
   if (was_waiting) service_->on_client_gone(self);
@@ -287,7 +288,7 @@ void HttpConnection::write_some(Self self) {
   left_ = wire_.unsent();
   if (is_too_much && left_ > setup_->limits.output_bytes) return lost(self);
   if (left_ < before || before == 0) sent_at_ = self.now();
-  if (phase_ == Phase::idle && left_ == 0 && before > 0) since_ = self.now();  // it has its answers only now
+  if (stage_ == Stage::idle && left_ == 0 && before > 0) since_ = self.now();  // it has its answers only now
 }
 
 void HttpConnection::on_check(Self self) {
@@ -295,12 +296,12 @@ void HttpConnection::on_check(Self self) {
   if (wire_.unsent() > 0 && between(sent_at_, self.now()) >= setup_->limits.stalled) return lost(self);
   // A client that is not read from, because it has not taken its answers, is not late with anything.
   if (is_reading() && (has_more_ || is_full())) since_ = self.now();
-  const Duration phase_time = between(since_, self.now());
-  if (phase_ == Phase::idle && wire_.unsent() == 0 && phase_time >= setup_->limits.idle) enter(self, Phase::ending);
-  if (phase_ == Phase::receiving && phase_time >= setup_->limits.receive) {
-    refuse(k_request_timeout, "the request did not come in time");
+  const Duration stage_time = between(since_, self.now());
+  if (stage_ == Stage::idle && wire_.unsent() == 0 && stage_time >= setup_->limits.idle) enter(self, Stage::ending);
+  if (stage_ == Stage::receiving && stage_time >= setup_->limits.receive) {
+    refuse(http_status::k_request_timeout, "the request did not come in time");
   }
-  if (phase_ == Phase::upgraded) service_->on_tick(self);
+  if (stage_ == Stage::upgraded) service_->on_tick(self);
 }
 
 }  // namespace skein::inline v0::net

@@ -105,7 +105,7 @@ class HttpConnection final : private HttpAnswers {
   [[nodiscard]] std::string describe() const;
 
  private:
-  enum class Phase : std::uint8_t { idle, receiving, answering, streaming, upgraded, ending, lingering };
+  enum class Stage : std::uint8_t { idle, receiving, answering, streaming, upgraded, ending, lingering };
   struct Check {};
   struct GoOn {};
   struct LingeredEnough {};
@@ -130,12 +130,12 @@ class HttpConnection final : private HttpAnswers {
   void refuse(const HttpResponse& response);
   void drop_input();
   void finish(Self self);
-  [[nodiscard]] bool is_reading() const { return phase_ == Phase::idle || phase_ == Phase::receiving; }
+  [[nodiscard]] bool is_reading() const { return stage_ == Stage::idle || stage_ == Stage::receiving; }
   // Of bytes of whatever protocol.
-  [[nodiscard]] bool is_hearing() const { return is_reading() || phase_ == Phase::upgraded; }
+  [[nodiscard]] bool is_hearing() const { return is_reading() || stage_ == Stage::upgraded; }
   [[nodiscard]] bool may_read() const;
   void answered();
-  void enter(Self self, Phase phase);
+  void enter(Self self, Stage stage);
   void on_check(Self self);
   void on_comment(Self self);
   // Of a stream.
@@ -149,7 +149,7 @@ class HttpConnection final : private HttpAnswers {
   Wire wire_;
   HttpReader reader_;
   std::unique_ptr<HttpService> service_;
-  Phase phase_ = Phase::idle;
+  Stage stage_ = Stage::idle;
   bool keeps_alive_ = true;
   bool takes_chunks_ = true;
   bool has_seen_head_ = false;    // of the request that is being received
@@ -160,7 +160,7 @@ class HttpConnection final : private HttpAnswers {
   bool is_closed_by_client_ = false;
   bool is_commenting_ = false;
   bool is_trusted_ = false;
-  Instant since_{};       // in this phase
+  Instant since_{};       // in this stage
   Instant sent_at_{};     // when the client last took something, or had taken everything
   std::size_t left_ = 0;  // of what was to be written, when it was last tried
 };

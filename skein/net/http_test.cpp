@@ -1,8 +1,10 @@
 #include "skein/net/http.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -66,6 +68,36 @@ TEST(HttpTest, begins_anew_after_each_request) {
   EXPECT_FALSE(second.keeps_alive);
 }
 
+TEST(HttpTest, takes_a_target_in_absolute_form_and_its_host_instead_of_the_header) {
+  struct {
+    const char* target;
+    const char* host;
+    const char* path;
+    const char* query;
+  } const cases[] = {{"http://node:7433/mcp?a=1", "node:7433", "/mcp", "a=1"},
+                     {"HTTP://[::1]:1/a", "[::1]:1", "/a", ""},
+                     {"http://node", "node", "/", ""},
+                     {"http://node?a", "node", "/", "a"}};
+  for (const auto& each : cases) {
+    HttpReader reader({});
+    ASSERT_EQ(reader.read(fmt::format("GET {} HTTP/1.1\r\nHost: localhost\r\n\r\n", each.target)), State::whole)
+        << each.target;
+    std::size_t used = 0;
+    const HttpRequest request = reader.take(used);
+    EXPECT_EQ(*request.header("host"), each.host) << "RFC 9112 3.2.2";
+    EXPECT_EQ(std::ranges::count_if(request.headers, [](const auto& one) { return one.first == "host"; }), 1);
+    EXPECT_EQ(request.path, each.path);
+    EXPECT_EQ(request.query, each.query);
+  }
+  EXPECT_EQ(status_of("GET http://node/ HTTP/1.1\r\n\r\n"), 400) << "a Host is needed all the same";
+  EXPECT_EQ(status_of("GET http://node/ HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n"), 400);
+  EXPECT_EQ(status_of("GET https://node/ HTTP/1.1\r\nHost: node\r\n\r\n"), 421);
+  for (const std::string target :
+       {"http:///a", "http://me@node/", "ftp://node/", "node:80", "http:/a", "*", "a/http://b"}) {
+    EXPECT_EQ(status_of("GET " + target + " HTTP/1.1\r\nHost: node\r\n\r\n"), 400) << target;
+  }
+}
+
 TEST(HttpTest, refuses_what_two_readers_could_understand_differently) {
   EXPECT_EQ(status_of(with_headers("Content-Length: 1\r\nContent-Length: 2\r\n")), 400);
   EXPECT_EQ(status_of(with_headers("Content-Length: 1\r\nTransfer-Encoding: chunked\r\n")), 400);
@@ -81,7 +113,6 @@ TEST(HttpTest, refuses_what_two_readers_could_understand_differently) {
   EXPECT_EQ(status_of(with_headers("Host: b\r\n")), 400);
   EXPECT_EQ(status_of("GET / HTTP/1.1\r\n\r\n"), 400);
   EXPECT_EQ(status_of("GET  / HTTP/1.1\r\nHost: a\r\n\r\n"), 400);
-  EXPECT_EQ(status_of("GET http://a/ HTTP/1.1\r\nHost: a\r\n\r\n"), 400);
   EXPECT_EQ(status_of("GET / HTTP/2.0\r\nHost: a\r\n\r\n"), 505);
   EXPECT_EQ(status_of("\r\n\r\n"), 400);
   EXPECT_EQ(status_of("G\x01T / HTTP/1.1\r\nHost: a\r\n\r\n"), 400);

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "skein/base/utf8.hpp"
+#include "skein/net/http_status.hpp"
 
 namespace skein::inline v0::net {
 namespace {
@@ -29,9 +30,6 @@ constexpr std::uint8_t k_length_8 = 127;  // eight
 constexpr std::size_t k_control_bytes = 125;
 constexpr std::size_t k_mask_bytes = 4;
 
-constexpr int k_switching = 101;
-constexpr int k_bad_upgrade = 400;
-constexpr int k_upgrade_required = 426;
 constexpr std::string_view k_version = "13";
 constexpr std::size_t k_key_chars = 24;  // 16 bytes in base64
 
@@ -305,18 +303,18 @@ HttpResponse websocket_answer(const HttpRequest& request, std::string_view proto
                         std::move(why)};
   };
   if (!wants_websocket(request) || !says(request, "connection", "upgrade")) {
-    return wrong(k_upgrade_required, "a WebSocket is here: Connection: Upgrade, Upgrade: websocket\n");
+    return wrong(http_status::k_upgrade_required, "a WebSocket is here: Connection: Upgrade, Upgrade: websocket\n");
   }
   const std::string* version = request.header("sec-websocket-version");
   if (version == nullptr || *version != k_version) {
-    return wrong(k_upgrade_required, "Sec-WebSocket-Version must be 13\n");
+    return wrong(http_status::k_upgrade_required, "Sec-WebSocket-Version must be 13\n");
   }
   const std::string* key = request.header("sec-websocket-key");
   if (request.method != "GET" || !request.body.empty() || key == nullptr || !is_key(*key)) {
-    return wrong(k_bad_upgrade, "a GET without a body, and a Sec-WebSocket-Key of 16 bytes in base64\n");
+    return wrong(http_status::k_bad_request, "a GET without a body, and a Sec-WebSocket-Key of 16 bytes in base64\n");
   }
   HttpResponse answer{
-      k_switching,
+      http_status::k_switching_protocols,
       {{"Upgrade", "websocket"}, {"Connection", "Upgrade"}, {"Sec-WebSocket-Accept", websocket_accept(*key)}},
       ""};
   if (!protocol.empty()) answer.headers.emplace_back("Sec-WebSocket-Protocol", std::string(protocol));

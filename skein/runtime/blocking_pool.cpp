@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "skein/base/must_hold.hpp"
+#include "skein/base/thread_name.hpp"
 
 namespace skein::inline v0::detail {
 
@@ -45,6 +46,7 @@ void BlockingPool::submit(std::move_only_function<void()> job) {
 }
 
 void BlockingPool::work(const std::shared_ptr<Shared>& shared) {
+  name_this_thread("skein-blocking");
   std::unique_lock lock(shared->mutex);
   for (;;) {
     ++shared->idle;

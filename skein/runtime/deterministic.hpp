@@ -33,7 +33,6 @@ class Deterministic {
   void pause(Duration time);
 
   [[nodiscard]] Instant now() const { return now_; }
-  [[nodiscard]] bool has_work() const { return !runnable_.empty() || !jobs_.empty(); }
   [[nodiscard]] std::uint64_t steps() const { return steps_; }
   // Folds every choice made so far into one number: equal for equal runs.
   [[nodiscard]] std::uint64_t fingerprint() const { return fingerprint_; }

@@ -82,7 +82,7 @@ class RunQueue {
     return publish_and_unlock();
   }
 
-  // `now` is the steady clock's, as in has_for_thieves, and in steal if it keeps_some. A sink is one that is flooded,
+  // `now` is the steady clock's, as in has_for_thieves, and in steal if some are kept. A sink is one that is flooded,
   // the others flood it.
   void push_kept(Slot* slot, bool is_sink, std::int64_t now) {
     lock_.lock();
@@ -143,7 +143,6 @@ class RunQueue {
   [[nodiscard]] std::uint32_t size() const {
     return size_.load(std::memory_order_relaxed) + (only_.load(std::memory_order_relaxed) != nullptr ? 1 : 0);
   }
-  [[nodiscard]] bool keeps_some() const { return kept_size_.load(std::memory_order_relaxed) != 0; }
   // More than one waits, and another worker would find something here.
   [[nodiscard]] bool has_for_thieves(std::int64_t now) {
     if (size() <= 1) return false;

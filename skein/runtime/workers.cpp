@@ -8,6 +8,7 @@
 #include <system_error>
 #include <utility>
 
+#include "skein/base/thread_name.hpp"
 #include "skein/runtime/fatal_dump.hpp"
 #include "skein/runtime/futex.hpp"
 
@@ -78,6 +79,7 @@ void Workers::start(const std::shared_ptr<Core>& core) {
   try {
     for (auto& worker : all_) {
       worker->thread = std::thread([this, core, &worker] {
+        name_this_thread(fmt::format("skein-work-{}", worker->index));
         const SignalStack stack;
         run(*worker);
         core_.table.drain(worker->slots);
@@ -85,6 +87,7 @@ void Workers::start(const std::shared_ptr<Core>& core) {
       });
     }
     clock_ = std::thread([this, core] {
+      name_this_thread("skein-clock");
       clock_thread();
       clock_exited_.store(true, std::memory_order_release);
     });
