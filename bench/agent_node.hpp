@@ -142,11 +142,11 @@ class AgentNode {
   }
   std::unique_ptr<agent::AgentSetup> make(const swarm::AgentSeed& seed) {
     auto setup = std::make_unique<agent::AgentSetup>();
-    setup->id = seed.id;
+    setup->name = seed.name;
     setup->swarm = seed.swarm;
     setup->role = seed.role;
     setup->capabilities = {"work"};
-    setup->slots = seed.slots;
+    setup->prefetch = seed.prefetch;
     setup->executor = std::make_unique<agent::FunctionExecutor>(function_);
     setup->registry = registry_;
     return setup;

@@ -31,9 +31,9 @@ constexpr auto k_patience = std::chrono::seconds(20);
 
 std::unique_ptr<agent::AgentSetup> function_setup(AgentNode& node, std::string id, agent::TaskFunction function) {
   auto setup = std::make_unique<agent::AgentSetup>();
-  setup->id = std::move(id);
+  setup->name = std::move(id);
   setup->capabilities = {"work"};
-  setup->slots = 1;
+  setup->prefetch = 0;
   setup->executor =
       std::make_unique<agent::FunctionExecutor>(std::make_shared<const agent::TaskFunction>(std::move(function)));
   setup->registry = node.registry();
@@ -224,7 +224,7 @@ double idle_agents() {
   const double before = resident_bytes();
   for (std::size_t i = 0; i < Count; ++i) {
     auto setup = std::make_unique<agent::AgentSetup>();
-    setup->id = "agent-" + std::to_string(i);
+    setup->name = "agent-" + std::to_string(i);
     setup->capabilities = {"work"};
     setup->executor = std::make_unique<agent::FunctionExecutor>(function);
     setup->registry = node.registry();

@@ -68,13 +68,13 @@ class OsAgentNode {
     options.command = std::move(command);
     options.environment = {"PATH=/usr/bin:/bin"};
     auto setup = std::make_unique<agent::AgentSetup>();
-    setup->id = "agent-" + std::to_string(++agents_);
+    setup->name = "agent-" + std::to_string(++agents_);
     setup->capabilities = {"work"};
-    setup->slots = slots;
+    setup->prefetch = slots - 1;
     setup->executor =
         std::make_unique<Executor>(os_, std::make_shared<const agent::OsExecutorOptions>(std::move(options)));
     setup->registry = node_.registry();
-    const std::string id = setup->id;
+    const std::string id = setup->name;
     node_.runtime().spawn<agent::Agent>(std::move(setup));
     node_.wait_for_agent(id);
   }

@@ -36,7 +36,7 @@ class RoutingLoad {
   RoutingLoad(Balance strategy, std::size_t agents) : random_(1) {
     for (std::size_t i = 0; i < agents; ++i) {
       const auto joined =
-          router_.join({.id = "agent-" + std::to_string(i), .capabilities = {"work", "rest"}, .capacity = 10}, now_);
+          router_.join({.name = "agent-" + std::to_string(i), .capabilities = {"work", "rest"}, .capacity = 10}, now_);
       if (!joined) throw std::runtime_error(std::string(route_error_text(joined.error())));
     }
     for (std::size_t i = 0; i < 4096; ++i) keys_.push_back("session-" + std::to_string(i));

@@ -46,9 +46,9 @@ class TaskNode {
   void start_agents(std::size_t count, std::uint32_t slots) {
     for (std::size_t i = 0; i < count; ++i) {
       auto options = std::make_unique<agent::FunctionAgentOptions>();
-      options->id = "agent-" + std::to_string(i);
+      options->name = "agent-" + std::to_string(i);
       options->capabilities = {"noop"};
-      options->slots = slots;
+      options->prefetch = slots - 1;
       options->function = [](const dispatch::Order&) { return agent::FunctionResult{}; };
       runtime_.spawn<agent::FunctionAgent>(std::move(options));
     }
@@ -102,9 +102,9 @@ class TaskNode {
 
   Random random_{0x5EED};
   ledger::Ledger ledger_;
-  ThreadJobQueue timers_;
-  ThreadJobQueue reads_;
-  ThreadJobQueue archive_jobs_;
+  ThreadJobQueue timers_{"bench-timers"};
+  ThreadJobQueue reads_{"bench-reads"};
+  ThreadJobQueue archive_jobs_{"bench-archive"};
   std::unique_ptr<journal::Journal> journal_;
   std::unique_ptr<archive::Store> store_;
   archive::Archiver archiver_;

@@ -14,7 +14,7 @@ int main() {
   skein::Instant now;  // a program of yours hands in its clock's time
 
   for (const std::string id : {"ada", "bob", "cy", "dud"}) {
-    const auto joined = router.join({.id = id, .capabilities = {"summarize"}, .capacity = 2}, now);
+    const auto joined = router.join({.name = id, .capabilities = {"summarize"}, .capacity = 2}, now);
     if (!joined) {
       std::printf("%s\n", std::string(skein::route_error_text(joined.error())).c_str());
       return 1;
@@ -36,7 +36,7 @@ int main() {
       if (!assignment) continue;
 
       skein::AttemptOutcome outcome{.latency = milliseconds(20)};
-      if (router.view(choice->agent, now)->id == "dud") outcome.error = skein::ErrorClass::transient;
+      if (router.view(choice->agent, now)->name == "dud") outcome.error = skein::RetryClass::transient;
       router.finished(std::move(*assignment), outcome, now);
       is_done = !outcome.error;
       if (is_done) break;

@@ -253,7 +253,7 @@ int run(std::span<const std::string> args) {
                accepted.size(), completed, endings.size() - completed, again, submitter.refused());
     fmt::print("{} OS processes started, {} launchers lost; {:.1f} s\n", counts.started, counts.launcher_deaths,
                std::chrono::duration<double>(Clock::now() - begin).count());
-    if (accepted.empty() || completed == 0) wrong.emplace_back("nothing was done, so nothing was shown");
+    if (accepted.empty() || completed == 0) wrong.emplace_back("nothing was done, so nothing was proved");
     if (again == 0 && options->kills > 100) wrong.emplace_back("no kill hit a task, so nothing was shown");
   }
   return report(wrong);

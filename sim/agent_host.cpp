@@ -49,7 +49,7 @@ AgentHost::AgentHost() : OsHost("skein-agents", "SKEIN_TEST_MARK"), crashes_(std
   if (!supervisor) throw std::runtime_error("no supervisor: " + supervisor.error().reason.text());
   supervisor_ = supervisor->pid;
   auto healthy = std::make_unique<agent::FunctionAgentOptions>();
-  healthy->id = "healthy";
+  healthy->name = "healthy";
   healthy->capabilities = {k_healthy_type};
   healthy->function = agent::echo;
   runtime_->spawn<agent::FunctionAgent>(std::move(healthy));
@@ -64,7 +64,7 @@ void AgentHost::start_dispatcher() {
 }
 
 void AgentHost::start_agent(const std::string& id, Kind kind, const std::string& capability,
-                            agent::OsExecutorOptions options, std::uint32_t slots) {
+                            agent::OsExecutorOptions options, std::uint32_t prefetch) {
   options.environment.push_back(mark_);
   // The system's own programs first: what a person has put before them may be a script around them.
   const char* path = std::getenv("PATH");
@@ -73,9 +73,9 @@ void AgentHost::start_agent(const std::string& id, Kind kind, const std::string&
   const auto shared = std::make_shared<const agent::OsExecutorOptions>(std::move(options));
   const agent::AgentMaker make = [=, this] {
     auto setup = std::make_unique<agent::AgentSetup>();
-    setup->id = id;
+    setup->name = id;
     setup->capabilities = {capability};
-    setup->slots = slots;
+    setup->prefetch = prefetch;
     setup->registry = registry_;
     if (kind == Kind::command) {
       setup->executor = std::make_unique<agent::CommandExecutor>(os_, shared);

@@ -24,7 +24,7 @@ class AgentHost : public OsHost {
   // A permanent agent that can do `capability`; returns when it is registered. What it runs has `mark` in its
   // environment, so that its OS processes can be found.
   void start_agent(const std::string& id, Kind kind, const std::string& capability, agent::OsExecutorOptions options,
-                   std::uint32_t slots = 1);
+                   std::uint32_t prefetch = 0);
   // Its process, nobody while it is being restarted.
   [[nodiscard]] Pid agent(const std::string& id) const;
   [[nodiscard]] std::optional<agent::AgentState> state(const std::string& id);

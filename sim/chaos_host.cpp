@@ -127,10 +127,10 @@ void ChaosHost::make_swarm(const char* name, std::uint32_t agents) {
 
 std::unique_ptr<agent::AgentSetup> ChaosHost::make_agent(const swarm::AgentSeed& seed) {
   auto setup = std::make_unique<agent::AgentSetup>();
-  setup->id = seed.id;
+  setup->name = seed.name;
   setup->swarm = seed.swarm;
   setup->capabilities = seed.capabilities;
-  setup->slots = seed.slots;
+  setup->prefetch = seed.prefetch;
   setup->registry = registry_;
   if (seed.executor == k_talkers) {
     setup->executor = std::make_unique<agent::StdioExecutor>(os_, talker_);

@@ -90,7 +90,7 @@ void DispatchWorld::announce(const std::string& name, dispatch::AgentReady ready
   if (is_new) agent = Agent{};
   if (is_new) agent.pid = Pid(1, ++processes_, 1);
   agent.ready = std::move(ready);
-  agent.ready.id = name;
+  agent.ready.name = name;
   announce_again(name);
 }
 
@@ -129,7 +129,7 @@ void DispatchWorld::completed(std::string_view agent, std::string_view task, std
   report(living(agent), std::move(said));
 }
 
-void DispatchWorld::failed(std::string_view agent, std::string_view task, dispatch::TaskFailed failure) {
+void DispatchWorld::failed(std::string_view agent, std::string_view task, dispatch::RunFailed failure) {
   AgentReport said;
   failure.ref = known(agent, task);
   said.failed.push_back(std::move(failure));

@@ -126,7 +126,7 @@ void Interpreter::agent(DispatchLine& line) {
   ready.capabilities = line.list("can");
   if (ready.capabilities.empty()) throw BadLine("what can it do? can=TYPE,...");
   if (const auto swarm = line.text("swarm")) ready.capabilities.push_back(dispatch::swarm_capability(*swarm));
-  ready.slots = static_cast<std::uint32_t>(line.number("slots").value_or(1));
+  ready.capacity = static_cast<std::uint32_t>(line.number("capacity").value_or(1));
   ready.executor = line.text("executor").value_or("");
   ready.attempt_timeout = line.time("timeout").value_or(Duration::zero());
   if (const auto starts = line.text("starts")) ready.reports_starts = one_of(*starts, k_reported);
@@ -217,7 +217,7 @@ bool Interpreter::run_operator(DispatchLine& line) {
 }
 
 void Interpreter::fails(DispatchLine& line) {
-  dispatch::TaskFailed failure;
+  dispatch::RunFailed failure;
   failure.error = one_of(line.word(3), k_errors);
   failure.message = line.words() > 4 ? line.word(4) : "";
   failure.retry_after = line.time("retry_after");

@@ -4,7 +4,7 @@
 //
 //   option KEY=VALUE...                                  of DispatcherOptions, before anything else
 //   swarm NAME [state=paused] [fallback=..] [strategy=..] [weight=..] [executor=..] ...   the config's names
-//   agent NAME can=TYPE,.. [slots=2] [starts=reported] [words=told] [swarm=..] [executor=..] [timeout=5s]
+//   agent NAME can=TYPE,.. [capacity=2] [starts=reported] [words=told] [swarm=..] [executor=..] [timeout=5s]
 //   submit TASK type=.. [swarm=..] [priority=..] [attempts=..] [timeout=..] [deadline=..] [delay=..] [after=TASK,..]
 //          [agent=..] [fallback=any|none] [agent_wait=..]
 //   cancel TASK | pause AGENT | resume AGENT

@@ -48,7 +48,7 @@ class DispatchWorld final : public ledger::ChangeSink {
   void started(std::string_view agent, std::string_view task);
   void progressed(std::string_view agent, std::string_view task, std::string_view mark);
   void completed(std::string_view agent, std::string_view task, std::optional<ledger::Fence> fence);
-  void failed(std::string_view agent, std::string_view task, dispatch::TaskFailed failure);
+  void failed(std::string_view agent, std::string_view task, dispatch::RunFailed failure);
   void returned(std::string_view agent, std::string_view task);
   void said_last_words(std::string_view agent, std::string_view task, std::string_view text);
   void forgot(std::string_view agent, std::string_view task);

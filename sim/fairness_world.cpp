@@ -140,11 +140,11 @@ void LabWorld::start_dispatcher() {
 Pid LabWorld::start_agent(std::uint32_t index) {
   const AgentPlan& plan = plan_.agents[index];
   auto setup = std::make_unique<agent::AgentSetup>();
-  setup->id = plan.id;
+  setup->name = plan.id;
   setup->capabilities = plan.types;
   setup->swarm = RareText(plan.swarm);
   setup->shared_executor = RareText(plan.executor);
-  setup->slots = 1 + plan.prefetch;
+  setup->prefetch = plan.prefetch;
   setup->executor = std::make_unique<LabExecutor>(*this, index, random_.next());
   return runtime_.spawn<agent::Agent>(std::move(setup));
 }

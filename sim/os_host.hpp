@@ -35,7 +35,7 @@ class OsHost {
 
   std::string folder_;
   std::string mark_;  // in the environment of the agents' programs, so that they can be found
-  ThreadJobQueue jobs_;
+  ThreadJobQueue jobs_{"sim-jobs"};
   ledger::Ledger ledger_;
   std::unique_ptr<journal::Journal> journal_;
   std::shared_ptr<operations::Operations> operations_;

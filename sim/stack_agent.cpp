@@ -28,7 +28,7 @@ StackAgent::StackAgent(Self self, StackWorld* world, std::string id, std::vector
       id_(std::move(id)),
       capabilities_(std::move(capabilities)),
       random_(seed),
-      slots_(static_cast<std::uint32_t>(1 + random_.below(3))),
+      capacity_(static_cast<std::uint32_t>(1 + random_.below(3))),
       reports_starts_(random_.chance(0.5)),
       tells_last_words_(random_.chance(0.5)) {
   world_->oracle().agent_lives(id_);
@@ -62,9 +62,9 @@ void StackAgent::connect(Self self) {
   dispatcher_ = pid;
   seen_ = 0;
   dispatch::AgentReady ready;
-  ready.id = id_;
+  ready.name = id_;
   ready.capabilities = capabilities_;
-  ready.slots = slots_;
+  ready.capacity = capacity_;
   ready.reports_starts = reports_starts_;
   ready.tells_last_words = tells_last_words_;
   ready.held = refs();

@@ -43,8 +43,8 @@ class StackAgent {
     bool is_stopped = false;   // was told to, and goes on
     bool answers_twice = false;
     std::uint32_t beats = 0;
-    dispatch::TaskComplete complete;
-    dispatch::TaskFailed failed;
+    dispatch::RunCompleted complete;
+    dispatch::RunFailed failed;
   };
   struct Beat {};
   struct Connect {};
@@ -77,7 +77,7 @@ class StackAgent {
   std::string id_;
   std::vector<std::string> capabilities_;
   Random random_;
-  std::uint32_t slots_;
+  std::uint32_t capacity_;
   bool reports_starts_;
   bool tells_last_words_;
   Pid dispatcher_;

@@ -212,9 +212,9 @@ void StackWorld::keep_alive() {
 void StackWorld::start_agent(Agent& agent) {
   if (agent.is_function) {
     auto options = std::make_unique<agent::FunctionAgentOptions>();
-    options->id = agent.id;
+    options->name = agent.id;
     options->capabilities = agent.capabilities;
-    options->slots = static_cast<std::uint32_t>(1 + random_.below(4));
+    options->prefetch = static_cast<std::uint32_t>(random_.below(4));
     options->function = [this, id = agent.id, random = std::make_shared<Random>(random_.next())](const auto& order) {
       return run_function(*this, id, *random, order);
     };

@@ -22,10 +22,10 @@ const std::shared_ptr<const AgentOptions>& default_options() {
 }
 
 std::unique_ptr<AgentSetup> checked(std::unique_ptr<AgentSetup> setup) {
-  if (!setup || setup->id.empty() || !setup->executor) {
-    throw std::invalid_argument("agent: an id and an executor must be given");
+  if (!setup || setup->name.empty() || !setup->executor) {
+    throw std::invalid_argument("agent: a name and an executor must be given");
   }
-  setup->slots = std::clamp<std::uint32_t>(setup->slots, 1, dispatch::k_slots_max);
+  setup->prefetch = std::min(setup->prefetch, dispatch::k_agent_capacity_max - 1);
   if (!setup->options) setup->options = default_options();
   return setup;
 }
@@ -66,16 +66,16 @@ std::vector<std::string> Agent::announced() const {
 void Agent::register_name() {
   if (!setup_->registry) return;
   const std::uint64_t mark = setup_->is_managed ? setup_->made_for : 0;
-  const auto done = setup_->registry->register_agent(setup_->id, self_.pid(), announced(), mark);
-  if (!done) throw std::runtime_error(fmt::format("agent '{}': {}", setup_->id, done.error().text()));
+  const auto done = setup_->registry->register_agent(setup_->name, self_.pid(), announced(), mark);
+  if (!done) throw std::runtime_error(fmt::format("agent '{}': {}", setup_->name, done.error().text()));
   told_load_ = 0;
 }
 
 void Agent::register_again() {
   if (!setup_->registry) return;
-  const auto freed = setup_->registry->unregister_agent(setup_->id);
+  const auto freed = setup_->registry->unregister_agent(setup_->name);
   if (!freed && freed.error().failure != RegistryFailure::not_found) {
-    throw std::runtime_error(fmt::format("agent '{}': {}", setup_->id, freed.error().text()));
+    throw std::runtime_error(fmt::format("agent '{}': {}", setup_->name, freed.error().text()));
   }
   register_name();
 }
@@ -115,10 +115,10 @@ void Agent::connect() {
 void Agent::announce() {
   seen_ = 0;
   dispatch::AgentReady ready;
-  ready.id = setup_->id;
+  ready.name = setup_->name;
   ready.role = setup_->role;
   ready.capabilities = announced();
-  ready.slots = setup_->slots;
+  ready.capacity = 1 + setup_->prefetch;
   ready.executor =
       setup_->shared_executor.empty() ? std::string(setup_->executor->shared_name()) : setup_->shared_executor.text();
   ready.attempt_timeout = setup_->attempt_timeout;
@@ -221,8 +221,8 @@ void Agent::tell_load() {
   if (!setup_->registry) return;
   const auto load = static_cast<std::uint32_t>(core_.load());
   if (load == told_load_) return;
-  const auto done = load > told_load_ ? setup_->registry->increment_load(setup_->id, load - told_load_)
-                                      : setup_->registry->decrement_load(setup_->id, told_load_ - load);
+  const auto done = load > told_load_ ? setup_->registry->increment_load(setup_->name, load - told_load_)
+                                      : setup_->registry->decrement_load(setup_->name, told_load_ - load);
   if (done) told_load_ = load;
 }
 
@@ -232,7 +232,7 @@ void Agent::beat() {
   step();
   if (setup_->registry) {
     // Fails only when somebody took the name from it; the dispatcher hears of it all the same.
-    const auto told = setup_->registry->update_heartbeat(setup_->id);
+    const auto told = setup_->registry->update_heartbeat(setup_->name);
     static_cast<void>(told);
   }
   if (!dispatcher_) return;
@@ -257,16 +257,16 @@ void Agent::set_paused(bool paused) {
 }
 
 std::string Agent::update(const ledger::Fields& fields) {
-  std::uint32_t slots = setup_->slots;
+  std::uint32_t prefetch = setup_->prefetch;
   std::vector<std::string> capabilities = setup_->capabilities;
   for (const auto& [name, value] : fields) {
     if (name == "prefetch") {
-      std::uint32_t prefetch = 0;
-      const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), prefetch);
-      if (error != std::errc{} || end != value.data() + value.size() || prefetch > k_prefetch_max) {
+      std::uint32_t asked = 0;
+      const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), asked);
+      if (error != std::errc{} || end != value.data() + value.size() || asked > k_prefetch_max) {
         return fmt::format("prefetch is '{}'; give a number from 0 to {}", value, k_prefetch_max);
       }
-      slots = prefetch + 1;
+      prefetch = asked;
     } else if (name == "capabilities") {
       capabilities = split_at_commas(value);
       if (capabilities.empty()) return "no capability is named; separate them by commas";
@@ -274,7 +274,7 @@ std::string Agent::update(const ledger::Fields& fields) {
       return fmt::format("an agent has no setting '{}'; there are prefetch and capabilities", name);
     }
   }
-  setup_->slots = slots;
+  setup_->prefetch = prefetch;
   if (capabilities != setup_->capabilities) {
     setup_->capabilities = std::move(capabilities);
     register_again();
@@ -326,7 +326,7 @@ void Agent::tell_trouble(std::string why, bool is_ending) {
   if (setup_->swarm.empty()) return;
   const Pid coordinator = self_.whereis(coordinator_name(setup_->swarm.text()));
   if (!coordinator) return;
-  self_.send(coordinator, AgentTrouble{setup_->id, setup_->executor_name.text(), std::move(why), is_ending});
+  self_.send(coordinator, AgentTrouble{setup_->name, setup_->executor_name.text(), std::move(why), is_ending});
 }
 
 void Agent::broken(std::string why) {
@@ -340,11 +340,11 @@ void Agent::broken(std::string why) {
 
 AgentState Agent::handle_call(Self self, GetAgentState) {
   AgentState state;
-  state.id = setup_->id;
+  state.name = setup_->name;
   state.role = setup_->role;
   state.capabilities = setup_->capabilities;
   state.swarm = setup_->swarm.text();
-  state.slots = setup_->slots;
+  state.prefetch = setup_->prefetch;
   state.is_connected = static_cast<bool>(dispatcher_);
   state.executor = setup_->executor->describe();
   state.os_pid = setup_->executor->os_pid();
@@ -377,7 +377,7 @@ UpdateAnswer Agent::handle_call(Self, const UpdateAgent& request) { return {upda
 std::string Agent::describe() const {
   AgentState state;
   core_.describe(state, now_);
-  return fmt::format("{} '{}': {}, {} waiting, {} to be settled; {}", name_of(setup_->role), setup_->id,
+  return fmt::format("{} '{}': {}, {} waiting, {} to be settled; {}", name_of(setup_->role), setup_->name,
                      name_of(is_broken_ ? AgentStatus::failed : state.status), state.queue_length, state.unsettled,
                      setup_->executor->describe());
 }

@@ -47,14 +47,14 @@ struct AgentOptions {
 };
 
 struct AgentSetup {
-  std::string id;
+  std::string name;
   dispatch::Role role = dispatch::Role::worker;
   std::vector<std::string> capabilities;  // none: the executor's own, or else those of the role
   RareText swarm{};                       // one it belongs to, and whose tasks it gets; empty: none
   bool is_managed = false;                // that swarm's coordinator started it and may end it
   bool is_paused = false;                 // from the beginning
   std::uint64_t made_for = 0;             // kept: what it was made for, its mark in the registry; never 0 then
-  std::uint32_t slots = 2;                // one at work and so many ahead; 1 to dispatch::k_slots_max
+  std::uint32_t prefetch = 1;             // tasks that it holds besides the one at work
   std::unique_ptr<Executor> executor;
   RareText executor_name{};                       // in the config, for people; may be empty
   RareText shared_executor{};                     // for a bulkhead that agents share; empty: what the executor says
@@ -103,7 +103,7 @@ class Agent final : private ExecutorHost {
 
   // For the executor.
   [[nodiscard]] Self process() const override { return self_; }
-  [[nodiscard]] const std::string& agent_id() const override { return setup_->id; }
+  [[nodiscard]] const std::string& agent_name() const override { return setup_->name; }
   void ready(std::vector<std::string> capabilities) override;
   void not_ready() override { core_.set_ready(false); }
   void started(dispatch::TaskRef ref) override;

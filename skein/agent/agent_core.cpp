@@ -120,7 +120,7 @@ void AgentCore::take_order(dispatch::Order& order) {
 void AgentCore::settle(TaskRef ref) {
   Held* held = find(ref);
   if (held == nullptr || held->stage != Stage::ended) return;
-  const bool is_completed = std::holds_alternative<dispatch::TaskComplete>(held->outcome);
+  const bool is_completed = std::holds_alternative<dispatch::RunCompleted>(held->outcome);
   // The shape moves on, so that agents do not fight over its reference count.
   PastTask past{held->order.id,      std::move(held->order.shape),
                 held->order.attempt, is_completed ? TaskEnd::completed : TaskEnd::failed,
@@ -274,8 +274,8 @@ bool AgentCore::complete(TaskRef ref, ledger::Body result, Instant now) {
   }
   end(*held, now);
   ++work_->stats.tasks_completed;
-  held->outcome = dispatch::TaskComplete{ref, std::move(result)};
-  work_->report.complete.push_back(std::get<dispatch::TaskComplete>(held->outcome));
+  held->outcome = dispatch::RunCompleted{ref, std::move(result)};
+  work_->report.complete.push_back(std::get<dispatch::RunCompleted>(held->outcome));
   return true;
 }
 
@@ -285,8 +285,8 @@ bool AgentCore::failed(TaskRef ref, Failure failure, Instant now) {
   end(*held, now);
   ++work_->stats.tasks_failed;
   failure.message = shown_text(failure.message, dispatch::k_message_bytes_max);
-  held->outcome = dispatch::TaskFailed{ref, failure.error, std::move(failure.message), failure.retry_after};
-  work_->report.failed.push_back(std::get<dispatch::TaskFailed>(held->outcome));
+  held->outcome = dispatch::RunFailed{ref, failure.error, std::move(failure.message), failure.retry_after};
+  work_->report.failed.push_back(std::get<dispatch::RunFailed>(held->outcome));
   return true;
 }
 
@@ -329,9 +329,9 @@ void AgentCore::say_again(const Held& held) {
   if (held.stage == Stage::running) {
     // One that still waits for its OS process has not begun, and its time does not run.
     if (held.is_started) work_->report.started.push_back({ref});
-  } else if (const auto* done = std::get_if<dispatch::TaskComplete>(&held.outcome)) {
+  } else if (const auto* done = std::get_if<dispatch::RunCompleted>(&held.outcome)) {
     work_->report.complete.push_back(*done);
-  } else if (const auto* failed = std::get_if<dispatch::TaskFailed>(&held.outcome)) {
+  } else if (const auto* failed = std::get_if<dispatch::RunFailed>(&held.outcome)) {
     work_->report.failed.push_back(*failed);
   }
 }

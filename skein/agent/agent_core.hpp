@@ -97,7 +97,7 @@ class AgentCore {
     std::optional<Instant> stop_since;
     Instant progress_at = Instant::min();
     ledger::Body mark;  // progress that waits
-    std::variant<std::monostate, dispatch::TaskComplete, dispatch::TaskFailed> outcome;
+    std::variant<std::monostate, dispatch::RunCompleted, dispatch::RunFailed> outcome;
   };
   // What an agent has once it got its first orders: there may be a million that never do.
   struct Holdings {

@@ -46,12 +46,12 @@ struct AgentStats {
 
 struct GetAgentState {};
 struct AgentState {
-  std::string id;
+  std::string name;
   dispatch::Role role = dispatch::Role::worker;
   AgentStatus status = AgentStatus::idle;
   std::vector<std::string> capabilities;
   std::string swarm;  // empty: none
-  std::uint32_t slots = 1;
+  std::uint32_t prefetch = 0;
   std::size_t queue_length = 0;  // waiting here
   std::size_t unsettled = 0;     // ended, and not yet accepted by the ledger
   std::optional<ledger::TaskId> executing_task;

@@ -25,7 +25,7 @@ class AgentProcess : public testing::Test {
 
   std::unique_ptr<AgentSetup> setup(const std::string& id, std::vector<std::string> capabilities = built_in_types()) {
     auto options = std::make_unique<FunctionAgentOptions>();
-    options->id = id;
+    options->name = id;
     options->capabilities = std::move(capabilities);
     options->function = built_in;
     options->registry = table_;
@@ -81,7 +81,7 @@ TEST_F(AgentProcess, tells_its_state_and_figures_and_its_last_tasks) {
   world_.append(world_.submit(3, "sleep", "2000"));
   world_.runtime.run_for(1s);
   const AgentState now = state(pid);
-  EXPECT_EQ(now.id, "a");
+  EXPECT_EQ(now.name, "a");
   EXPECT_EQ(now.status, AgentStatus::executing);
   EXPECT_EQ(now.executing_task, id_of(3));
   EXPECT_TRUE(now.is_connected);
@@ -130,7 +130,7 @@ TEST_F(AgentProcess, takes_new_settings_or_says_what_is_wrong_with_them) {
   EXPECT_THAT(update({{"prefetch", "101"}}), HasSubstr("from 0 to 100"));
   EXPECT_THAT(update({{"prefech", "1"}}), HasSubstr("no setting 'prefech'"));
   EXPECT_EQ(update({{"prefetch", "0"}, {"capabilities", "echo, dance"}}), "");
-  EXPECT_EQ(state(pid).slots, 1U);
+  EXPECT_EQ(state(pid).prefetch, 0U);
   EXPECT_EQ(table_->query_agents({"dance"}).value(), std::vector<std::string>{"a"});
   world_.append(world_.submit(1, "dance"));
   world_.append(world_.submit(2, "sleep", "1"));

@@ -68,7 +68,7 @@ void CommandExecutor::run(const dispatch::Order& order) {
   output_.clear();
   is_too_much_ = false;
   token_ = options_->task_token ? options_->task_token(order.id, order.ref.fence) : std::string();
-  child_.spawn(host_->process(), environment_of(order, host_->agent_id(), *options_, token_));
+  child_.spawn(host_->process(), environment_of(order, host_->agent_name(), *options_, token_));
   std::string line = order.params ? on_one_line(*order.params) : "null";
   line += '\n';
   // It finds them when it starts. One that reads nothing may have ended before all was written; its exit tells.

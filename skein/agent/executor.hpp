@@ -41,7 +41,7 @@ class ExecutorHost {
 
   // The agent's process, for timers and for the Pid to which messages go.
   [[nodiscard]] virtual Self process() const = 0;
-  [[nodiscard]] virtual const std::string& agent_id() const = 0;
+  [[nodiscard]] virtual const std::string& agent_name() const = 0;
 
   // Able to run. `capabilities` are what it found out that it can do; they count when none were configured.
   virtual void ready(std::vector<std::string> capabilities = {}) = 0;

@@ -12,11 +12,11 @@
 namespace skein::inline v0::agent {
 
 struct FunctionAgentOptions {
-  std::string id;
+  std::string name;
   dispatch::Role role = dispatch::Role::worker;
   std::vector<std::string> capabilities;
   TaskFunction function;
-  std::uint32_t slots = 2;  // one at work and so many ahead; 1 to dispatch::k_slots_max
+  std::uint32_t prefetch = 1;  // tasks that it holds besides the one at work
   std::shared_ptr<RegistryTable> registry{};
 };
 

@@ -80,10 +80,10 @@ void FunctionExecutor::handle(Message message) {
 
 std::unique_ptr<AgentSetup> agent_setup(std::unique_ptr<FunctionAgentOptions> options) {
   auto setup = std::make_unique<AgentSetup>();
-  setup->id = std::move(options->id);
+  setup->name = std::move(options->name);
   setup->role = options->role;
   setup->capabilities = std::move(options->capabilities);
-  setup->slots = options->slots;
+  setup->prefetch = options->prefetch;
   setup->registry = std::move(options->registry);
   setup->executor =
       std::make_unique<FunctionExecutor>(std::make_shared<const TaskFunction>(std::move(options->function)));

@@ -39,14 +39,14 @@ void StdioExecutor::spawn() {
   unconsumed_ = 0;
   stderr_from_ = 0;
   last_.reset();
-  std::vector<std::string> environment{"SKEIN_AGENT_ID=" + host_->agent_id(),
+  std::vector<std::string> environment{"SKEIN_AGENT_ID=" + host_->agent_name(),
                                        fmt::format("SKEIN_PROTOCOL={}", k_stdio_protocol)};
   if (options_->task_token) {
     environment.insert(environment.end(), options_->reach.begin(), options_->reach.end());
   }
   child_.spawn(self, environment);
   // Before anything else that it is told. If it cannot be written, it cannot be started either, and that is told.
-  static_cast<void>(child_.write(stdio_hello(host_->agent_id(), options_->line_bytes)));
+  static_cast<void>(child_.write(stdio_hello(host_->agent_name(), options_->line_bytes)));
 }
 
 void StdioExecutor::run(const dispatch::Order& order) {

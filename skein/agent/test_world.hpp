@@ -35,11 +35,11 @@ class TestWorld {
     spawn.name = dispatch::k_dispatcher_name;
     return dispatcher = runtime.spawn_with<dispatch::Dispatcher>(spawn, std::move(setup));
   }
-  Pid start_agent(const std::string& id, std::uint32_t slots = 2, TaskFunction function = built_in) {
+  Pid start_agent(const std::string& id, std::uint32_t capacity = 2, TaskFunction function = built_in) {
     auto options = std::make_unique<FunctionAgentOptions>();
-    options->id = id;
+    options->name = id;
     options->capabilities = built_in_types();
-    options->slots = slots;
+    options->prefetch = capacity - 1;
     options->function = std::move(function);
     return runtime.spawn<Agent>(std::move(options));
   }

@@ -90,7 +90,7 @@ struct Orders {
 // whichever process or dispatcher it is. Gone with the record.
 inline constexpr std::string_view k_agent_field_paused = "paused";
 inline constexpr std::string_view k_agent_is_paused = "true";
-[[nodiscard]] inline bool is_paused(const ledger::AgentRecord& agent) {
+[[nodiscard]] inline bool is_paused(const ledger::AgentNote& agent) {
   const auto field = agent.fields.find(k_agent_field_paused);
   return field != agent.fields.end() && field->second == k_agent_is_paused;
 }
@@ -104,14 +104,14 @@ struct UpdateConfig {
 // From agents.
 
 struct AgentReady {
-  std::string id;
+  std::string name;
   Role role = Role::worker;
   std::vector<std::string> capabilities;
-  std::uint32_t slots = 1;         // tasks it may hold at once: at work and ahead
+  std::uint32_t capacity = 1;      // tasks it may hold at once: one at work, the others ahead
   std::string executor;            // one that agents share, with a bulkhead; empty: none
   bool is_function = false;        // the timeout of functions counts, not that of other executors
   Duration attempt_timeout{};      // instead of either; zero: none of its own
-  bool reports_starts = false;     // it says TaskStarted, so what was not started has cost nobody anything
+  bool reports_starts = false;     // it says RunStarted, so what was not started has cost nobody anything
   bool tells_last_words = false;   // told to stop because of a timeout, it says LastWords at once
   bool is_paused = false;          // see AgentPaused
   bool is_managed = false;         // its swarm's coordinator started it and may end it
@@ -119,18 +119,18 @@ struct AgentReady {
   std::uint32_t outcome_room = 0;  // outcomes it can keep until they are settled; 0: as many as k_outcome_room
 };
 
-struct TaskStarted {
+struct RunStarted {
   TaskRef ref;
 };
-struct TaskProgress {
+struct RunProgress {
   TaskRef ref;
   ledger::Body mark;
 };
-struct TaskComplete {
+struct RunCompleted {
   TaskRef ref;
   ledger::Body result;
 };
-struct TaskFailed {
+struct RunFailed {
   TaskRef ref;
   ledger::ErrorClass error = ledger::ErrorClass::transient;
   std::string message;
@@ -146,10 +146,10 @@ struct LastWords {
 
 // What happened since the last one.
 struct AgentReport {
-  std::vector<TaskStarted> started;
-  std::vector<TaskProgress> progress;
-  std::vector<TaskComplete> complete;
-  std::vector<TaskFailed> failed;
+  std::vector<RunStarted> started;
+  std::vector<RunProgress> progress;
+  std::vector<RunCompleted> complete;
+  std::vector<RunFailed> failed;
   std::vector<TaskRef> returned;  // not begun, or given up when asked to yield or to stop
   std::vector<LastWords> last_words;
 };
@@ -181,10 +181,10 @@ struct AgentMetrics {
   double avg_latency_ms = 0;
 };
 
-inline constexpr std::uint32_t k_slots_max = 1'000;       // of one agent
-inline constexpr std::uint32_t k_outcome_room = 4'096;    // outcomes waiting to be settled, of one agent
-inline constexpr std::size_t k_held_max = 16'384;         // tasks in one AgentReady or AgentHeartbeat
-inline constexpr std::size_t k_message_bytes_max = 4096;  // of a failure; the rest is cut off
+inline constexpr std::uint32_t k_agent_capacity_max = 1'000;  // tasks of one agent
+inline constexpr std::uint32_t k_outcome_room = 4'096;        // outcomes waiting to be settled, of one agent
+inline constexpr std::size_t k_held_max = 16'384;             // tasks in one AgentReady or AgentHeartbeat
+inline constexpr std::size_t k_message_bytes_max = 4096;      // of a failure; the rest is cut off
 inline constexpr Duration k_heartbeat_every = std::chrono::seconds(1);
 
 }  // namespace skein::inline v0::dispatch

@@ -20,7 +20,7 @@ namespace skein::inline v0::dispatch {
 class CoreWorld : public ledger::ChangeSink {
  public:
   struct Agent {
-    std::string id;
+    std::string name;
     std::map<TaskRef, Order> held;  // ordered and not yet settled, stopped or returned
     std::vector<StopTask> stops;
     std::vector<TaskRef> settled;
@@ -84,10 +84,10 @@ class CoreWorld : public ledger::ChangeSink {
   }
 
   Agent& join(std::uint32_t n, AgentReady ready = {}) {
-    if (ready.id.empty()) ready.id = "agent" + std::to_string(n);
+    if (ready.name.empty()) ready.name = "agent" + std::to_string(n);
     if (ready.capabilities.empty()) ready.capabilities = {"work"};
     Agent& agent = agents[n];
-    agent.id = ready.id;
+    agent.name = ready.name;
     agent.is_alive = true;
     agent.seen = 0;
     if (ready.held.empty()) {
@@ -98,9 +98,9 @@ class CoreWorld : public ledger::ChangeSink {
     return agent;
   }
   // One that may hold so many at once.
-  Agent& join_wide(std::uint32_t n, std::uint32_t slots) {
+  Agent& join_wide(std::uint32_t n, std::uint32_t capacity) {
     AgentReady ready;
-    ready.slots = slots;
+    ready.capacity = capacity;
     return join(n, std::move(ready));
   }
   // Begins with agent 1, which gets task 1.
@@ -111,9 +111,9 @@ class CoreWorld : public ledger::ChangeSink {
     settle();
     return agent;
   }
-  Agent& join_function(std::uint32_t n, std::uint32_t slots = 1) {
+  Agent& join_function(std::uint32_t n, std::uint32_t capacity = 1) {
     AgentReady ready;
-    ready.slots = slots;
+    ready.capacity = capacity;
     ready.is_function = true;
     return join(n, std::move(ready));
   }
@@ -210,7 +210,7 @@ class CoreWorld : public ledger::ChangeSink {
       if (next_beat <= moment.now) {
         next_beat = moment.now + std::chrono::seconds(1);
         for (auto& [n, agent] : agents) {
-          if (do_beat && agent.is_alive && !agent.id.empty()) beat(n);
+          if (do_beat && agent.is_alive && !agent.name.empty()) beat(n);
         }
       }
       settle();

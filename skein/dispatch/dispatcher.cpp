@@ -136,7 +136,7 @@ void Dispatcher::take(Self self, InboxItem& item) {
   if (auto* changes = std::get_if<std::shared_ptr<const ledger::ChangeBatch>>(&item)) {
     // Those of before the first state are in it.
     if (core_.has_state()) core_.on_changes(**changes, moment(self));
-  } else if (auto* answer = std::get_if<AppendAnswer>(&item)) {
+  } else if (auto* answer = std::get_if<AppendAnswered>(&item)) {
     on_answer(self, *answer);
   } else if (const auto* taken = std::get_if<DispatchAnswer>(&item)) {
     on_dispatch_taken(self, taken->answer);
@@ -150,7 +150,7 @@ void Dispatcher::take(Self self, InboxItem& item) {
   }
 }
 
-void Dispatcher::on_answer(Self self, AppendAnswer& item) {
+void Dispatcher::on_answer(Self self, AppendAnswered& item) {
   const auto at = under_way_.find(item.append);
   if (at == under_way_.end()) return;
   if (item.answer.outcome == journal::Outcome::applied) {
@@ -179,7 +179,7 @@ void Dispatcher::append(std::uint64_t number) {
   // A copy: it may have to be appended again.
   setup_->journal->append(
       at->second.batch,
-      [inbox = inbox_, number](journal::AppendAnswer answer) { inbox->put(AppendAnswer{number, std::move(answer)}); },
+      [inbox = inbox_, number](journal::AppendAnswer answer) { inbox->put(AppendAnswered{number, std::move(answer)}); },
       at->second.urgency);
 }
 

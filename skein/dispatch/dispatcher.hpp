@@ -109,7 +109,7 @@ class Dispatcher {
   void take(Self self, InboxItem& item);
   void on_dispatch_taken(Self self, const journal::AppendAnswer& answer);
   void tell_refusal(const ledger::OpResult& result);
-  void on_answer(Self self, AppendAnswer& item);
+  void on_answer(Self self, AppendAnswered& item);
   void append(std::uint64_t number);
   void flush_later(Self self);
   void flush(Self self);

@@ -72,18 +72,20 @@ void DispatcherCore::set_paused(const std::string& id, bool is_paused, const Mom
 }
 
 void DispatcherCore::on_ready(Pid from, AgentReady ready, const Moment& moment) {
-  if (ready.id.empty() || ready.held.size() > k_held_max) {
-    output_.tell(DispatchEvent::Kind::agent_refused, ready.id, 0, "it has no id, or holds more than k_held_max tasks");
+  if (ready.name.empty() || ready.held.size() > k_held_max) {
+    output_.tell(DispatchEvent::Kind::agent_refused, ready.name, 0,
+                 "it has no name, or holds more than k_held_max tasks");
     turned_away_.add(from);
     return;
   }
   const SlotNumber other = tables_.agent_with(from);
-  if (other != k_no_slot && tables_.agents[other].id != ready.id) on_down(from, true, moment);
+  if (other != k_no_slot && tables_.agents[other].name != ready.name) on_down(from, true, moment);
   if (tables_.agent_pids.size() >= options_.agents_max && !tables_.agent_pids.contains(from)) {
-    output_.tell(DispatchEvent::Kind::agent_refused, ready.id, 0, "agents_max agents are there; raise it or stop some");
+    output_.tell(DispatchEvent::Kind::agent_refused, ready.name, 0,
+                 "agents_max agents are there; raise it or stop some");
     return;
   }
-  const SlotNumber slot = tables_.agent_named(ready.id);
+  const SlotNumber slot = tables_.agent_named(ready.name);
   AgentRecord& agent = tables_.agents[slot];
   if (agent.pid != from) {
     if (agent.pid) {
@@ -101,7 +103,7 @@ void DispatcherCore::on_ready(Pid from, AgentReady ready, const Moment& moment) 
     tables_.agent_pids[from] = slot;
     output_.watch.push_back(from);
   }
-  agent.become(has_state_ ? AgentState::here : AgentState::announced);
+  agent.become(has_state_ ? AgentPresence::here : AgentPresence::announced);
   // It counts the orders afresh with each announcement.
   agent.sequence = 0;
   agent.heard_at = moment.now;
@@ -114,7 +116,8 @@ void DispatcherCore::on_ready(Pid from, AgentReady ready, const Moment& moment) 
 
 void DispatcherCore::join(SlotNumber slot, AgentReady& ready, const Moment& moment) {
   AgentRecord& agent = tables_.agents[slot];
-  const std::uint32_t slots = std::clamp<std::uint32_t>(ready.slots, 1, std::min(k_slots_max, Router::k_capacity_max));
+  const std::uint32_t capacity =
+      std::clamp<std::uint32_t>(ready.capacity, 1, std::min(k_agent_capacity_max, Router::k_capacity_max));
   auto sorted = ready.capabilities;
   std::sort(sorted.begin(), sorted.end());
   agent.capabilities = capabilities_.keep(std::move(sorted));
@@ -126,18 +129,18 @@ void DispatcherCore::join(SlotNumber slot, AgentReady& ready, const Moment& mome
   agent.is_managed = ready.is_managed;
   agent.outcome_room = ready.outcome_room == 0 ? k_outcome_room : std::min(ready.outcome_room, k_outcome_room);
   agent.holds.set(Hold::silent, false);
-  agent.holds.set(Hold::paused, paused_.contains(agent.id));
+  agent.holds.set(Hold::paused, paused_.contains(agent.name));
   agent.holds.set(Hold::paused_itself, ready.is_paused);
   if (agent.handle) {
     const bool is_accepted = router_.set_capabilities(*agent.handle, ready.capabilities, moment.now).has_value() &&
-                             router_.set_capacity(*agent.handle, slots, moment.now).has_value() &&
+                             router_.set_capacity(*agent.handle, capacity, moment.now).has_value() &&
                              router_.set_pid(*agent.handle, agent.pid).has_value();
     if (!is_accepted)
-      output_.tell(DispatchEvent::Kind::agent_refused, agent.id, 0, "its new capabilities are not acceptable");
+      output_.tell(DispatchEvent::Kind::agent_refused, agent.name, 0, "its new capabilities are not acceptable");
   } else {
-    auto joined = router_.join({agent.id, agent.pid, ready.capabilities, slots, ready.executor}, moment.now);
+    auto joined = router_.join({agent.name, agent.pid, ready.capabilities, capacity, ready.executor}, moment.now);
     if (!joined) {
-      output_.tell(DispatchEvent::Kind::agent_refused, agent.id, 0, std::string(route_error_text(joined.error())));
+      output_.tell(DispatchEvent::Kind::agent_refused, agent.name, 0, std::string(route_error_text(joined.error())));
       turned_away_.add(agent.pid);
       on_down(agent.pid, true, moment);
       return;
@@ -151,7 +154,7 @@ void DispatcherCore::join(SlotNumber slot, AgentReady& ready, const Moment& mome
       auto ticket = router_.adopted(*agent.handle, moment.now, type);
       if (ticket) tables_.runs[index].ticket = std::move(*ticket);
     }
-    output_.tell(DispatchEvent::Kind::agent_joined, agent.id);
+    output_.tell(DispatchEvent::Kind::agent_joined, agent.name);
   }
   update_readiness(agent, moment);
   if (has_state_) {
@@ -345,13 +348,13 @@ void DispatcherCore::returned(SlotNumber index, const Moment& moment) {
   const bool has_yielded = run.told != Told::nothing;
   if (has_yielded) {
     ++task.times_preempted;
-    output_.tell(DispatchEvent::Kind::preempted, agent.id, run.ref.number);
+    output_.tell(DispatchEvent::Kind::preempted, agent.name, run.ref.number);
   }
   if (run.return_asked_at) {
     ++counters_.returned;
     const SwarmRecord& swarm = tables_.swarms[task.swarm];
     task.goes_to_idle = swarm.gives_out() && swarm.strategy != Balance::consistent_hash;
-    output_.tell(DispatchEvent::Kind::returned, agent.id, run.ref.number);
+    output_.tell(DispatchEvent::Kind::returned, agent.name, run.ref.number);
   }
   requeue(index, has_yielded ? ledger::RequeueReason::preempted : ledger::RequeueReason::returned, moment);
 }
@@ -372,12 +375,12 @@ void DispatcherCore::on_down(Pid pid, bool is_graceful, const Moment& moment) {
   const SlotNumber slot = at->second;
   tables_.agent_pids.erase(at);
   AgentRecord& agent = tables_.agents[slot];
-  output_.tell(is_graceful ? DispatchEvent::Kind::agent_left : DispatchEvent::Kind::agent_crashed, agent.id);
+  output_.tell(is_graceful ? DispatchEvent::Kind::agent_left : DispatchEvent::Kind::agent_crashed, agent.name);
   agent.pid = Pid{};
   agent.mail.reset();
   agent.unsettled = 0;
   agent.holds.clear();
-  agent.become(AgentState::away);
+  agent.become(AgentPresence::away);
   agent.heartbeats.reset();
   if (agent.handle) router_.leave(*std::exchange(agent.handle, std::nullopt));
   crashed_runs(slot, is_graceful, moment);

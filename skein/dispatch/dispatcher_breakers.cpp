@@ -68,7 +68,7 @@ DispatchEvent event_of(const TypeBreaker& its, CrashBreaker::Change change, cons
 DispatchEvent event_of(const AgentView& agent, AgentChange::Kind change, const Moment& moment) {
   using enum AgentChange::Kind;
   DispatchEvent told;
-  told.subject = agent.id;
+  told.subject = agent.name;
   told.kind = DispatchEvent::Kind::agent_passed_over;
   switch (change) {
     case breaker_opened:
@@ -158,7 +158,7 @@ void DispatcherCore::tell_router_changes(const Moment& moment) {
     const auto view = router_.view(change.agent, moment.now);
     if (!view) continue;
     if (change.kind == breaker_opened || change.kind == suspected) {
-      mail_.ask_to_return(returning_.of_agent(view->id, moment.now), moment.now);
+      mail_.ask_to_return(returning_.of_agent(view->name, moment.now), moment.now);
     }
     output_.events.push_back(event_of(*view, change.kind, moment));
   }

@@ -67,12 +67,12 @@ void DispatcherCore::on_state(ledger::Epoch epoch, const StateView& state, const
   }
   for (SlotNumber i = 0; i < tables_.agents.slots(); ++i) {
     AgentRecord& agent = tables_.agents[i];
-    if (agent.id.empty()) continue;
+    if (agent.name.empty()) continue;
     if (agent.pid) {
-      set_hold(agent, Hold::paused, paused_.contains(agent.id), moment);
+      set_hold(agent, Hold::paused, paused_.contains(agent.name), moment);
       // Announced to a dispatcher that knew nothing yet; or to this one before it started afresh, then heartbeats tell.
-      if (agent.state == AgentState::announced) {
-        agent.become(AgentState::here);
+      if (agent.state == AgentPresence::announced) {
+        agent.become(AgentPresence::here);
         const auto held = agent.mail ? std::exchange(agent.mail->held, {}) : std::vector<TaskRef>{};
         match_announced(i, held, moment);
       }
@@ -175,7 +175,7 @@ void DispatcherCore::task_assigned(const ledger::TaskAssigned& change, const Mom
   task.batch = 0;
   task.fence = change.fence;
   if (task.phase != TaskPhase::assigning ||
-      tables_.agents[tables_.runs[task.run].agent].id != ledger::view_of(change.agent)) {
+      tables_.agents[tables_.runs[task.run].agent].name != ledger::view_of(change.agent)) {
     // Decided by an append of before a fresh start.
     leave_queue(slot);
     if (task.run != k_no_slot) end_run(task.run, moment);
@@ -314,7 +314,7 @@ void DispatcherCore::refused(const OpRef& ref, const ledger::OpResult& result, c
   if (ref.kind == OpKind::assign && is_bad_name) {
     // The ledger takes no such name of an agent; it must not be asked again and again.
     const SlotNumber agent = tables_.runs[task.run].agent;
-    output_.tell(DispatchEvent::Kind::agent_refused, tables_.agents[agent].id, 0,
+    output_.tell(DispatchEvent::Kind::agent_refused, tables_.agents[agent].name, 0,
                  result.verdict == ledger::Verdict::too_large
                      ? fmt::format("its name is longer than the ledger's name_bytes, {}", result.number)
                      : "the ledger refuses its name");

@@ -24,15 +24,15 @@ std::string problem_of(const DispatcherTables& tables, SlotNumber slot) {
   if (task.phase == TaskPhase::running && run.ref.fence == 0) return "runs without a fence (1)";
   if (task.phase == TaskPhase::running && run.lease_until == Instant::max()) return "runs without a lease (5)";
   const bool is_pinned = should_run && !task.pinned_to().empty();
-  if (is_pinned && tables.agents[run.agent].id != task.pinned_to()) return "is at another agent than its own (11)";
+  if (is_pinned && tables.agents[run.agent].name != task.pinned_to()) return "is at another agent than its own (11)";
   return "";
 }
 
 std::string problem_of(const DispatcherTables& tables, const AgentRecord& agent, SlotNumber slot) {
-  const bool is_away = agent.state == AgentState::away;
+  const bool is_away = agent.state == AgentPresence::away;
   if (is_away == static_cast<bool>(agent.pid)) return "is away and has a process, or neither";
   if (agent.pid && tables.agent_with(agent.pid) != slot) return "is not to be found by its process";
-  if (is_away && !agent.id.empty() && agent.runs.empty()) return "is remembered for nothing";
+  if (is_away && !agent.name.empty() && agent.runs.empty()) return "is remembered for nothing";
   for (std::size_t i = 0; i < agent.runs.size(); ++i) {
     const Run& run = tables.runs[agent.runs[i]];
     if (run.agent != slot || run.place != i) return "has a run at the wrong place (6)";
@@ -61,7 +61,7 @@ std::string inconsistency(const DispatcherTables& tables, const ReadyQueue& queu
     const AgentRecord& agent = tables.agents[slot];
     at_agents += agent.runs.size();
     if (const auto why = problem_of(tables, agent, slot); !why.empty()) {
-      return fmt::format("agent '{}' {}", agent.id, why);
+      return fmt::format("agent '{}' {}", agent.name, why);
     }
   }
   if (at_agents != tables.runs.size()) return "runs and agents differ";

@@ -90,7 +90,7 @@ struct StateView {
   ledger::Epoch epoch = 0;
   std::vector<ledger::Task> open_tasks;
   std::vector<ledger::Swarm> swarms;
-  std::vector<ledger::AgentRecord> agents;  // what was said of them by name, see k_agent_field_paused
+  std::vector<ledger::AgentNote> agents;  // what was said of them by name, see k_agent_field_paused
   std::uint64_t keys = 0;
   ledger::Fence last_fence = 0;
   std::uint64_t version = ledger::k_first_ledger_version;
@@ -169,7 +169,7 @@ class DispatcherCore {
 
   // dispatcher_runs.cpp
   void deliver(SlotNumber run, const Moment& moment);
-  void complete(SlotNumber run, TaskComplete done, const Moment& moment);
+  void complete(SlotNumber run, RunCompleted done, const Moment& moment);
   void fail_attempt(SlotNumber run, ledger::ErrorClass error, std::string message, std::optional<Duration> retry_after,
                     bool is_reported, const Moment& moment);
   void attempt_timed_out(SlotNumber run, const Moment& moment);

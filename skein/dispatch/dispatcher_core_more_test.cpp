@@ -205,7 +205,7 @@ TEST(DispatcherCoreMail, a_newer_process_of_the_same_name_replaces_the_older) {
   CoreWorld world;
   world.begin_with_run();
   AgentReady same;
-  same.id = "agent1";
+  same.name = "agent1";
   world.join(2, same);
   EXPECT_THAT(world.agents[1].held, IsEmpty()) << "the old one was not told to let go";
   EXPECT_EQ(world.where(1), "agent1");
@@ -371,7 +371,7 @@ class RandomRun {
   CoreWorld::Agent* some_agent(std::uint32_t& n) {
     n = static_cast<std::uint32_t>(1 + random_.below(5));
     const auto at = world_.agents.find(n);
-    return at == world_.agents.end() || !at->second.is_alive || at->second.id.empty() ? nullptr : &at->second;
+    return at == world_.agents.end() || !at->second.is_alive || at->second.name.empty() ? nullptr : &at->second;
   }
   TaskRef some_ref(const CoreWorld::Agent& agent) {
     if (!agent.held.empty() && random_.chance(0.9)) {
@@ -395,7 +395,7 @@ class RandomRun {
   }
   void join() {
     AgentReady ready;
-    ready.slots = static_cast<std::uint32_t>(1 + random_.below(4));
+    ready.capacity = static_cast<std::uint32_t>(1 + random_.below(4));
     ready.reports_starts = random_.chance(0.5);
     if (random_.chance(0.4)) ready.capabilities = {"work", "rare"};
     world_.join(static_cast<std::uint32_t>(1 + random_.below(5)), std::move(ready));

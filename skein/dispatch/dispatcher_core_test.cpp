@@ -175,7 +175,7 @@ TEST(DispatcherCore, what_was_not_started_costs_no_attempt_when_it_is_known_what
   CoreWorld world;
   world.begin();
   AgentReady ready;
-  ready.slots = 3;
+  ready.capacity = 3;
   ready.reports_starts = true;
   world.join(1, ready);
   for (std::uint64_t n = 1; n <= 3; ++n) world.submit(n);
@@ -266,7 +266,7 @@ TEST(DispatcherCore, timeouts_are_the_tasks_then_the_types_then_the_executors_an
   CoreWorld world(options);
   world.begin();
   AgentReady function;
-  function.slots = 10;
+  function.capacity = 10;
   function.is_function = true;
   function.capabilities = {"work", "typed"};
   auto& agent = world.join(1, function);
@@ -447,7 +447,7 @@ TEST(DispatcherCore, crashes_in_a_row_over_distinct_tasks_open_the_breaker_of_th
   world.pass(4s);
   EXPECT_EQ(world.count(Event::breaker_half_opened), 1U);
   AgentReady many;
-  many.slots = 5;
+  many.capacity = 5;
   world.join(21, many);
   EXPECT_EQ(world.agents[20].held.size() + world.agents[21].held.size(), 1U) << "one at a time while it is half open";
   const std::uint32_t who = world.agents[20].held.empty() ? 21 : 20;

@@ -12,10 +12,10 @@ using namespace std::chrono_literals;
 using ledger::State;
 using Event = DispatchEvent::Kind;
 
-AgentReady able(std::vector<std::string> capabilities, std::uint32_t slots = 1) {
+AgentReady able(std::vector<std::string> capabilities, std::uint32_t capacity = 1) {
   AgentReady ready;
   ready.capabilities = std::move(capabilities);
-  ready.slots = slots;
+  ready.capacity = capacity;
   ready.reports_starts = true;
   return ready;
 }

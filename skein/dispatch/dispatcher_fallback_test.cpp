@@ -28,7 +28,7 @@ struct DispatcherFallback : testing::Test {
   void join_second(std::uint32_t n) {
     AgentReady ready;
     ready.capabilities = {"work", swarm_capability("second")};
-    ready.id = "second" + std::to_string(n);
+    ready.name = "second" + std::to_string(n);
     world.join(n, std::move(ready));
   }
   void submit(std::uint64_t n, std::uint32_t attempts) {

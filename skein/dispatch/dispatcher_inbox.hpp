@@ -23,7 +23,7 @@ namespace skein::inline v0::dispatch {
 // To the dispatcher: look into the inbox.
 struct InboxBell {};
 
-struct AppendAnswer {
+struct AppendAnswered {
   std::uint64_t append = 0;
   journal::AppendAnswer answer;
 };
@@ -33,7 +33,7 @@ struct DispatchAnswer {
 struct StateAnswer {
   std::shared_ptr<const ledger::FrozenLedger> state;  // null: it could not be read; try again
 };
-using InboxItem = std::variant<std::shared_ptr<const ledger::ChangeBatch>, AppendAnswer, DispatchAnswer, StateAnswer>;
+using InboxItem = std::variant<std::shared_ptr<const ledger::ChangeBatch>, AppendAnswered, DispatchAnswer, StateAnswer>;
 
 class DispatcherInbox final : public ledger::ChangeSink {
  public:

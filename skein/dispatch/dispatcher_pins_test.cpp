@@ -18,7 +18,7 @@ using Event = DispatchEvent::Kind;
 
 AgentReady telling_starts() {
   AgentReady ready;
-  ready.slots = 2;
+  ready.capacity = 2;
   ready.reports_starts = true;
   return ready;
 }
@@ -367,8 +367,7 @@ TEST(DispatcherAdaptiveRetry, a_delay_that_was_learned_is_the_delay_of_the_next_
   for (int i = 0; i < 50; ++i) {
     for (std::uint8_t action = 0; action < AdaptiveRetry::k_actions; ++action) {
       const bool is_long = action == 3;
-      table.retry().learn({is_long ? Duration(1600ms) : Duration(100ms), false, skein::ErrorClass::resource, action},
-                          is_long);
+      table.retry().learn({is_long ? Duration(1600ms) : Duration(100ms), false, RetryClass::resource, action}, is_long);
     }
   }
   const auto usual = first_delay("");

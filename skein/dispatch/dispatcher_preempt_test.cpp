@@ -17,10 +17,10 @@ using ::testing::IsEmpty;
 struct DispatcherPreempt : testing::Test {
   CoreWorld world;
 
-  auto& begin(std::uint32_t slots, bool reports_starts = true) {
+  auto& begin(std::uint32_t capacity, bool reports_starts = true) {
     world.begin();
     AgentReady ready;
-    ready.slots = slots;
+    ready.capacity = capacity;
     ready.reports_starts = reports_starts;
     return world.join(1, std::move(ready));
   }
@@ -85,7 +85,7 @@ TEST_F(DispatcherPreempt, critical_tasks_keep_their_place_and_what_has_waited_fo
   world.pass(100s);
   ASSERT_EQ(world.task(1).effective_priority, ledger::k_high);
   AgentReady ready;
-  ready.slots = 3;
+  ready.capacity = 3;
   ready.reports_starts = true;
   world.join(1, std::move(ready));
   const auto low = world.ref(1);
@@ -166,7 +166,7 @@ TEST(DispatcherNames, an_agent_whose_name_is_too_long_is_named_and_gets_nothing)
   CoreWorld world;
   world.begin();
   AgentReady ready;
-  ready.id = std::string(200, 'n');
+  ready.name = std::string(200, 'n');
   world.join(1, std::move(ready));
   world.submit(1);
   world.pass(5s);

@@ -194,7 +194,7 @@ struct AgentRecord {
     if (!mail) mail = std::make_unique<AgentMail>();
     return *mail;
   }
-  void become(AgentState next) {
+  void become(AgentPresence next) {
     must_hold(may_become(state, next), "dispatcher_states.hpp 1: an agent cannot change its state like that");
     state = next;
   }
@@ -205,7 +205,7 @@ struct AgentRecord {
     return capabilities && std::includes(capabilities->begin(), capabilities->end(), sorted.begin(), sorted.end());
   }
 
-  std::string id;
+  std::string name;
   Pid pid;                                                       // nobody: not announced, or gone
   std::optional<AgentHandle> handle;                             // in the router, while it is there
   std::shared_ptr<const std::vector<std::string>> capabilities;  // sorted; shared by those who have the same
@@ -224,8 +224,8 @@ struct AgentRecord {
   bool tells_last_words = false;
   bool is_managed = false;  // by its swarm's coordinator
   Holds holds;
-  bool is_in_mail = false;              // has something to be sent
-  AgentState state = AgentState::away;  // away when it has no pid, and only then
+  bool is_in_mail = false;                    // has something to be sent
+  AgentPresence state = AgentPresence::away;  // away when it has no pid, and only then
   AgentMetrics metrics;
 };
 

@@ -74,7 +74,7 @@ TEST(FreshStart, an_agent_that_was_full_gets_tasks_again) {
   CoreWorld world;
   world.begin();
   AgentReady ready;
-  ready.slots = 4;
+  ready.capacity = 4;
   ready.outcome_room = 2;
   world.join(1, ready);
   world.submit(1);
@@ -122,7 +122,7 @@ TEST(UnknownAgent, is_not_asked_when_another_has_its_name_by_now) {
   CoreWorld world;
   world.begin();
   AgentReady ready;
-  ready.id = "twin";
+  ready.name = "twin";
   auto& first = world.join(1, ready);
   world.join(2, ready);
   world.pass(5s);

@@ -12,9 +12,9 @@ using ledger::State;
 using testing::IsEmpty;
 using Event = DispatchEvent::Kind;
 
-AgentReady reporting(std::uint32_t slots = 2) {
+AgentReady reporting(std::uint32_t capacity = 2) {
   AgentReady ready;
-  ready.slots = slots;
+  ready.capacity = capacity;
   ready.reports_starts = true;
   return ready;
 }

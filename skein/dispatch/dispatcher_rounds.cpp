@@ -66,7 +66,7 @@ void DispatcherCore::task_due(SlotNumber slot, const Moment& moment) {
       return;
     }
     if (run.lease_until <= moment.now) {
-      output_.tell(DispatchEvent::Kind::lease_expired, tables_.agents[run.agent].id, task.number);
+      output_.tell(DispatchEvent::Kind::lease_expired, tables_.agents[run.agent].name, task.number);
       // Never confirmed since this dispatcher began: the node, or the agent with it, fell before.
       const bool is_orphan = !run.is_confirmed && !run.ticket;
       requeue(task.run, is_orphan ? ledger::RequeueReason::node_crash : ledger::RequeueReason::lease_expired, moment);
@@ -97,7 +97,7 @@ void DispatcherCore::watch_agents(const Moment& moment) {
     if (agent.holds.has(Hold::silent) || moment.now - agent.heard_at <= judge_->first_interval) continue;
     if (agent.heartbeats->is_available(moment.now)) continue;
     set_hold(agent, Hold::silent, true, moment);
-    output_.tell(DispatchEvent::Kind::agent_silent, agent.id);
+    output_.tell(DispatchEvent::Kind::agent_silent, agent.name);
   }
 }
 
@@ -182,7 +182,7 @@ bool DispatcherCore::assign_to_somebody(SlotNumber slot, const Moment& moment) {
   auto& op = std::get<ledger::Assign>(assign_);
   op.epoch = epoch_;
   op.task = task.id;
-  op.agent = tables_.agents[agent].id;
+  op.agent = tables_.agents[agent].name;
   op.at = moment.wall;
   task.batch = outgoing_.add({slot, OpKind::assign, task.number}, assign_, false);
   return true;

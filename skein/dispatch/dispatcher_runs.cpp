@@ -45,7 +45,7 @@ void DispatcherCore::release(Run& run, const std::optional<AttemptOutcome>& outc
 void DispatcherCore::end_run(SlotNumber index, const Moment& moment) {
   Run& run = tables_.runs[index];
   std::optional<AttemptOutcome> outcome;
-  if (run.timed_out_after) outcome = AttemptOutcome{ErrorClass::transient, moment.now - run.since, std::nullopt};
+  if (run.timed_out_after) outcome = AttemptOutcome{RetryClass::transient, moment.now - run.since, std::nullopt};
   release(run, outcome, moment);
   if (run.is_probe && !run.is_abandoned()) breakers_.probe_ended(tables_.tasks[run.task].shape());
   costs_.correct(run, moment.now);
@@ -79,7 +79,7 @@ void DispatcherCore::settled(SlotNumber index, const Moment& moment) {
   end_run(index, moment);
 }
 
-void DispatcherCore::complete(SlotNumber index, TaskComplete done, const Moment& moment) {
+void DispatcherCore::complete(SlotNumber index, RunCompleted done, const Moment& moment) {
   Run& run = tables_.runs[index];
   if (run.is_reported()) return;
   const bool is_decided = tables_.tasks[run.task].phase == TaskPhase::ending;
@@ -105,7 +105,7 @@ void DispatcherCore::attempt_timed_out(SlotNumber index, const Moment& moment) {
   Run& run = tables_.runs[index];
   const AgentRecord& agent = tables_.agents[run.agent];
   if (!run.timed_out_after) {
-    output_.tell(DispatchEvent::Kind::attempt_timed_out, agent.id, run.ref.number);
+    output_.tell(DispatchEvent::Kind::attempt_timed_out, agent.name, run.ref.number);
     run.timed_out_after = run.timeout_at - run.since;
     // It took at least so long. Without this a type that became slow would never get more time.
     timeouts_.learn(tables_.tasks[run.task], *run.timed_out_after);

@@ -88,7 +88,7 @@ inline constexpr Transitions<Told, k_told_states> k_told_transitions{{
 }};
 
 // Whether an agent is there.
-enum class AgentState : std::uint8_t {
+enum class AgentPresence : std::uint8_t {
   away,       // named by a run and not announced, or gone
   announced,  // before the state was known: what it holds is compared with the state when that comes
   here,       // announced, and what it holds was compared
@@ -96,7 +96,7 @@ enum class AgentState : std::uint8_t {
 inline constexpr std::size_t k_agent_states = 3;
 
 // A state that is known stays known: nobody who is here waits for it again.
-inline constexpr Transitions<AgentState, k_agent_states> k_agent_transitions{{
+inline constexpr Transitions<AgentPresence, k_agent_states> k_agent_transitions{{
     //  away, announced, here
     ".xx",  // away
     "xxx",  // announced
@@ -106,6 +106,8 @@ inline constexpr Transitions<AgentState, k_agent_states> k_agent_transitions{{
 [[nodiscard]] constexpr bool may_become(TaskPhase from, TaskPhase to) { return k_task_transitions.allow(from, to); }
 [[nodiscard]] constexpr bool may_become(RunState from, RunState to) { return k_run_transitions.allow(from, to); }
 [[nodiscard]] constexpr bool may_become(Told from, Told to) { return k_told_transitions.allow(from, to); }
-[[nodiscard]] constexpr bool may_become(AgentState from, AgentState to) { return k_agent_transitions.allow(from, to); }
+[[nodiscard]] constexpr bool may_become(AgentPresence from, AgentPresence to) {
+  return k_agent_transitions.allow(from, to);
+}
 
 }  // namespace skein::inline v0::dispatch

@@ -55,14 +55,14 @@ TEST(DispatcherStates, an_agent_is_told_more_and_never_less) {
 }
 
 TEST(DispatcherStates, an_agent_that_is_here_does_not_wait_for_the_state_again) {
-  using enum AgentState;
-  expect_allowed<AgentState>(k_agent_states, {{away, announced},
-                                              {away, here},
-                                              {announced, away},
-                                              {announced, announced},
-                                              {announced, here},
-                                              {here, away},
-                                              {here, here}});
+  using enum AgentPresence;
+  expect_allowed<AgentPresence>(k_agent_states, {{away, announced},
+                                                 {away, here},
+                                                 {announced, away},
+                                                 {announced, announced},
+                                                 {announced, here},
+                                                 {here, away},
+                                                 {here, here}});
 }
 
 TEST(DispatcherStates, a_record_refuses_what_its_table_does_not_allow) {
@@ -77,8 +77,8 @@ TEST(DispatcherStates, a_record_refuses_what_its_table_does_not_allow) {
   run.tell(Told::to_stop);
   EXPECT_DEATH(run.tell(Told::to_yield), "order_mail.hpp 2");
   AgentRecord agent;
-  agent.become(AgentState::here);
-  EXPECT_DEATH(agent.become(AgentState::announced), "dispatcher_states.hpp 1");
+  agent.become(AgentPresence::here);
+  EXPECT_DEATH(agent.become(AgentPresence::announced), "dispatcher_states.hpp 1");
 }
 
 }  // namespace

@@ -91,7 +91,7 @@ TEST(DispatcherSwarms, tells_how_a_swarm_stands) {
   EXPECT_EQ(load->ready, 2U);
   EXPECT_EQ(load->running, 1U);
   ASSERT_EQ(load->agents.size(), 1U);
-  EXPECT_EQ(load->agents[0].id, "agent2");
+  EXPECT_EQ(load->agents[0].name, "agent2");
   EXPECT_EQ(load->agents[0].runs, 1U);
   world.crash(2);
   EXPECT_TRUE(world.core->swarm_load("own")->agents.empty());
@@ -103,7 +103,7 @@ TEST(DispatcherSwarms, tells_what_waits_and_what_it_needs) {
   world.begin();
   put_swarm(world, "own", {{"executor", "e"}});
   AgentReady ready = member_of("own");
-  ready.slots = 3;
+  ready.capacity = 3;
   ready.reports_starts = true;
   world.join(1, ready);
   for (std::uint64_t n = 1; n <= 3; ++n) submit_to(world, "own", n);
@@ -150,9 +150,16 @@ TEST(DispatcherSwarms, an_agent_paused_in_the_ledger_gets_nothing_from_any_dispa
   world.restart();  // another dispatcher
   world.join(1);
   EXPECT_EQ(world.state(1), State::queued);
-  const auto passed_over = world.core->passed_over_agents("agent1", world.moment);
+  auto passed_over = world.core->passed_over_agents("agent1", world.moment);
   ASSERT_EQ(passed_over.size(), 1U);
   EXPECT_EQ(passed_over[0].why, PassedOver::Why::paused);
+  world.agents.at(1).is_paused = true;  // it was told
+  world.beat(1);
+  passed_over = world.core->passed_over_agents("agent1", world.moment);
+  ASSERT_EQ(passed_over.size(), 1U) << "that it says so is no second reason";
+  EXPECT_EQ(passed_over[0].why, PassedOver::Why::paused);
+  world.agents.at(1).is_paused = false;
+  world.beat(1);
   ASSERT_EQ(world.run(ledger::AgentRemove{"agent1"}).verdict, ledger::Verdict::ok);
   world.settle();
   EXPECT_EQ(world.where(1), "agent1");

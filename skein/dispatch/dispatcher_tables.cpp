@@ -2,18 +2,18 @@
 
 namespace skein::inline v0::dispatch {
 
-SlotNumber DispatcherTables::agent_named(std::string_view id) {
-  if (const auto known = find_agent(id)) return *known;
+SlotNumber DispatcherTables::agent_named(std::string_view name) {
+  if (const auto known = find_agent(name)) return *known;
   const SlotNumber slot = agents.add();
-  agents[slot].id = id;
-  agent_ids.add(id, slot);
+  agents[slot].name = name;
+  agent_names.add(name, slot);
   return slot;
 }
 
 void DispatcherTables::forget_if_idle(SlotNumber slot) {
   const AgentRecord& agent = agents[slot];
-  if (agent.pid || !agent.runs.empty() || agent.id.empty()) return;
-  agent_ids.remove(agent.id, slot);
+  if (agent.pid || !agent.runs.empty() || agent.name.empty()) return;
+  agent_names.remove(agent.name, slot);
   agents.remove(slot);
 }
 

@@ -32,11 +32,11 @@ struct DispatcherTables {
     }
     return slot;
   }
-  [[nodiscard]] std::optional<SlotNumber> find_agent(std::string_view id) const {
-    return agent_ids.find(id, [this](SlotNumber slot) -> const std::string& { return agents[slot].id; });
+  [[nodiscard]] std::optional<SlotNumber> find_agent(std::string_view name) const {
+    return agent_names.find(name, [this](SlotNumber slot) -> const std::string& { return agents[slot].name; });
   }
   // The agent's slot, a new one if nobody of that name is known.
-  SlotNumber agent_named(std::string_view id);
+  SlotNumber agent_named(std::string_view name);
   void forget_if_idle(SlotNumber agent);
   [[nodiscard]] SlotNumber agent_with(Pid pid) const {
     const auto at = agent_pids.find(pid);
@@ -72,7 +72,7 @@ struct DispatcherTables {
   NumberIndex by_number;
   Slab<Run> runs;
   Slab<AgentRecord> agents;
-  IdIndex agent_ids;
+  IdIndex agent_names;
   boost::unordered_flat_map<Pid, SlotNumber, std::hash<Pid>> agent_pids;
   Slab<SwarmRecord> swarms;
   std::unordered_map<std::string, SlotNumber, TextHash, std::equal_to<>> swarm_names;

@@ -17,9 +17,9 @@ class QuickAgent {
  public:
   QuickAgent(Self self, std::string id, Pid dispatcher) : dispatcher_(dispatcher) {
     AgentReady ready;
-    ready.id = std::move(id);
+    ready.name = std::move(id);
     ready.capabilities = {"work"};
-    ready.slots = 64;
+    ready.capacity = 64;
     self.send(dispatcher_, std::move(ready));
   }
   void handle_info(Self self, Message message) {

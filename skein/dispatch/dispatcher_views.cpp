@@ -41,7 +41,7 @@ std::optional<SwarmLoad> swarm_load(const DispatcherTables& tables, const ReadyQ
   for (SlotNumber i = 0; i < tables.agents.slots(); ++i) {
     const AgentRecord& agent = tables.agents[i];
     if (!agent.pid || !agent.has(own)) continue;
-    load.agents.push_back({agent.id, agent.pid, static_cast<std::uint32_t>(agent.runs.size()),
+    load.agents.push_back({agent.name, agent.pid, static_cast<std::uint32_t>(agent.runs.size()),
                            agent.holds.has(Hold::paused), ahead_at(tables, agent, at->second), agent.capabilities,
                            agent.is_managed});
     load.running += agent.runs.size();
@@ -62,20 +62,22 @@ std::optional<SwarmLoad> swarm_load(const DispatcherTables& tables, const ReadyQ
   return load;
 }
 
-std::vector<PassedOver> passed_over_agents(const DispatcherTables& tables, Router& router, std::string_view id,
+std::vector<PassedOver> passed_over_agents(const DispatcherTables& tables, Router& router, std::string_view name,
                                            const Moment& moment) {
   using enum PassedOver::Why;
   std::vector<PassedOver> all;
   for (SlotNumber i = 0; i < tables.agents.slots(); ++i) {
     const AgentRecord& agent = tables.agents[i];
-    if (!agent.pid || !agent.handle || (!id.empty() && agent.id != id)) continue;
+    if (!agent.pid || !agent.handle || (!name.empty() && agent.name != name)) continue;
     const auto view = router.view(*agent.handle, moment.now);
     if (!view) continue;
     const auto add = [&](PassedOver::Why why, Instant until, std::string detail) {
-      all.push_back({agent.id, "", why, until == Instant::min() ? 0 : wall_at(until, moment), std::move(detail)});
+      all.push_back({agent.name, "", why, until == Instant::min() ? 0 : wall_at(until, moment), std::move(detail)});
     };
     if (agent.holds.has(Hold::paused)) add(paused, Instant::min(), "it was paused; 'skein agent resume' lets it go on");
-    if (agent.holds.has(Hold::paused_itself)) add(paused_itself, Instant::min(), "it has paused itself");
+    // An agent that somebody has paused is told, and says so.
+    const bool is_of_itself = agent.holds.has(Hold::paused_itself) && !agent.holds.has(Hold::paused);
+    if (is_of_itself) add(paused_itself, Instant::min(), "it has paused itself");
     if (agent.holds.has(Hold::silent)) add(silent, Instant::min(), "nothing was heard of it");
     if (agent.holds.has(Hold::outcomes_wait))
       add(results_waiting, Instant::min(), "the ledger has not decided its last outcomes yet");

@@ -20,7 +20,7 @@ namespace skein::inline v0::dispatch {
                                                   const TypeBreakers& breakers, std::string_view name);
 // Who gets nothing at the moment and why, agents and types of tasks; see passed_over.hpp. Of one agent, or of all.
 [[nodiscard]] std::vector<PassedOver> passed_over_agents(const DispatcherTables& tables, Router& router,
-                                                         std::string_view id, const Moment& moment);
+                                                         std::string_view name, const Moment& moment);
 [[nodiscard]] std::vector<PassedOver> passed_over_types(const TypeBreakers& breakers, const Moment& moment);
 
 }  // namespace skein::inline v0::dispatch

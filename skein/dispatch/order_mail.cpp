@@ -59,7 +59,7 @@ void OrderMail::take(std::vector<std::pair<Pid, Orders>>& out, Instant now) {
     if (!std::exchange(agent.is_in_mail, false) || !agent.mail) continue;
     Orders orders = std::exchange(agent.mail->out, Orders{});
     if (!agent.pid || orders.empty()) continue;
-    must_hold(agent.state != AgentState::away, "order_mail.hpp 3: the agent has a process");
+    must_hold(agent.state != AgentPresence::away, "order_mail.hpp 3: the agent has a process");
     orders.sequence = ++agent.sequence;
     agent.sent_at = now;
     out.emplace_back(agent.pid, std::move(orders));

@@ -38,7 +38,7 @@ SlotNumber Preemption::least_important(const std::vector<std::string>& capabilit
     const bool is_held =
         agent.holds.has(Hold::paused) || agent.holds.has(Hold::paused_itself) || agent.holds.has(Hold::silent);
     if (!agent.pid || is_held || agent.runs.empty()) continue;
-    if (!agent.has_all(capabilities) || (!pinned_to.empty() && agent.id != pinned_to)) continue;
+    if (!agent.has_all(capabilities) || (!pinned_to.empty() && agent.name != pinned_to)) continue;
     for (const SlotNumber index : agent.runs) {
       if (!may_yield(tables_.runs[index])) continue;
       if (least == k_no_slot || is_less_important(tables_.runs[index], tables_.runs[least])) least = index;

@@ -131,7 +131,6 @@ class ReadyQueue {
 
   // Somebody may be free: asks for all needs again.
   void ask_again();
-  [[nodiscard]] bool has_unmet() const { return unmet_ > 0; }
 
   [[nodiscard]] const std::vector<Lane>& lanes() const { return lanes_; }
   [[nodiscard]] const Lane& lane(std::uint32_t index) const { return lanes_[index]; }

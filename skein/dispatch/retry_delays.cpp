@@ -16,20 +16,20 @@ RetryOptions without_end(RetryOptions options) {
 
 }  // namespace
 
-ErrorClass class_of(ledger::ErrorClass error) {
+RetryClass class_of(ledger::ErrorClass error) {
   switch (error) {
     case ledger::ErrorClass::permanent:
-      return ErrorClass::permanent;
+      return RetryClass::permanent;
     case ledger::ErrorClass::rate_limited:
-      return ErrorClass::rate_limited;
+      return RetryClass::rate_limited;
     case ledger::ErrorClass::resource:
-      return ErrorClass::resource;
+      return RetryClass::resource;
     case ledger::ErrorClass::transient:
     case ledger::ErrorClass::timeout:
     case ledger::ErrorClass::crash:
       break;
   }
-  return ErrorClass::transient;
+  return RetryClass::transient;
 }
 
 RetryDelays::RetryDelays(const DispatcherOptions& options, const AgentChoice& choice, Router& router, Random& random)
@@ -41,9 +41,9 @@ RetryDelays::RetryDelays(const DispatcherOptions& options, const AgentChoice& ch
 
 Duration RetryDelays::next(TaskRecord& task, const AgentRecord& failed, ledger::ErrorClass error,
                            std::optional<Duration> retry_after, Instant now) {
-  const ErrorClass kind = class_of(error);
+  const RetryClass kind = class_of(error);
   if (task.past && task.past->retry) router_.retried(*std::exchange(task.past->retry, std::nullopt), false);
-  if (kind == ErrorClass::permanent) return Duration::zero();
+  if (kind == RetryClass::permanent) return Duration::zero();
   const auto type = by_type_.find(task.shape().type);
   const RetryPolicy& policy = type == by_type_.end() ? usual_ : type->second;
   const std::uint32_t attempt = std::min(task.attempts + 1, k_attempt_max);

@@ -16,7 +16,7 @@
 namespace skein::inline v0::dispatch {
 
 // As the policies and the router see it.
-[[nodiscard]] ErrorClass class_of(ledger::ErrorClass error);
+[[nodiscard]] RetryClass class_of(ledger::ErrorClass error);
 
 class RetryDelays {
  public:

@@ -14,38 +14,9 @@ using testing::IsEmpty;
 using testing::SizeIs;
 using testing::UnorderedElementsAre;
 
-// Agents that the router knows, and tasks with lanes.
-struct ReturningWorld : RuleWorld {
-  SlotNumber own = swarm("own");
-  Random random{1};
-  Router router;
-  ReadyQueue queue{[](const ReadyEntry&, std::uint32_t) { return true; }};
-  TaskLanes lanes{tables, queue, router, options};
-  Preemption preemption{tables, options};
-  AgentChoice choice{{tables, lanes, preemption, router, random}};
+struct ReturningWorld : RoutedRuleWorld {
   TypeBreakers breakers;
   Returning returning{{tables, breakers, choice, router, options}};
-
-  SlotNumber known_agent(const std::string& id) {
-    const SlotNumber slot = agent(id);
-    AgentRecord& record = tables.agents[slot];
-    auto joined = router.join({id, record.pid, {"work"}, 4, ""}, at(0));
-    EXPECT_TRUE(joined);
-    record.handle = *joined;
-    return slot;
-  }
-  SlotNumber run_of(SlotNumber its_swarm, SlotNumber its_agent, const std::string& type = "work") {
-    const SlotNumber its_task = task(its_swarm, type);
-    TaskRecord& record = tables.tasks[its_task];
-    auto shape = std::make_shared<ledger::Shape>(record.shape());
-    shape->capabilities = {"work"};
-    lanes.hold(record, shape);
-    const SlotNumber index = run(its_task, its_agent);
-    auto ticket = router.adopted(*tables.agents[its_agent].handle, at(0), lanes.type_of(record));
-    if (ticket) tables.runs[index].ticket = std::move(*ticket);
-    return index;
-  }
-  Run& the(SlotNumber index) { return tables.runs[index]; }
 };
 
 TEST(Returning, asks_for_what_a_closed_swarm_has_not_begun) {

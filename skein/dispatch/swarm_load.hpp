@@ -32,11 +32,11 @@ inline constexpr std::size_t k_needs_told = 256;  // of one swarm
 
 struct SwarmLoad {
   struct Agent {
-    std::string id;
+    std::string name;
     Pid pid;
-    std::uint32_t runs = 0;  // tasks it holds
-    bool is_paused = false;
-    std::uint32_t ahead = 0;                                         // of the swarm's, behind another one
+    std::uint32_t runs = 0;   // tasks it holds
+    bool is_paused = false;   // by somebody; one that cannot start its program is not
+    std::uint32_t ahead = 0;  // of the swarm's, behind another one
     std::shared_ptr<const std::vector<std::string>> capabilities{};  // sorted
     bool is_managed = false;                                         // by the swarm's coordinator
   };

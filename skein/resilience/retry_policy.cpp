@@ -20,15 +20,15 @@ Duration capped(double delay_ns, Duration longest) {
 
 }  // namespace
 
-std::string_view error_class_name(ErrorClass error) {
+std::string_view retry_class_name(RetryClass error) {
   switch (error) {
-    case ErrorClass::transient:
+    case RetryClass::transient:
       return "transient";
-    case ErrorClass::permanent:
+    case RetryClass::permanent:
       return "permanent";
-    case ErrorClass::rate_limited:
+    case RetryClass::rate_limited:
       return "rate_limited";
-    case ErrorClass::resource:
+    case RetryClass::resource:
       return "resource";
   }
   return "unknown";
@@ -45,14 +45,14 @@ std::optional<std::string> RetryOptions::problem() const {
 
 RetryPolicy::RetryPolicy(RetryOptions options) {
   classes_.fill(checked(options));
-  classes_[static_cast<std::size_t>(ErrorClass::permanent)].attempts = 1;
+  classes_[static_cast<std::size_t>(RetryClass::permanent)].attempts = 1;
 }
 
-void RetryPolicy::set(ErrorClass error, RetryOptions options) {
+void RetryPolicy::set(RetryClass error, RetryOptions options) {
   classes_[static_cast<std::size_t>(error)] = checked(options);
 }
 
-std::optional<Duration> RetryPolicy::base_delay(std::uint32_t attempt, ErrorClass error) const {
+std::optional<Duration> RetryPolicy::base_delay(std::uint32_t attempt, RetryClass error) const {
   const RetryOptions& options = this->options(error);
   if (attempt == 0 || attempt >= options.attempts) return std::nullopt;
   const auto first = static_cast<double>(options.first.count());
@@ -73,7 +73,7 @@ std::optional<Duration> RetryPolicy::base_delay(std::uint32_t attempt, ErrorClas
   return capped(delay, options.longest);
 }
 
-std::optional<Duration> RetryPolicy::next(std::uint32_t attempt, ErrorClass error, Random& random,
+std::optional<Duration> RetryPolicy::next(std::uint32_t attempt, RetryClass error, Random& random,
                                           std::optional<Duration> retry_after) const {
   const auto base = base_delay(attempt, error);
   if (!base) return std::nullopt;

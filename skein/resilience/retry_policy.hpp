@@ -18,9 +18,9 @@
 
 namespace skein::inline v0 {
 
-enum class ErrorClass : std::uint8_t { transient, permanent, rate_limited, resource };
-inline constexpr std::size_t k_error_classes = 4;
-[[nodiscard]] std::string_view error_class_name(ErrorClass error);
+enum class RetryClass : std::uint8_t { transient, permanent, rate_limited, resource };
+inline constexpr std::size_t k_retry_classes = 4;
+[[nodiscard]] std::string_view retry_class_name(RetryClass error);
 
 // The longest Retry-After that is heeded: nobody may park our work for days.
 inline constexpr Duration k_retry_after_max = std::chrono::minutes(10);
@@ -51,19 +51,19 @@ class RetryPolicy {
   explicit RetryPolicy(RetryOptions options = {});
 
   // Another policy for one class of errors. Throws like the constructor.
-  void set(ErrorClass error, RetryOptions options);
+  void set(RetryClass error, RetryOptions options);
 
   // The delay before the next attempt, or nothing when `attempt` was the last. Never negative.
-  [[nodiscard]] std::optional<Duration> next(std::uint32_t attempt, ErrorClass error, Random& random,
+  [[nodiscard]] std::optional<Duration> next(std::uint32_t attempt, RetryClass error, Random& random,
                                              std::optional<Duration> retry_after = {}) const;
   // Without jitter.
-  [[nodiscard]] std::optional<Duration> base_delay(std::uint32_t attempt, ErrorClass error) const;
-  [[nodiscard]] const RetryOptions& options(ErrorClass error) const {
+  [[nodiscard]] std::optional<Duration> base_delay(std::uint32_t attempt, RetryClass error) const;
+  [[nodiscard]] const RetryOptions& options(RetryClass error) const {
     return classes_[static_cast<std::size_t>(error)];
   }
 
  private:
-  std::array<RetryOptions, k_error_classes> classes_;
+  std::array<RetryOptions, k_retry_classes> classes_;
 };
 
 }  // namespace skein::inline v0

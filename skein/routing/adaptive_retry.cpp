@@ -33,7 +33,7 @@ AdaptiveRetry::AdaptiveRetry(AdaptiveRetryOptions options) : options_(options) {
   explore_.fill(options_.explore_first);
 }
 
-AdaptiveRetry::Chosen AdaptiveRetry::choose(ErrorClass error, Duration usual, std::optional<Duration> retry_after,
+AdaptiveRetry::Chosen AdaptiveRetry::choose(RetryClass error, Duration usual, std::optional<Duration> retry_after,
                                             Random& random, Prospects prospects) const {
   const auto number = static_cast<std::size_t>(error);
   std::size_t action = 0;
@@ -59,7 +59,7 @@ AdaptiveRetry::Chosen AdaptiveRetry::choose(ErrorClass error, Duration usual, st
 
 void AdaptiveRetry::learn(const Chosen& chosen, bool ok) {
   const auto number = static_cast<std::size_t>(chosen.error);
-  if (number >= k_error_classes || chosen.action >= k_actions) return;
+  if (number >= k_retry_classes || chosen.action >= k_actions) return;
   const double waited = std::clamp(std::chrono::duration<double>(chosen.delay).count(), 0.0, 60.0);
   double& value = values_[number][chosen.action];
   value += options_.learning_rate * ((ok ? k_success_reward : k_failed_again_reward) - waited - value);
@@ -70,8 +70,8 @@ void AdaptiveRetry::learn(const Chosen& chosen, bool ok) {
 std::string AdaptiveRetry::save() const {
   std::string text(k_retries_version_line);
   q_text::append_line(text, "explore", explore_);
-  for (std::size_t i = 0; i < k_error_classes; ++i) {
-    q_text::append_line(text, error_class_name(static_cast<ErrorClass>(i)), values_[i]);
+  for (std::size_t i = 0; i < k_retry_classes; ++i) {
+    q_text::append_line(text, retry_class_name(static_cast<RetryClass>(i)), values_[i]);
   }
   return text;
 }
@@ -85,8 +85,8 @@ std::expected<void, std::string> AdaptiveRetry::restore(std::string_view text) {
   text.remove_prefix(k_retries_version_line.size());
   AdaptiveRetry read(options_);
   if (auto line = q_text::take_line(text, "explore", read.explore_); !line) return line;
-  for (std::size_t i = 0; i < k_error_classes; ++i) {
-    if (auto line = q_text::take_line(text, error_class_name(static_cast<ErrorClass>(i)), read.values_[i]); !line) {
+  for (std::size_t i = 0; i < k_retry_classes; ++i) {
+    if (auto line = q_text::take_line(text, retry_class_name(static_cast<RetryClass>(i)), read.values_[i]); !line) {
       return line;
     }
   }

@@ -43,7 +43,7 @@ class AdaptiveRetry {
   struct Chosen {
     Duration delay{};
     bool other_agent = false;
-    ErrorClass error = ErrorClass::transient;
+    RetryClass error = RetryClass::transient;
     std::uint8_t action = 0;
   };
 
@@ -57,16 +57,16 @@ class AdaptiveRetry {
   explicit AdaptiveRetry(AdaptiveRetryOptions options = {});
 
   // `usual` is the policy's delay; a negative one counts as zero.
-  [[nodiscard]] Chosen choose(ErrorClass error, Duration usual, std::optional<Duration> retry_after, Random& random,
+  [[nodiscard]] Chosen choose(RetryClass error, Duration usual, std::optional<Duration> retry_after, Random& random,
                               Prospects prospects) const;
-  [[nodiscard]] Chosen choose(ErrorClass error, Duration usual, std::optional<Duration> retry_after,
+  [[nodiscard]] Chosen choose(RetryClass error, Duration usual, std::optional<Duration> retry_after,
                               Random& random) const {
     return choose(error, usual, retry_after, random, Prospects{});
   }
   // How the attempt that followed went: 1 for success, −10 for failure, less the seconds waited.
   void learn(const Chosen& chosen, bool ok);
 
-  [[nodiscard]] double value(ErrorClass error, std::size_t action) const {
+  [[nodiscard]] double value(RetryClass error, std::size_t action) const {
     return values_[static_cast<std::size_t>(error)][action];
   }
   [[nodiscard]] std::uint64_t outcomes() const { return outcomes_; }  // learned from, since made
@@ -76,8 +76,8 @@ class AdaptiveRetry {
 
  private:
   AdaptiveRetryOptions options_;
-  std::array<std::array<double, k_actions>, k_error_classes> values_{};
-  std::array<double, k_error_classes> explore_{};
+  std::array<std::array<double, k_actions>, k_retry_classes> values_{};
+  std::array<double, k_retry_classes> explore_{};
   std::uint64_t outcomes_ = 0;
 };
 

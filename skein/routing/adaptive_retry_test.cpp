@@ -20,7 +20,7 @@ AdaptiveRetryOptions without_exploring() {
 TEST(AdaptiveRetry, does_as_the_policy_says_until_it_has_learned) {
   const AdaptiveRetry retry(without_exploring());
   Random random(1);
-  const auto chosen = retry.choose(ErrorClass::transient, milliseconds(100), {}, random);
+  const auto chosen = retry.choose(RetryClass::transient, milliseconds(100), {}, random);
   EXPECT_EQ(chosen.delay, milliseconds(100));
   EXPECT_FALSE(chosen.other_agent);
 }
@@ -29,12 +29,12 @@ TEST(AdaptiveRetry, learns_to_ask_another_agent_when_the_same_one_keeps_failing)
   AdaptiveRetry retry;
   Random random(7);
   for (int i = 0; i < 2000; ++i) {
-    const auto chosen = retry.choose(ErrorClass::resource, milliseconds(100), {}, random);
+    const auto chosen = retry.choose(RetryClass::resource, milliseconds(100), {}, random);
     retry.learn(chosen, chosen.other_agent);
   }
   int others = 0;
   for (int i = 0; i < 1000; ++i) {
-    others += retry.choose(ErrorClass::resource, milliseconds(100), {}, random).other_agent ? 1 : 0;
+    others += retry.choose(RetryClass::resource, milliseconds(100), {}, random).other_agent ? 1 : 0;
   }
   EXPECT_GT(others, 950);
 }
@@ -43,12 +43,12 @@ TEST(AdaptiveRetry, learns_to_wait_longer_when_only_that_helps) {
   AdaptiveRetry retry;
   Random random(7);
   for (int i = 0; i < 3000; ++i) {
-    const auto chosen = retry.choose(ErrorClass::rate_limited, milliseconds(100), {}, random);
+    const auto chosen = retry.choose(RetryClass::rate_limited, milliseconds(100), {}, random);
     retry.learn(chosen, chosen.delay >= milliseconds(400));
   }
   int long_ones = 0;
   for (int i = 0; i < 1000; ++i) {
-    const auto chosen = retry.choose(ErrorClass::rate_limited, milliseconds(100), {}, random);
+    const auto chosen = retry.choose(RetryClass::rate_limited, milliseconds(100), {}, random);
     long_ones += chosen.delay == milliseconds(400) ? 1 : 0;  // not 1.6 s: waiting costs too
   }
   EXPECT_GT(long_ones, 900);
@@ -58,32 +58,32 @@ TEST(AdaptiveRetry, learns_for_each_class_of_error_on_its_own) {
   AdaptiveRetry retry(without_exploring());
   Random random(1);
   for (int i = 0; i < 50; ++i) {
-    retry.learn(retry.choose(ErrorClass::transient, milliseconds(100), {}, random), false);
+    retry.learn(retry.choose(RetryClass::transient, milliseconds(100), {}, random), false);
   }
-  EXPECT_DOUBLE_EQ(retry.value(ErrorClass::resource, 0), 0.0);
-  EXPECT_LT(retry.value(ErrorClass::transient, 0), 0.0);
+  EXPECT_DOUBLE_EQ(retry.value(RetryClass::resource, 0), 0.0);
+  EXPECT_LT(retry.value(RetryClass::transient, 0), 0.0);
 }
 
 TEST(AdaptiveRetry, asks_another_agent_when_the_prospects_there_are_better) {
   const AdaptiveRetry retry(without_exploring());
   Random random(1);
-  const auto worse = retry.choose(ErrorClass::transient, milliseconds(100), {}, random, {.same = -5, .other = 1});
+  const auto worse = retry.choose(RetryClass::transient, milliseconds(100), {}, random, {.same = -5, .other = 1});
   EXPECT_TRUE(worse.other_agent);
   EXPECT_EQ(worse.delay, milliseconds(100));
   EXPECT_FALSE(
-      retry.choose(ErrorClass::transient, milliseconds(100), {}, random, {.same = 1, .other = -5}).other_agent);
+      retry.choose(RetryClass::transient, milliseconds(100), {}, random, {.same = 1, .other = -5}).other_agent);
 }
 
 TEST(AdaptiveRetry, never_waits_less_than_was_asked_nor_longer_than_the_limits) {
   const AdaptiveRetry retry;
   Random random(3);
   for (int i = 0; i < 1000; ++i) {
-    const auto asked = retry.choose(ErrorClass::rate_limited, milliseconds(100), seconds(3), random);
+    const auto asked = retry.choose(RetryClass::rate_limited, milliseconds(100), seconds(3), random);
     ASSERT_GE(asked.delay, seconds(3));
-    ASSERT_EQ(retry.choose(ErrorClass::rate_limited, milliseconds(1), std::chrono::hours(5), random).delay,
+    ASSERT_EQ(retry.choose(RetryClass::rate_limited, milliseconds(1), std::chrono::hours(5), random).delay,
               k_retry_after_max);
-    ASSERT_EQ(retry.choose(ErrorClass::transient, k_forever, {}, random).delay, seconds(60));
-    ASSERT_EQ(retry.choose(ErrorClass::transient, seconds(-5), seconds(-5), random).delay, Duration::zero());
+    ASSERT_EQ(retry.choose(RetryClass::transient, k_forever, {}, random).delay, seconds(60));
+    ASSERT_EQ(retry.choose(RetryClass::transient, seconds(-5), seconds(-5), random).delay, Duration::zero());
   }
 }
 
@@ -91,7 +91,7 @@ TEST(AdaptiveRetry, is_the_same_after_saving_and_restoring) {
   AdaptiveRetry retry;
   Random random(5);
   for (int i = 0; i < 100; ++i) {
-    retry.learn(retry.choose(ErrorClass::transient, milliseconds(100), {}, random), i % 3 == 0);
+    retry.learn(retry.choose(RetryClass::transient, milliseconds(100), {}, random), i % 3 == 0);
   }
   AdaptiveRetry again;
   ASSERT_TRUE(again.restore(retry.save()));

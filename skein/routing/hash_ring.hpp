@@ -26,7 +26,7 @@ class HashRing {
 
   struct Member {
     std::uint32_t slot = 0;
-    std::uint64_t identity = 0;  // stable_hash of the agent's id: decides where its points are
+    std::uint64_t identity = 0;  // stable_hash of the agent's name: decides where its points are
   };
 
   HashRing() = default;

@@ -45,7 +45,7 @@ class Simulator {
       const bool fails = simulation.failing_one_in != 0 && i % simulation.failing_one_in == 1;
       worker.service_ns = static_cast<double>(simulation.service.count()) * (slow ? simulation.slow_factor : 1.0);
       worker.failing = fails ? simulation.failing_rate : 0.0;
-      AgentSpec spec{.id = "agent-" + std::to_string(i), .capabilities = {"work"}, .capacity = simulation.capacity};
+      AgentSpec spec{.name = "agent-" + std::to_string(i), .capabilities = {"work"}, .capacity = simulation.capacity};
       const auto joined = router_.join(std::move(spec), Instant());
       if (!joined) throw std::invalid_argument(std::string(route_error_text(joined.error())));
       worker.handle = *joined;
@@ -95,7 +95,7 @@ class Simulator {
     worker.held.pop_front();
     const bool failed = random_.chance(worker.failing);
     AttemptOutcome outcome{.latency = end.at - held.given};
-    if (failed) outcome.error = ErrorClass::transient;
+    if (failed) outcome.error = RetryClass::transient;
     router_.finished(std::move(held.assignment), outcome, end.at);
     if (held.task.number >= simulation_.tasks / 2) {
       latencies_ms_.push_back(std::chrono::duration<double, std::milli>(end.at - held.task.arrived).count());

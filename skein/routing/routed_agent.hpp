@@ -22,7 +22,7 @@ namespace skein::inline v0 {
 
 // An agent that joins.
 struct AgentSpec {
-  std::string id = {};
+  std::string name = {};
   Pid pid = {};
   std::vector<std::string> capabilities = {};
   std::uint32_t capacity = 1;  // tasks at once: one at work and what it may hold ahead
@@ -32,14 +32,14 @@ struct AgentSpec {
 // How a task ended. A permanent error is the task's fault and says nothing about the agent, unless the agent is alone
 // with it; see type_figures.hpp.
 struct AttemptOutcome {
-  std::optional<ErrorClass> error = {};      // nothing: it succeeded
+  std::optional<RetryClass> error = {};      // nothing: it succeeded
   std::optional<Duration> latency = {};      // nothing: unknown
   std::optional<Duration> retry_after = {};  // of a rate_limited error: the agent gets nothing for so long
 };
 
 // An agent as shown to people.
 struct AgentView {
-  std::string id;
+  std::string name;
   Pid pid;
   std::uint32_t load = 0;
   std::uint32_t capacity = 0;
@@ -138,7 +138,7 @@ struct alignas(64) RoutedAgent {
   Instant wake_at = Instant::max();
   std::unique_ptr<AgentHealth> health;  // made at the first outcome
   std::uint64_t identity = 0;
-  std::string id;
+  std::string name;
   std::shared_ptr<const std::vector<std::uint32_t>> capabilities;  // sorted; shared by those who have the same
 
   // As it was told, or of one that nothing is known of.

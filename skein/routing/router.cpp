@@ -222,7 +222,7 @@ void Router::tell_breaker(const Assignment& assignment, const AttemptOutcome& ou
   const std::uint32_t index = assignment.agent.index;
   RoutedAgent& agent = agents_[index];
   const bool says_nothing =
-      (outcome.error == ErrorClass::permanent && !agent.is_suspected) || outcome.error == ErrorClass::rate_limited;
+      (outcome.error == RetryClass::permanent && !agent.is_suspected) || outcome.error == RetryClass::rate_limited;
   if (!agent.breaker) {
     if (!outcome.error || says_nothing) return;
     agent.breaker = std::make_unique<CircuitBreaker>(options_.breaker);
@@ -292,11 +292,11 @@ bool Router::finished(Assignment assignment, const AttemptOutcome& outcome, Inst
   RoutedAgent* agent = at(assignment.agent);
   if (agent == nullptr) return false;
   if (agent->load > 0) --agent->load;
-  if (outcome.error == ErrorClass::rate_limited && outcome.retry_after > Duration::zero()) {
+  if (outcome.error == RetryClass::rate_limited && outcome.retry_after > Duration::zero()) {
     agent->held_until = std::max(agent->held_until, later(now, honoured(outcome.retry_after)));
   }
   tell_breaker(assignment, outcome, now);
-  if (outcome.error == ErrorClass::permanent) {
+  if (outcome.error == RetryClass::permanent) {
     judge_permanent(assignment, now);
   } else {
     judge_health(assignment, outcome, now);
@@ -316,7 +316,7 @@ bool Router::returned(Assignment assignment, Instant now) {
   return true;
 }
 
-AdaptiveRetry::Chosen Router::choose_retry(const Request& request, AgentHandle failed, ErrorClass error, Duration usual,
+AdaptiveRetry::Chosen Router::choose_retry(const Request& request, AgentHandle failed, RetryClass error, Duration usual,
                                            std::optional<Duration> retry_after, Random& random, Instant now) {
   constexpr double k_hopeless = -1e6;
   now = advance(now);

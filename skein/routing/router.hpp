@@ -51,7 +51,7 @@
 namespace skein::inline v0 {
 
 enum class RouteError : std::uint8_t {
-  bad_agent_id,
+  bad_agent_name,
   agent_exists,
   too_many_agents,
   bad_capability,
@@ -97,7 +97,7 @@ struct RouterOptions {
 
 class Router {
  public:
-  static constexpr std::size_t k_id_bytes_max = 256;
+  static constexpr std::size_t k_name_bytes_max = 256;
   static constexpr std::size_t k_capability_bytes_max = 256;
   static constexpr std::size_t k_agent_capabilities_max = 256;
   static constexpr std::size_t k_required_max = 33;  // of a task, and the one that says whose agents
@@ -137,9 +137,9 @@ class Router {
   // What the agent itself says it holds; the router's own count was wrong or is not known yet.
   Result<void> set_load(AgentHandle agent, std::int64_t load, Instant now);
 
-  [[nodiscard]] std::optional<AgentHandle> find(std::string_view id) const;
+  [[nodiscard]] std::optional<AgentHandle> find(std::string_view name) const;
   [[nodiscard]] std::optional<AgentView> view(AgentHandle agent, Instant now);
-  [[nodiscard]] std::size_t agents() const { return ids_.size(); }
+  [[nodiscard]] std::size_t agents() const { return names_.size(); }
   [[nodiscard]] std::size_t pools() const { return pool_numbers_.size(); }
 
   // A type of tasks, by name. Ask again for one that knows() does not know.
@@ -171,7 +171,7 @@ class Router {
 
   // How to go on after `failed` could not do it: what was learned of retries, and of the states that agent and the best
   // of the others are in. `usual` is the retry policy's delay.
-  [[nodiscard]] AdaptiveRetry::Chosen choose_retry(const Request& request, AgentHandle failed, ErrorClass error,
+  [[nodiscard]] AdaptiveRetry::Chosen choose_retry(const Request& request, AgentHandle failed, RetryClass error,
                                                    Duration usual, std::optional<Duration> retry_after, Random& random,
                                                    Instant now);
   // How the attempt that followed went.
@@ -245,7 +245,7 @@ class Router {
   Instant latest_ = Instant::min();
   std::vector<RoutedAgent> agents_;
   std::vector<std::uint32_t> free_;
-  IdIndex ids_;
+  IdIndex names_;
   Interner<Numbers> capability_sets_;  // of agents
   Named<std::uint32_t> capability_numbers_;
   Numbers free_capabilities_;                         // numbers to be used again

@@ -11,10 +11,10 @@ static_assert(sizeof(RoutedAgent) <= 192);
 
 std::string_view route_error_text(RouteError error) {
   switch (error) {
-    case RouteError::bad_agent_id:
-      return "an agent's id must have 1 to 256 bytes";
+    case RouteError::bad_agent_name:
+      return "an agent's name must have 1 to 256 bytes";
     case RouteError::agent_exists:
-      return "an agent of this id is there already; let it leave first, or choose another id";
+      return "an agent of this name is there already; let it leave first, or choose another name";
     case RouteError::too_many_agents:
       return "no room for another agent; raise agents_max";
     case RouteError::bad_capability:
@@ -85,7 +85,7 @@ bool Router::NumbersEqual::operator()(std::span<const std::uint32_t> one, std::s
 }
 
 Router::Result<void> Router::add_executor(std::string name, std::uint32_t limit) {
-  if (name.empty() || name.size() > k_id_bytes_max) return std::unexpected(RouteError::unknown_executor);
+  if (name.empty() || name.size() > k_name_bytes_max) return std::unexpected(RouteError::unknown_executor);
   if (executor_numbers_.contains(name)) return std::unexpected(RouteError::executor_exists);
   if (executor_numbers_.size() >= options_.executors_max) return std::unexpected(RouteError::too_many_executors);
   executor_numbers_.emplace(std::move(name), static_cast<std::uint32_t>(bulkheads_.size()));
@@ -147,9 +147,9 @@ void Router::forget_unused_capabilities() {
 
 Router::Result<AgentHandle> Router::join(AgentSpec spec, Instant now) {
   now = advance(now);
-  if (spec.id.empty() || spec.id.size() > k_id_bytes_max) return std::unexpected(RouteError::bad_agent_id);
-  if (find(spec.id)) return std::unexpected(RouteError::agent_exists);
-  if (ids_.size() >= options_.agents_max) return std::unexpected(RouteError::too_many_agents);
+  if (spec.name.empty() || spec.name.size() > k_name_bytes_max) return std::unexpected(RouteError::bad_agent_name);
+  if (find(spec.name)) return std::unexpected(RouteError::agent_exists);
+  if (names_.size() >= options_.agents_max) return std::unexpected(RouteError::too_many_agents);
   if (spec.capacity == 0 || spec.capacity > k_capacity_max) return std::unexpected(RouteError::bad_capacity);
   std::uint32_t executor = 0;
   if (!spec.executor.empty()) {
@@ -174,10 +174,10 @@ Router::Result<AgentHandle> Router::join(AgentSpec spec, Instant now) {
   agent.pid = spec.pid;
   agent.capacity = spec.capacity;
   agent.executor = executor;
-  agent.identity = stable_hash(spec.id);
+  agent.identity = stable_hash(spec.name);
   agent.capabilities = capability_sets_.keep(std::move(*capabilities));
-  agent.id = std::move(spec.id);
-  ids_.add(agent.id, index);
+  agent.name = std::move(spec.name);
+  names_.add(agent.name, index);
   enter_pools(index);
   refresh(index, now);
   return AgentHandle{index, agent.generation};
@@ -187,7 +187,7 @@ bool Router::leave(AgentHandle handle) {
   const RoutedAgent* agent = at(handle);
   if (agent == nullptr) return false;
   leave_pools(handle.index);
-  ids_.remove(agent->id, handle.index);
+  names_.remove(agent->name, handle.index);
   agents_[handle.index] = RoutedAgent{};
   agents_[handle.index].generation = handle.generation + 1;
   free_.push_back(handle.index);
@@ -245,8 +245,9 @@ Router::Result<void> Router::set_load(AgentHandle handle, std::int64_t load, Ins
   return {};
 }
 
-std::optional<AgentHandle> Router::find(std::string_view id) const {
-  const auto found = ids_.find(id, [this](std::uint32_t index) -> const std::string& { return agents_[index].id; });
+std::optional<AgentHandle> Router::find(std::string_view name) const {
+  const auto found =
+      names_.find(name, [this](std::uint32_t index) -> const std::string& { return agents_[index].name; });
   if (!found) return std::nullopt;
   return AgentHandle{*found, agents_[*found].generation};
 }
@@ -257,7 +258,7 @@ std::optional<AgentView> Router::view(AgentHandle handle, Instant now) {
   if (agent == nullptr) return std::nullopt;
   if (agent->breaker_state != BreakerState::closed) refresh(handle.index, now);
   const Bulkhead* bulkhead = bulkheads_[agent->executor].get();
-  return AgentView{.id = agent->id,
+  return AgentView{.name = agent->name,
                    .pid = agent->pid,
                    .load = agent->load,
                    .capacity = agent->capacity,

@@ -105,7 +105,7 @@ TEST_F(FairRouterTest, nobody_at_work_is_chosen_beside_an_idle_agent_whatever_it
 // At 400d72d one agent that answered `permanent` at once took 19 of 40 tasks.
 class BlackHoleTest : public FairRouterTest {
  protected:
-  static constexpr AttemptOutcome k_never{.error = ErrorClass::permanent, .latency = milliseconds(1)};
+  static constexpr AttemptOutcome k_never{.error = RetryClass::permanent, .latency = milliseconds(1)};
   void finish(AgentHandle agent, const AttemptOutcome& outcome) {
     auto given = router_.assigned(agent, now_, work_);
     ASSERT_TRUE(given) << route_error_text(given.error());
@@ -201,10 +201,10 @@ TEST(Router, forgets_capabilities_that_nobody_has) {
   Router router(options);
   Random random(1);
   const Instant now{};
-  ASSERT_TRUE(router.join({.id = "stays", .capabilities = {"work", "rest"}}, now));
+  ASSERT_TRUE(router.join({.name = "stays", .capabilities = {"work", "rest"}}, now));
   for (int i = 0; i < 100; ++i) {
     const std::string name = "only-" + std::to_string(i);
-    const auto joined = router.join({.id = "goes", .capabilities = {"work", name, name + "b", name + "c"}}, now);
+    const auto joined = router.join({.name = "goes", .capabilities = {"work", name, name + "b", name + "c"}}, now);
     ASSERT_TRUE(joined) << i << ": " << route_error_text(joined.error());
     const std::string_view needed[] = {"work", name};
     EXPECT_EQ(router.decide({.capabilities = needed}, random, now)->agent, *joined);

@@ -75,7 +75,7 @@ class Model {
     known.capabilities = {set.begin(), set.end()};
     known.capacity = how % 3 + 1;
     known.executor = static_cast<int>(how / 5 % 3);
-    const auto joined = router_->join({.id = "agent-" + std::to_string(number),
+    const auto joined = router_->join({.name = "agent-" + std::to_string(number),
                                        .capabilities = set,
                                        .capacity = known.capacity,
                                        .executor = k_executors[static_cast<std::size_t>(known.executor)]},
@@ -148,7 +148,7 @@ class Model {
       if (known && known->handle == task->assignment.agent) --known->load;
     }
     AttemptOutcome outcome{.latency = milliseconds(how % 5 == 0 ? 3000 : 20)};
-    if (how % 3 == 0) outcome.error = ErrorClass::transient;
+    if (how % 3 == 0) outcome.error = RetryClass::transient;
     RC_ASSERT(router_->finished(std::move(task->assignment), outcome, now_));
     tasks_.erase(task);
   }
@@ -193,7 +193,7 @@ TEST(RouterProperty, round_robin_visits_all_who_stay_evenly_whoever_else_comes_a
     std::set<AgentHandle> staying;
     const auto count = 2 + random.below(10);
     const auto join = [&](const std::string& id) {
-      return *router.join({.id = id, .capabilities = {"work"}, .capacity = 1000}, Instant());
+      return *router.join({.name = id, .capabilities = {"work"}, .capacity = 1000}, Instant());
     };
     for (std::size_t i = 0; i < count; ++i) staying.insert(join("staying-" + std::to_string(i)));
     std::map<AgentHandle, int> seen;
@@ -224,7 +224,7 @@ TEST(RouterProperty, consistent_hash_moves_only_keys_of_the_agent_that_leaves_an
   Random random(3);
   std::vector<AgentHandle> agents;
   for (std::size_t i = 0; i < k_there; ++i) {
-    agents.push_back(*router.join({.id = "agent-" + std::to_string(i), .capabilities = {"work"}}, Instant()));
+    agents.push_back(*router.join({.name = "agent-" + std::to_string(i), .capabilities = {"work"}}, Instant()));
   }
   const auto home = [&](std::size_t number) {
     const std::string key = "key-" + std::to_string(number);
@@ -254,7 +254,7 @@ TEST(RouterProperty, consistent_hash_depends_on_who_is_there_and_not_on_who_was)
     for (int i = 0; i < 60; ++i) {
       const std::string id = "agent-" + std::to_string(random.below(12));
       if (there.insert(id).second) {
-        RC_ASSERT(old.join({.id = id, .capabilities = {"work"}}, Instant()).has_value());
+        RC_ASSERT(old.join({.name = id, .capabilities = {"work"}}, Instant()).has_value());
       } else {
         RC_ASSERT(old.leave(*old.find(id)));
         there.erase(id);
@@ -262,13 +262,13 @@ TEST(RouterProperty, consistent_hash_depends_on_who_is_there_and_not_on_who_was)
       static_cast<void>(old.prepare({.capabilities = needed, .strategy = Balance::consistent_hash}, Instant()));
     }
     for (const std::string& id : there)
-      RC_ASSERT(fresh.join({.id = id, .capabilities = {"work"}}, Instant()).has_value());
+      RC_ASSERT(fresh.join({.name = id, .capabilities = {"work"}}, Instant()).has_value());
     for (int i = 0; i < 100 && !there.empty(); ++i) {
       const std::string key = "key-" + std::to_string(i);
       const auto home = [&](Router& router) {
         const auto choice = router.decide({.capabilities = needed, .strategy = Balance::consistent_hash, .key = key},
                                           random, Instant());
-        return router.view(choice->agent, Instant())->id;
+        return router.view(choice->agent, Instant())->name;
       };
       RC_ASSERT(home(old) == home(fresh));
     }

@@ -244,21 +244,21 @@ TEST_F(RouterTest, ignores_late_failures_also_after_the_breaker_has_closed_again
 
 TEST_F(RouterTest, does_not_blame_an_agent_for_tasks_that_cannot_succeed) {
   const AgentHandle a = join("a");
-  run(a, {.error = ErrorClass::permanent, .latency = milliseconds(1)}, 50);
+  run(a, {.error = RetryClass::permanent, .latency = milliseconds(1)}, 50);
   EXPECT_EQ(view(a).breaker, BreakerState::closed);
   EXPECT_DOUBLE_EQ(view(a).success, 1.0);
 }
 
 TEST_F(RouterTest, holds_back_from_a_rate_limited_agent_as_long_as_asked) {
   const AgentHandle a = join("a");
-  run(a, {.error = ErrorClass::rate_limited, .latency = milliseconds(1), .retry_after = seconds(20)});
+  run(a, {.error = RetryClass::rate_limited, .latency = milliseconds(1), .retry_after = seconds(20)});
   EXPECT_EQ(view(a).breaker, BreakerState::closed);
   EXPECT_EQ(decide().error(), RouteError::nobody_ready);
   now_ += seconds(19);
   EXPECT_FALSE(decide());
   now_ += seconds(1);
   EXPECT_EQ(decide()->agent, a);
-  run(a, {.error = ErrorClass::rate_limited, .retry_after = k_forever});
+  run(a, {.error = RetryClass::rate_limited, .retry_after = k_forever});
   now_ += minutes(10);
   EXPECT_EQ(decide()->agent, a);
 }
@@ -371,18 +371,18 @@ TEST_F(RouterTest, follows_changed_capabilities_capacity_and_load) {
 
 TEST_F(RouterTest, refuses_bad_agents_with_a_reason) {
   const auto refused = [&](AgentSpec spec) { return router_.join(std::move(spec), now_).error(); };
-  EXPECT_EQ(refused({.id = ""}), RouteError::bad_agent_id);
-  EXPECT_EQ(refused({.id = std::string(257, 'x')}), RouteError::bad_agent_id);
-  EXPECT_EQ(refused({.id = "a", .capabilities = {""}}), RouteError::bad_capability);
-  EXPECT_EQ(refused({.id = "a", .capabilities = {std::string(257, 'x')}}), RouteError::bad_capability);
-  EXPECT_EQ(refused({.id = "a", .capabilities = std::vector<std::string>(257, "x")}),
+  EXPECT_EQ(refused({.name = ""}), RouteError::bad_agent_name);
+  EXPECT_EQ(refused({.name = std::string(257, 'x')}), RouteError::bad_agent_name);
+  EXPECT_EQ(refused({.name = "a", .capabilities = {""}}), RouteError::bad_capability);
+  EXPECT_EQ(refused({.name = "a", .capabilities = {std::string(257, 'x')}}), RouteError::bad_capability);
+  EXPECT_EQ(refused({.name = "a", .capabilities = std::vector<std::string>(257, "x")}),
             RouteError::too_many_capabilities);
-  EXPECT_EQ(refused({.id = "a", .capacity = 0}), RouteError::bad_capacity);
-  EXPECT_EQ(refused({.id = "a", .capacity = 1024}), RouteError::bad_capacity);
-  EXPECT_EQ(refused({.id = "a", .executor = "none"}), RouteError::unknown_executor);
+  EXPECT_EQ(refused({.name = "a", .capacity = 0}), RouteError::bad_capacity);
+  EXPECT_EQ(refused({.name = "a", .capacity = 1024}), RouteError::bad_capacity);
+  EXPECT_EQ(refused({.name = "a", .executor = "none"}), RouteError::unknown_executor);
   EXPECT_EQ(router_.agents(), 0U);
   const AgentHandle a = join("a");
-  EXPECT_EQ(refused({.id = "a"}), RouteError::agent_exists);
+  EXPECT_EQ(refused({.name = "a"}), RouteError::agent_exists);
   EXPECT_EQ(router_.set_load(a, -1, now_).error(), RouteError::bad_load);
   EXPECT_EQ(router_.set_capacity(a, 0, now_).error(), RouteError::bad_capacity);
   EXPECT_EQ(router_.find("a"), a);
@@ -418,10 +418,10 @@ TEST(Router, holds_no_more_than_its_limits) {
   Router router(options);
   Random random(1);
   const Instant now{};
-  ASSERT_TRUE(router.join({.id = "a", .capabilities = {"x", "y"}}, now));
-  EXPECT_EQ(router.join({.id = "b", .capabilities = {"v", "w"}}, now).error(), RouteError::too_many_capabilities);
-  ASSERT_TRUE(router.join({.id = "b", .capabilities = {"z"}}, now));
-  EXPECT_EQ(router.join({.id = "c"}, now).error(), RouteError::too_many_agents);
+  ASSERT_TRUE(router.join({.name = "a", .capabilities = {"x", "y"}}, now));
+  EXPECT_EQ(router.join({.name = "b", .capabilities = {"v", "w"}}, now).error(), RouteError::too_many_capabilities);
+  ASSERT_TRUE(router.join({.name = "b", .capabilities = {"z"}}, now));
+  EXPECT_EQ(router.join({.name = "c"}, now).error(), RouteError::too_many_agents);
   ASSERT_TRUE(router.add_executor("one"));
   EXPECT_EQ(router.add_executor("two").error(), RouteError::too_many_executors);
   // The pool not asked for longest makes room, and is made again when asked for.
@@ -429,7 +429,7 @@ TEST(Router, holds_no_more_than_its_limits) {
     for (const std::string_view each : {"x", "y", "z"}) {
       const auto choice = router.decide({.capabilities = std::span(&each, 1)}, random, now);
       ASSERT_TRUE(choice);
-      EXPECT_EQ(router.view(choice->agent, now)->id, each == "z" ? "b" : "a");
+      EXPECT_EQ(router.view(choice->agent, now)->name, each == "z" ? "b" : "a");
       EXPECT_LE(router.pools(), 2U);
     }
   }
@@ -467,7 +467,7 @@ TEST_F(RouterTest, gives_no_agent_more_than_its_capacity) {
 
 TEST_F(RouterTest, gives_nothing_to_an_agent_that_is_held_back) {
   const AgentHandle agent = join("a");
-  run(agent, {.error = ErrorClass::rate_limited, .retry_after = seconds(7)});
+  run(agent, {.error = RetryClass::rate_limited, .retry_after = seconds(7)});
   const auto refused = router_.assigned(agent, now_);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error(), RouteError::agent_held);
@@ -514,7 +514,7 @@ class RetryingRouterTest : public RouterTest {
     router_ = Router(options);
   }
   AdaptiveRetry::Chosen choose(AgentHandle failed) {
-    return router_.choose_retry({.capabilities = k_work}, failed, ErrorClass::transient, milliseconds(100), {}, random_,
+    return router_.choose_retry({.capabilities = k_work}, failed, RetryClass::transient, milliseconds(100), {}, random_,
                                 now_);
   }
 };
@@ -540,7 +540,7 @@ TEST_F(RetryingRouterTest, what_is_learned_of_retries_is_saved_with_the_rest) {
   Router other;
   ASSERT_TRUE(other.learned().restore(router_.learned().save()));
   EXPECT_EQ(other.learned().save(), router_.learned().save());
-  EXPECT_LT(other.learned().retry().value(ErrorClass::transient, 0), 0);
+  EXPECT_LT(other.learned().retry().value(RetryClass::transient, 0), 0);
 }
 
 }  // namespace

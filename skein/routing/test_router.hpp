@@ -19,11 +19,11 @@ class RouterTest : public testing::Test {
  protected:
   static constexpr std::string_view k_work[] = {"work"};
   static constexpr AttemptOutcome k_ok{.latency = std::chrono::milliseconds(10)};
-  static constexpr AttemptOutcome k_broke{.error = ErrorClass::transient, .latency = std::chrono::milliseconds(10)};
+  static constexpr AttemptOutcome k_broke{.error = RetryClass::transient, .latency = std::chrono::milliseconds(10)};
 
   AgentHandle join(const std::string& id, std::uint32_t capacity = 10, const std::string& executor = "",
                    const std::vector<std::string>& capabilities = {"work"}) {
-    const auto joined = router_.join({.id = id,
+    const auto joined = router_.join({.name = id,
                                       .pid = Pid(0, ++slots_, 1),
                                       .capabilities = capabilities,
                                       .capacity = capacity,

@@ -13,7 +13,7 @@
 namespace skein::inline v0::swarm {
 namespace {
 
-// The number at the end of an agent's name, as next_id() makes them; 0 for any other.
+// The number at the end of an agent's name, as next_name() makes them; 0 for any other.
 std::uint64_t number_of(std::string_view id, std::string_view swarm) {
   if (id.size() <= swarm.size() + 1 || !id.starts_with(swarm) || id[swarm.size()] != '-') return 0;
   const std::string_view digits = id.substr(swarm.size() + 1);
@@ -83,7 +83,7 @@ void Coordinator::note_trouble(agent::AgentTrouble trouble, Instant now) {
 
 void Coordinator::forget_troubles(bool is_whole, Instant now) {
   const auto is_back = [&](const Trouble& each) {
-    const auto has_its_name = [&](const dispatch::SwarmLoad::Agent& agent) { return agent.id == each.said.agent; };
+    const auto has_its_name = [&](const dispatch::SwarmLoad::Agent& agent) { return agent.name == each.said.agent; };
     return each.said.is_ending && load_ && std::ranges::any_of(load_->agents, has_its_name);
   };
   std::erase_if(troubles_, [&](const auto& each) {
@@ -162,9 +162,9 @@ void Coordinator::take(Self self, const dispatch::SwarmLoad& load) {
     if (agent.is_managed && !core_.has(agent.pid)) {
       watch(self, agent.pid);
       core_.on_started(agent.pid, self.now());
-      if (!is_made_for_this(agent.id)) core_.on_other_definition(agent.pid);
+      if (!is_made_for_this(agent.name)) core_.on_other_definition(agent.pid);
     }
-    last_number_ = std::max(last_number_, number_of(agent.id, swarm_));
+    last_number_ = std::max(last_number_, number_of(agent.name, swarm_));
   }
   core_.on_load(*load_, self.now());
 }
@@ -197,31 +197,31 @@ void Coordinator::part_from_others() {
   }
 }
 
-bool Coordinator::is_made_for_this(const std::string& id) const {
+bool Coordinator::is_made_for_this(const std::string& name) const {
   if (!setup_->registry || !definition_) return true;
-  return setup_->registry->mark_of(id).value_or(mark_) == mark_;
+  return setup_->registry->mark_of(name).value_or(mark_) == mark_;
 }
 
 void Coordinator::watch(Self self, Pid agent) { watched_.emplace(self.monitor(agent).id, agent); }
 
 // One that nobody has and nobody is to have.
-std::string Coordinator::next_id() {
+std::string Coordinator::next_name() {
   for (;;) {
-    std::string id = fmt::format("{}-{}", swarm_, ++last_number_);
-    if (setup_->is_reserved && setup_->is_reserved(id)) continue;
-    if (setup_->registry && setup_->registry->find_agent(id)) continue;
-    return id;
+    std::string name = fmt::format("{}-{}", swarm_, ++last_number_);
+    if (setup_->is_reserved && setup_->is_reserved(name)) continue;
+    if (setup_->registry && setup_->registry->find_agent(name)) continue;
+    return name;
   }
 }
 
 AgentSeed Coordinator::next_seed() {
   AgentSeed seed;
-  seed.id = next_id();
+  seed.name = next_name();
   seed.swarm = swarm_;
   seed.executor = definition_->executor;
   seed.role = definition_->role;
   seed.capabilities = definition_->capabilities;
-  seed.slots = 1 + definition_->prefetch;
+  seed.prefetch = definition_->prefetch;
   return seed;
 }
 

@@ -37,12 +37,12 @@ inline constexpr Duration k_trouble_kept = std::chrono::minutes(2);
 
 // What an agent of a swarm is made from.
 struct AgentSeed {
-  std::string id;
+  std::string name;
   std::string swarm;
   std::string executor;
   dispatch::Role role = dispatch::Role::worker;
   std::vector<std::string> capabilities;  // as configured
-  std::uint32_t slots = 2;
+  std::uint32_t prefetch = 1;
 };
 
 struct CoordinatorSetup {
@@ -54,7 +54,7 @@ struct CoordinatorSetup {
   // executor, and no agent can be started. May be empty.
   std::function<std::uint64_t(const std::string& executor, const std::string& swarm)> executor_mark{};
   // Names that its agents must not have, since somebody else will be called so; may be empty.
-  std::function<bool(const std::string& id)> is_reserved{};
+  std::function<bool(const std::string& name)> is_reserved{};
   // Told what is wrong with the swarm at the first look and whenever that changes, together with what was before; in
   // the coordinator's process, may be empty.
   using Problems = std::vector<std::string>;
@@ -113,7 +113,7 @@ class Coordinator {
   [[nodiscard]] std::uint64_t mark_for(const Definition& definition) const;
   // The names of those that a coordinator of this swarm has started.
   [[nodiscard]] std::vector<std::string> kept_agents() const;
-  [[nodiscard]] bool is_made_for_this(const std::string& id) const;
+  [[nodiscard]] bool is_made_for_this(const std::string& name) const;
   void take_definition(const ledger::Swarm& swarm);
   void watch(Self self, Pid agent);
   void take(Self self, const dispatch::SwarmLoad& load);
@@ -126,7 +126,7 @@ class Coordinator {
   // Stopped, or without an executor, when it was last asked about, and its agents are gone.
   [[nodiscard]] bool is_over() const;
   void end(Self self);
-  [[nodiscard]] std::string next_id();
+  [[nodiscard]] std::string next_name();
   [[nodiscard]] AgentSeed next_seed();
 
   std::shared_ptr<const CoordinatorSetup> setup_;

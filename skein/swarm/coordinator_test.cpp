@@ -35,11 +35,11 @@ struct SwarmWorld : TestWorld {
     setup->make_agent = [table = registry, function](const AgentSeed& seed_of) {
       if (seed_of.executor != "function") throw std::runtime_error("there is no executor '" + seed_of.executor + "'");
       auto made = std::make_unique<agent::AgentSetup>();
-      made->id = seed_of.id;
+      made->name = seed_of.name;
       made->swarm = seed_of.swarm;
       made->role = seed_of.role;
       made->capabilities = seed_of.capabilities.empty() ? agent::built_in_types() : seed_of.capabilities;
-      made->slots = seed_of.slots;
+      made->prefetch = seed_of.prefetch;
       made->executor_name = seed_of.executor;
       made->executor = std::make_unique<agent::FunctionExecutor>(function);
       made->registry = table;
@@ -172,7 +172,7 @@ TEST(Coordinator, does_not_grow_for_tasks_that_none_of_its_agents_can_do) {
 TEST(Coordinator, lets_be_whom_others_have_started_whatever_they_are_called) {
   SwarmWorld world;
   world.setup->is_reserved = [](const std::string& id) { return id == "s-2"; };
-  const AgentSeed seed{"s-1", "s", "function", dispatch::Role::worker, {}, 2};
+  const AgentSeed seed{"s-1", "s", "function", dispatch::Role::worker, {}, 1};
   const auto theirs =
       start_pool_child(world.runtime, world.runtime.whereis(k_agent_pool_name),
                        pool_arguments(agent::AgentMaker([&] { return world.setup->make_agent(seed); })));

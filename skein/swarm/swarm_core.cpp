@@ -39,6 +39,7 @@ void SwarmCore::on_load(const dispatch::SwarmLoad& load, Instant now) {
     Agent& agent = at->second;
     agent.is_announced = true;
     agent.runs = each.runs;
+    agent.is_paused = each.is_paused;
     if (each.runs > 0) {
       agent.idle_since.reset();
     } else if (!agent.idle_since) {
@@ -123,15 +124,18 @@ std::uint32_t SwarmCore::wanted(Instant now) const {
   if (is_ending && tasks_ == 0) return 0;
   std::uint64_t busy = 0;
   std::uint64_t lately = 0;
+  std::uint64_t paused = 0;
   for (const auto& [pid, agent] : agents_) {
     if (agent.is_ending || agent.is_old) continue;
     if (agent.runs > 0) {
       ++busy;
+    } else if (agent.is_paused) {
+      ++paused;
     } else if (!agent.idle_since || now - *agent.idle_since < definition_->idle_after) {
       ++lately;
     }
   }
-  std::uint64_t useful = std::max(busy + lately, busy + demand_);
+  std::uint64_t useful = std::max(busy + lately, busy + demand_) + paused;
   if (abilities_.empty()) useful = std::min<std::uint64_t>(useful, std::max(definition_->agents_min, 1U));
   return static_cast<std::uint32_t>(
       std::clamp<std::uint64_t>(useful, definition_->agents_min, definition_->agents_max));
@@ -148,11 +152,23 @@ bool SwarmCore::may_end(Pid pid, Agent& agent, Plan& plan) const {
   return loads_ > *agent.retired_at && agent.runs == 0;
 }
 
+void SwarmCore::end_surplus(std::vector<Idle> idle, std::uint32_t there, std::uint32_t goal, Instant now, Plan& plan) {
+  std::ranges::sort(idle);  // paused ones last, the longest idle first
+  idle.resize(std::min<std::size_t>(idle.size(), there - goal));
+  for (const Idle& each : idle) {
+    // Above the maximum they go at once; else only after their time, and a paused one stays.
+    const bool goes_at_once = there > definition_->agents_max || goal == 0;
+    if (!goes_at_once && (each.is_paused || now - each.since < definition_->idle_after)) break;
+    agents_.at(each.pid).is_ending = true;
+    plan.end.push_back(each.pid);
+  }
+}
+
 Plan SwarmCore::plan(Instant now) {
   Plan plan;
   if ((!definition_ && !are_unwanted_) || loads_ == 0) return plan;
   const std::uint32_t goal = wanted(now);
-  std::vector<std::pair<Instant, Pid>> idle;  // may go, the longest idle first
+  std::vector<Idle> idle;
   std::uint32_t there = 0;
   bool has_young = false;
   bool has_survivor = false;  // started since the last one died young
@@ -167,19 +183,14 @@ Plan SwarmCore::plan(Instant now) {
     ++there;
     has_young |= now - agent.since < k_young || !agent.is_announced;
     has_survivor |= agent.since >= died_young_at_;
-    if (agent.runs == 0 && agent.is_announced && agent.idle_since) idle.emplace_back(*agent.idle_since, pid);
+    if (agent.runs == 0 && agent.is_announced && agent.idle_since) {
+      idle.push_back({agent.is_paused, *agent.idle_since, pid});
+    }
   }
   plan.is_whole = there >= goal && !has_young;
   if (plan.is_whole && has_survivor) forget_young_deaths();
   if (there > goal) {
-    std::sort(idle.begin(), idle.end());
-    const std::size_t surplus = std::min<std::size_t>(idle.size(), there - goal);
-    for (std::size_t i = 0; i < surplus; ++i) {
-      // Above the maximum they go at once; else only after their time.
-      if (there <= definition_->agents_max && !all_go && now - idle[i].first < definition_->idle_after) break;
-      agents_.at(idle[i].second).is_ending = true;
-      plan.end.push_back(idle[i].second);
-    }
+    end_surplus(std::move(idle), there, goal, now, plan);
   } else if (there < goal) {
     if (now < held_until_) {
       plan.look_at = held_until_;

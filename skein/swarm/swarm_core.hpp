@@ -7,6 +7,8 @@
 // 2. More than the minimum are there only as long as there was work for them within `idle_after`. Work is what runs,
 //    what waits behind it at an agent, and what waits in the queue and the agents could do. As long as nobody knows
 //    what they can do, since none has announced itself yet, there are no more than the minimum, or one.
+//    A paused agent that holds nothing counts for the minimum and the maximum, but does no work: others are started
+//    for what waits. It is not ended for being idle.
 // 3. An agent with a task is ended only when the swarm is stopped. One that is to be replaced is told to begin nothing
 //    more (Plan::retire) and ended once a later load shows that it holds nothing: what it runs is not killed.
 // 4. Agents that die young, within k_young or before they have announced themselves (a program that never says hello),
@@ -75,10 +77,19 @@ class SwarmCore {
     std::uint32_t runs = 0;
     std::optional<Instant> idle_since;
     bool is_announced = false;
+    bool is_paused = false;
     bool is_ending = false;
     bool is_old = false;                        // made for an earlier definition
     std::optional<std::uint64_t> retired_at{};  // how many loads had come when it was told to begin nothing more
   };
+  // The first agents of `idle`, as many as there are too many.
+  struct Idle {
+    bool is_paused = false;
+    Instant since;
+    Pid pid;
+    auto operator<=>(const Idle&) const = default;
+  };
+  void end_surplus(std::vector<Idle> idle, std::uint32_t there, std::uint32_t goal, Instant now, Plan& plan);
   // Of one that is replaced. True: it may be ended now.
   [[nodiscard]] bool may_end(Pid pid, Agent& agent, Plan& plan) const;
   [[nodiscard]] std::uint32_t wanted(Instant now) const;

@@ -143,6 +143,38 @@ TEST(SwarmCore, does_not_grow_while_the_swarm_gives_nothing_out) {
   EXPECT_EQ(world.follow().start, 0U);
 }
 
+TEST(SwarmCore, starts_others_for_tasks_that_paused_agents_leave) {
+  World world;
+  world.follow();
+  for (auto& agent : world.load.agents) agent.is_paused = true;
+  world.queue(0);
+  EXPECT_EQ(world.follow().start, 0U) << "without work they count for the minimum";
+  world.queue(2);
+  EXPECT_EQ(world.follow().start, 2U);
+  EXPECT_EQ(world.follow().start, 0U);
+  world.queue(9);
+  EXPECT_EQ(world.follow().start, 1U) << "they count for the maximum";
+  world.queue(0);
+  world.now += world.definition.idle_after;
+  const Plan plan = world.follow();
+  EXPECT_EQ(plan.end.size(), 3U);
+  for (const auto& agent : world.load.agents) EXPECT_TRUE(agent.is_paused) << "whoever paused it finds it again";
+}
+
+TEST(SwarmCore, ends_paused_agents_above_the_maximum_and_of_a_drained_swarm) {
+  World world;
+  world.follow();
+  world.load.agents[0].is_paused = true;
+  world.core.on_load(world.load, world.now);
+  const Pid other = world.load.agents[1].pid;
+  world.definition.agents_min = world.definition.agents_max = 1;
+  world.core.on_definition(world.definition);
+  EXPECT_EQ(world.follow().end, std::vector<Pid>{other}) << "one that is not paused goes first";
+  world.load.swarm.state = ledger::SwarmState::draining;
+  world.core.on_load(world.load, world.now);
+  EXPECT_EQ(world.follow().end.size(), 1U);
+}
+
 TEST(SwarmCore, replaces_a_crashed_agent_at_once) {
   World world;
   world.follow();
