@@ -68,15 +68,17 @@ Verb& Verb::optional_place(const std::string& name, std::string& value, const st
 }
 
 Verb& Verb::time(const std::string& name, std::uint64_t& milliseconds, const std::string& what) {
-  const auto read = [&milliseconds](const std::string& text) {
+  const std::string otherwise = time_text(std::chrono::milliseconds(milliseconds));
+  const std::string older_name = name + "-ms";
+  const CLI::Option* older = app_->add_option(older_name, milliseconds, what)->check(whole_number)->group("");
+  const auto read = [&milliseconds, name, older_name, older](const std::string& text) {
+    // Not by excludes(): the help would name an option that it does not show.
+    if (older->count() > 0) throw CLI::ExcludesError(name, older_name);
     const auto time = parse_time(text);
     if (!time) throw CLI::ValidationError("'" + text + "' is no time such as 250ms, 5s or 2h");
     milliseconds = static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(*time).count());
   };
-  const std::string otherwise = time_text(std::chrono::milliseconds(milliseconds));
-  CLI::Option* option =
-      app_->add_option_function<std::string>(name, read, what + " [default: " + otherwise + "]")->type_name("DURATION");
-  app_->add_option(name + "-ms", milliseconds, what)->check(whole_number)->group("")->excludes(option);
+  app_->add_option_function<std::string>(name, read, what + " [default: " + otherwise + "]")->type_name("DURATION");
   return *this;
 }
 

@@ -99,7 +99,7 @@ class Collapse {
   }
 
   void baseline() {
-    heading("0. Baseline: a live node, three swarms, tasks that never cease");
+    heading("0. Baseline: a running node, three swarms, constant load");
     check(world_.wait_for_agents(20s), fmt::format("{} agents are there", world_.agents_wanted()));
     const double took = serve_one();
     check(took >= 0, fmt::format("a task is served in {:.1f} ms under load", took));
@@ -131,7 +131,8 @@ class Collapse {
     });
     check(is_full, fmt::format("{} of {} killed, and replaced after {:.1f} ms", count, before.size(),
                                milliseconds_since(begin)));
-    check(pid_of("agents_sup/agent_pool") == pool, "their supervisor did not restart: temporary children cost nothing");
+    check(pid_of("agents_sup/agent_pool") == pool,
+          "their supervisor did not restart: temporary children do not count as restarts");
   }
   bool none_left(const json::value& killed) {
     const auto alive = living();
@@ -157,7 +158,7 @@ class Collapse {
       kill(current);
       const std::string next = successor(worker, current);
       slowest_ms = std::max(slowest_ms, milliseconds_since(begin));
-      if (next.empty()) check(false, fmt::format("after kill {} nobody took its place", i));
+      if (next.empty()) check(false, fmt::format("after kill {} no process replaced it", i));
       const std::string above = pid_of(crew);
       if (above != supervisor) gave_up.push_back(i);
       supervisor = above;
@@ -166,10 +167,10 @@ class Collapse {
           0us, apart - std::chrono::duration_cast<std::chrono::microseconds>(Patience::Clock::now() - begin)));
     }
     const bool is_exact = gave_up == std::vector<int>{k_crew_intensity + 1};
-    check(is_exact,
-          is_exact ? fmt::format("exact: it lived through {} and gave up at kill {}", k_crew_intensity, gave_up.front())
-                   : fmt::format("it gave up {} times, first at kill {}", gave_up.size(),
-                                 gave_up.empty() ? 0 : gave_up.front()));
+    check(is_exact, is_exact ? fmt::format("exact: it survived {} kills and gave up at kill {}", k_crew_intensity,
+                                           gave_up.front())
+                             : fmt::format("it gave up {} times, first at kill {}", gave_up.size(),
+                                           gave_up.empty() ? 0 : gave_up.front()));
     check(pid_of("agents_sup") == agents_sup,
           fmt::format("its parent restarted it, once; slowest restart {:.1f} ms", slowest_ms));
   }
@@ -186,7 +187,7 @@ class Collapse {
     const auto begin = Patience::Clock::now();
     kill(path);
     const bool is_back = !successor(path, text_of(*entry, "pid")).empty();
-    check(is_back, fmt::format("it is there again after {:.1f} ms", milliseconds_since(begin)));
+    check(is_back, fmt::format("it is running again after {:.1f} ms", milliseconds_since(begin)));
     const double served = serve_one();
     check(served >= 0, fmt::format("a task was served {:.1f} ms after the kill", milliseconds_since(begin)));
     const auto alive = living();
@@ -215,8 +216,7 @@ class Collapse {
     const auto begin = Patience::Clock::now();
     const int code = world_.node().wait_for_end(k_back_limit);
     check(kills == k_root_intensity + 1 && code == k_exit_collapsed,
-          fmt::format("it lived through {} kills; at kill {} the program ended with exit code {}", kills - 1, kills,
-                      code));
+          fmt::format("it survived {} kills; at kill {} the program ended with exit code {}", kills - 1, kills, code));
     const bool gone = world_.patience().wait("the OS processes ended", k_back_limit, 1ms,
                                              [&] { return marked_processes(world_.mark()).empty(); });
     check(gone, fmt::format("{:.0f} ms later no OS process of it is left", milliseconds_since(begin)));
@@ -226,7 +226,7 @@ class Collapse {
     heading("7. The program is brought back");
     const double took = world_.start();
     check(true, fmt::format("it serves after {:.0f} ms", took));
-    check(world_.wait_for_agents(k_back_limit), "all agents are there again");
+    check(world_.wait_for_agents(k_back_limit), "all agents are running again");
     const bool says_already = world_.log_has("already_started") || world_.log_has("already started");
     check(!says_already, "no restart failed because a name was taken");
     auto account = world_.settle(k_settle_limit, probes_);

@@ -7,6 +7,7 @@
 #include <chrono>
 
 #include "cli/session.hpp"
+#include "skein/base/thread_name.hpp"
 #include "skein/control/client.hpp"
 
 namespace skein::cli {
@@ -41,7 +42,10 @@ std::uint64_t open_tasks(const std::string& data) {
 }  // namespace
 
 ChaosLoad::ChaosLoad(std::string data, std::uint64_t open_max)
-    : data_(std::move(data)), open_max_(open_max), thread_([this] { run(); }) {}
+    : data_(std::move(data)), open_max_(open_max), thread_([this] {
+        name_this_thread("skein-load");
+        run();
+      }) {}
 
 void ChaosLoad::run() {
   std::uint64_t last = 0;

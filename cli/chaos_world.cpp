@@ -246,7 +246,7 @@ ChaosWorld::Account ChaosWorld::settle(std::chrono::milliseconds limit, std::uin
   account.again = log->delivered_again();
   account.repeated = load_->repeated();
   account.entries = log->entries;
-  if (account.completed == 0) account.wrong.emplace_back("nothing was done, so nothing was shown");
+  if (account.completed == 0) account.wrong.emplace_back("nothing was done, so nothing was proved");
   return account;
 }
 

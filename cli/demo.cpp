@@ -133,7 +133,7 @@ class Demo {
     for (const auto& [name, count] : priorities)
       parts += fmt::format("{}{} {}", parts.empty() ? "" : ", ", count, name);
     held(fmt::format("{} accepted in {:.1f} ms: {}", times(to - from, "task"), milliseconds_since(begin), parts));
-    if (from == 0) note("accepted means: it is in the log, and the disk has said so");
+    if (from == 0) note("accepted means: written to the log and synced to the disk");
     for (std::size_t i = from; i < to; ++i) {
       if (tasks_[i].kind == DemoTask::Kind::cancelled) ask("task_cancel", {{"id", tasks_[i].id}, {"reason", "demo"}});
     }
@@ -187,7 +187,7 @@ class Demo {
     held(fmt::format("{} completed it, {:.0f} ms after the kill", text_of(done, "agent"), milliseconds_since(begin)));
     const std::uint64_t begun_at = count_of(part_of(done, "result"), "begun_at");
     if (begun_at > 0)
-      note(fmt::format("it went on from step {} of {}, where the dead one was", begun_at, k_think_steps));
+      note(fmt::format("it resumed from step {} of {}, where the killed agent had stopped", begun_at, k_think_steps));
   }
 
   json::value wait_for(const std::string& id) {
@@ -226,14 +226,15 @@ class Demo {
       const bool has_ended = name == "completed" || name == "failed" || name == "cancelled";
       (has_ended ? done : name == "assigned" || name == "executing" ? at_agents : waiting) += count;
     }
-    held(fmt::format("SIGKILL: {} had ended, {} were with agents, {} waited", times(done, "task"), at_agents, waiting));
+    held(fmt::format("SIGKILL: {} had finished, {} were at agents, {} were queued", times(done, "task"), at_agents,
+                     waiting));
     const bool gone = patience_.wait("the killed node's OS processes ended", k_gone_limit, k_demo_look,
                                      [&] { return marked_processes(mark_).empty(); });
     if (!gone) broken(fmt::format("{} OS processes outlived their node", marked_processes(mark_).size()));
     held(fmt::format("all {} OS processes, agents included, are gone after {:.0f} ms", processes,
                      milliseconds_since(begin)));
     was_open_ = at_agents + waiting;
-    if (was_open_ == 0) broken("nothing was open when the node was killed, so nothing was shown");
+    if (was_open_ == 0) broken("nothing was open when the node was killed, so nothing was proved");
   }
 
   void start_again() {

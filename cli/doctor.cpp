@@ -94,16 +94,17 @@ class Doctor {
     const bool is_ours = ::access(data_.c_str(), R_OK | W_OK | X_OK) == 0;
     found("data folder", is_ours, is_ours ? data_ : data_ + ": this user may not write there; run as the node's user");
     for (const std::string& each : node::looseness_of(data_)) {
-      found("data folder", false, fmt::format("{}: {}; 'skein up' mends what is its own", data_, each));
+      found("data folder", false, fmt::format("{}: {}; 'skein up' corrects its own files", data_, each));
     }
     const auto space = std::filesystem::space(data_, error);
     const bool is_roomy = !error && (low_water_ == 0 || space.available > low_water_);
     found("disk", is_roomy,
           fmt::format("{} free{}", how_many_bytes(error ? 0 : space.available),
-                      is_roomy ? ""
-                               : fmt::format(": under {} only completions are taken; make room, or lower [journal] "
-                                             "disk_low_water_bytes",
-                                             how_many_bytes(low_water_))));
+                      is_roomy
+                          ? ""
+                          : fmt::format(": under {} only completions are accepted; free some space, or lower [journal] "
+                                        "disk_low_water_bytes",
+                                        how_many_bytes(low_water_))));
     const std::string dump = data_ + "/dump-fatal.txt";
     // A node that runs holds it open and empty.
     if (std::filesystem::exists(dump, error) && std::filesystem::file_size(dump, error) > 0) {
@@ -142,7 +143,7 @@ class Doctor {
     const bool low = flag_of(journal, "disk_low");
     found("journal", !stopped && !low,
           stopped ? "stopped: look at the node's log"
-          : low   ? "the disk is low, so only completions are taken: make room"
+          : low   ? "the disk is low, so only completions are accepted: free some space"
                   : fmt::format("position {}", count_of(journal, "applied")));
   }
 
@@ -239,7 +240,7 @@ class Doctor {
     found("agents", ok,
           agents.empty() ? "none: tasks wait; give a swarm agents with 'skein swarm scale'"
           : lost.empty() ? fmt::format("{}", agents.size())
-                         : fmt::format("not heard of:{}: 'skein agent show' tells more", lost));
+                         : fmt::format("silent:{}: 'skein agent show' says more", lost));
     for (const json::value& each : agents) {
       const std::string status = text_of(each, "status");
       const std::string id = text_of(each, "id");
@@ -264,7 +265,7 @@ class Doctor {
     }
     constexpr std::string_view k_advice = "give [swarms.default] an executor in skein.toml and run 'skein reload'";
     if (abilities.empty()) {
-      return found("default", false, fmt::format("swarm 'default' has nothing that can run its tasks: {}", k_advice));
+      return found("default", false, fmt::format("no agent can run the tasks of swarm 'default': {}", k_advice));
     }
     warned("default", fmt::format("swarm 'default' has no agents of its own; agents of others run its tasks that need "
                                   "nothing but {}: for others {}",
@@ -293,7 +294,7 @@ class Doctor {
     for (const std::string& each : all.parked) found("supervision", false, each);
     for (const std::string& each : all.strained) found("supervision", true, each);
     if (!all.parked.empty() || !all.strained.empty()) return;
-    found("supervision", true, fmt::format("{} restarts of what runs now", all.restarts));
+    found("supervision", true, fmt::format("{} restarts of processes that run now", all.restarts));
   }
 
   struct Supervised {

@@ -270,7 +270,7 @@ void add_swarm_verbs(Verb& root) {
                              count_of(answer, "max"));
                 }});
   add_operation(root, "swarm_pause", steering("swarm_pause", "swarm", "name", "is paused"));
-  add_operation(root, "swarm_resume", steering("swarm_resume", "swarm", "name", "is active"));
+  add_operation(root, "swarm_resume", steering("swarm_resume", "swarm", "name", "is resumed"));
   add_operation(root, "swarm_drain", steering("swarm_drain", "swarm", "name", "is draining"));
   add_operation(root, "swarm_stop", steering("swarm_stop", "swarm", "name", "is stopped"));
   add_operation(root, "swarm_remove", {.run = remove_swarm});

@@ -30,8 +30,11 @@ struct SubmitOptions {
 constexpr std::size_t k_file_bytes_max = 1ULL << 20U;
 constexpr std::uint64_t k_count_max = 100'000'000;  // of --count
 
-int wait_and_show(const Session& session, control::Client& client, const std::string& id) {
-  const auto task = TaskWait(session, client).wait_for(id, is_terminal(stderr));
+// `said`: what was said of why it waits.
+int wait_and_show(const Session& session, control::Client& client, const std::string& id, std::string said) {
+  TaskWait wait(session, client);
+  wait.warn_of_waits(std::move(said));
+  const auto task = wait.wait_for(id, is_terminal(stderr));
   if (!task) return complain(task.error());
   if (session.json) {
     print_json(*task);
@@ -97,7 +100,8 @@ int submit_one(const Session& session, const json::object& params, const SubmitO
   if (!answer) return complain(answer.error());
   const std::string id = text_of(*answer, "id");
   if (options.wait) say_id(session, id);
-  if (const auto task = client->ask("task_status", {{"id", id}}, session.timeout())) warn_if_it_waits(*task);
+  std::string said;
+  if (const auto task = client->ask("task_status", {{"id", id}}, session.timeout())) said = warn_if_it_waits(*task);
   if (!options.wait) {
     if (session.json) {
       print_json(*answer);
@@ -106,7 +110,7 @@ int submit_one(const Session& session, const json::object& params, const SubmitO
     }
     return k_exit_ok;
   }
-  return wait_and_show(session, *client, id);
+  return wait_and_show(session, *client, id, std::move(said));
 }
 
 int submit(const Invocation& invocation, const SubmitOptions& options) {
@@ -175,8 +179,9 @@ int wait_task(const Invocation& invocation) {
   const std::string id = text_of(invocation.params, "id");
   auto client = connect(session);
   if (!client) return complain(client.error());
-  if (const auto task = client->ask("task_status", {{"id", id}}, session.timeout())) warn_if_it_waits(*task);
-  return wait_and_show(session, *client, id);
+  std::string said;
+  if (const auto task = client->ask("task_status", {{"id", id}}, session.timeout())) said = warn_if_it_waits(*task);
+  return wait_and_show(session, *client, id, std::move(said));
 }
 
 void add_logs_verb(Verb& task) {

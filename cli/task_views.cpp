@@ -132,13 +132,16 @@ void show_outcome(const json::value& task) {
                                            state, attempts, count_of(task, "attempts_max"), why, id));
 }
 
-void warn_if_it_waits(const json::value& task) {
-  if (!operations::needs_help(text_of(task, "waits_for"))) return;
+std::string warn_if_it_waits(const json::value& task, std::string said) {
+  if (!operations::needs_help(text_of(task, "waits_for"))) return said;
+  std::string why = with_options(task);
+  if (why == said) return said;
   if (errors_are_json()) {
-    fmt::print(stderr, "{}\n", operations::json_text(json::object{{"warning", with_options(task)}}));
+    fmt::print(stderr, "{}\n", operations::json_text(json::object{{"warning", why}}));
   } else {
-    fmt::print(stderr, "skein: warning: the task waits: {}\n", with_options(task));
+    fmt::print(stderr, "skein: warning: the task waits: {}\n", why);
   }
+  return why;
 }
 
 }  // namespace skein::cli

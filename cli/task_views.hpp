@@ -17,7 +17,8 @@ void show_attempts(const json::value& task);
 // The result on standard output, or why there is none on standard error.
 void show_outcome(const json::value& task);
 [[nodiscard]] int exit_of(const json::value& task);
-// On standard error, if somebody has to do something before the task can run.
-void warn_if_it_waits(const json::value& task);
+// On standard error, if somebody has to do something before the task can run, unless that is what `said` says. What was
+// said last.
+std::string warn_if_it_waits(const json::value& task, std::string said = {});
 
 }  // namespace skein::cli

@@ -21,6 +21,7 @@
 #include "cli/session.hpp"
 #include "cli/verbs.hpp"
 #include "skein/base/fd.hpp"
+#include "skein/base/thread_name.hpp"
 #include "skein/base/version.hpp"
 #include "skein/launcher/launcher.hpp"
 #include "skein/launcher/os_processes.hpp"
@@ -146,6 +147,7 @@ class Up {
     node_->context().log.info("OS processes are held by " + launcher::OsProcesses::containment());
     node::sd_notify(fmt::format("READY=1\nSTATUS=running\nMAINPID={}", ::getpid()));
     std::thread watcher([this] {
+      name_this_thread("skein-watcher");
       runtime_.wait_for_end(root_);
       news_->is_tree_gone = true;
       wakes_.wake();

@@ -8,6 +8,8 @@
 #include <cstring>
 #include <thread>
 
+#include "cli/task_views.hpp"
+
 namespace skein::cli {
 namespace {
 
@@ -84,8 +86,8 @@ control::ClientResult<void> TaskWait::find_again(control::ClientError why) {
   return std::unexpected(std::move(why));
 }
 
-control::ClientResult<json::value> TaskWait::wait_once(const std::string& id, bool shows_progress) {
-  const auto step = std::min(left(), k_wait_step);
+control::ClientResult<json::value> TaskWait::wait_once(const std::string& id, bool shows_progress, milliseconds most) {
+  const auto step = std::min(left(), most);
   const auto on_part = [&](const json::value& part) {
     if (shows_progress) fmt::print(stderr, "{}\n", text_of(part, "progress"));
     return true;
@@ -96,8 +98,9 @@ control::ClientResult<json::value> TaskWait::wait_once(const std::string& id, bo
 
 control::ClientResult<json::value> TaskWait::wait_for(const std::string& id, bool shows_progress) {
   const Farewell farewell(id);
+  milliseconds most = said_ ? k_first_look : k_wait_step;
   while (true) {
-    auto answer = wait_once(id, shows_progress);
+    auto answer = wait_once(id, shows_progress, std::exchange(most, k_wait_step));
     if (!answer && is_gone(answer.error())) {
       control::ClientError why = std::move(answer.error());
       why.advice = fmt::format("task {} is kept and goes on when it is back; 'skein task wait {}' waits again", id, id);
@@ -107,6 +110,7 @@ control::ClientResult<json::value> TaskWait::wait_for(const std::string& id, boo
     if (!answer) return answer;
     if (flag_of(*answer, "finished")) return part_of(*answer, "task");
     if (left() == k_no_pause) return std::unexpected(still_open(id, part_of(*answer, "task")));
+    if (said_) said_ = warn_if_it_waits(part_of(*answer, "task"), *said_);
     // The node is stopping: what it says next is that it has gone.
     if (!text_of(*answer, "next").empty()) std::this_thread::sleep_for(std::min(k_reconnect_first, left()));
   }

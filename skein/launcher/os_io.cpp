@@ -14,6 +14,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "skein/base/thread_name.hpp"
 #include "skein/launcher/kinship.hpp"
 #include "skein/launcher/owner_watch.hpp"
 
@@ -235,7 +236,7 @@ bool OsIo::watch(int fd, std::uint32_t events, Source source, std::uint64_t id) 
 }
 
 void OsIo::run() {
-  ::pthread_setname_np(::pthread_self(), "skein-os-io");
+  name_this_thread("skein-os-io");
   std::array<epoll_event, k_events_max> events{};
   while (!ending_) {
     const int wait = wait_ms();

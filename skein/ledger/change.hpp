@@ -41,7 +41,7 @@ struct Swarm {
   }
 };
 
-struct AgentRecord {
+struct AgentNote {
   std::string name;
   Fields fields;
 };
@@ -102,7 +102,7 @@ struct SwarmRemoved {
   std::string name;
 };
 struct AgentChanged {
-  AgentRecord agent;
+  AgentNote agent;
 };
 struct AgentRemoved {
   std::string name;

@@ -52,20 +52,20 @@ struct SwarmSlot {
 using Finished = std::shared_ptr<const FinishedTask>;
 
 // What a snapshot is written from.
-struct FrozenState {
+struct FrozenCore {
   Head head;
   Counters counters;
   std::vector<std::shared_ptr<const Chunk<Task>>> tasks;
   FrozenQueue<Finished> finished;
   FrozenQueue<KeyRecord> keys;
-  std::vector<SwarmSlot> swarms;                           // by name
-  std::vector<std::shared_ptr<const AgentRecord>> agents;  // by name
-  std::vector<std::shared_ptr<const Token>> tokens;        // by name
+  std::vector<SwarmSlot> swarms;                         // by name
+  std::vector<std::shared_ptr<const AgentNote>> agents;  // by name
+  std::vector<std::shared_ptr<const Token>> tokens;      // by name
 
   // By number.
   [[nodiscard]] std::vector<const Task*> sorted_tasks() const;
 };
-void write_snapshot(const FrozenState& state, journal::SnapshotSink& sink);
+void write_snapshot(const FrozenCore& state, journal::SnapshotSink& sink);
 
 // The swarm with its counters.
 [[nodiscard]] Swarm shown(const SwarmSlot& slot);
@@ -106,9 +106,9 @@ class LedgerCore {
   }
   [[nodiscard]] std::vector<Change> take_changes() { return std::exchange(changes_, {}); }
 
-  [[nodiscard]] FrozenState freeze();
+  [[nodiscard]] FrozenCore freeze();
   // The same without copying what is changed from here on: to be used before the next apply.
-  [[nodiscard]] FrozenState view() const;
+  [[nodiscard]] FrozenCore view() const;
   // For a new core only. False when the bytes are no snapshot.
   [[nodiscard]] bool restore(std::string_view bytes);
 
@@ -118,7 +118,7 @@ class LedgerCore {
   [[nodiscard]] std::optional<Swarm> find_swarm(std::string_view name) const;
   [[nodiscard]] std::vector<Finished> finished_after(FinishNumber after, std::size_t at_most) const;
   [[nodiscard]] std::vector<Swarm> swarms() const;
-  [[nodiscard]] std::vector<AgentRecord> agents() const;
+  [[nodiscard]] std::vector<AgentNote> agents() const;
   [[nodiscard]] std::vector<Token> tokens() const;
   [[nodiscard]] Counters counters() const;
   [[nodiscard]] const Head& head() const { return head_; }
@@ -234,7 +234,7 @@ class LedgerCore {
   QueueTable<Finished> finished_;
   QueueTable<KeyRecord> keys_;
   std::vector<SwarmSlot> swarms_;
-  std::map<std::string, std::shared_ptr<const AgentRecord>, std::less<>> agents_;
+  std::map<std::string, std::shared_ptr<const AgentNote>, std::less<>> agents_;
   std::map<std::string, std::shared_ptr<const Token>, std::less<>> tokens_;
 
   boost::unordered_flat_map<TaskId, Where, TaskIdHash> index_;

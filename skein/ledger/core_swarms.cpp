@@ -198,7 +198,7 @@ OpResult LedgerCore::on(const AgentPut& op) {
   if (auto bad = check_fields(op.fields)) return *bad;
   const auto limit = head_.limits.agents;
   if (!agents_.contains(op.name) && agents_.size() >= limit) return refuse(Verdict::ledger_full, limit);
-  agents_.insert_or_assign(op.name, std::make_shared<const AgentRecord>(AgentRecord{op.name, op.fields}));
+  agents_.insert_or_assign(op.name, std::make_shared<const AgentNote>(AgentNote{op.name, op.fields}));
   if (listening_) tell(AgentChanged{{op.name, op.fields}});
   return k_ok;
 }
@@ -246,16 +246,16 @@ Body LedgerCore::interned(const std::string& name) {
   return names_.emplace(name, std::make_shared<const std::string>(name)).first->second;
 }
 
-FrozenState LedgerCore::freeze() {
-  FrozenState state = view();
+FrozenCore LedgerCore::freeze() {
+  FrozenCore state = view();
   state.tasks = tasks_.freeze();
   state.finished = finished_.freeze();
   state.keys = keys_.freeze();
   return state;
 }
 
-FrozenState LedgerCore::view() const {
-  FrozenState state;
+FrozenCore LedgerCore::view() const {
+  FrozenCore state;
   state.head = head_;
   state.counters = counters();
   state.tasks = tasks_.chunks();
@@ -305,8 +305,8 @@ std::vector<Swarm> LedgerCore::swarms() const {
   return out;
 }
 
-std::vector<AgentRecord> LedgerCore::agents() const {
-  std::vector<AgentRecord> out;
+std::vector<AgentNote> LedgerCore::agents() const {
+  std::vector<AgentNote> out;
   out.reserve(agents_.size());
   for (const auto& [name, agent] : agents_) out.push_back(*agent);
   return out;

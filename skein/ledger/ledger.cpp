@@ -9,7 +9,7 @@ namespace {
 
 class Frozen final : public FrozenLedger {
  public:
-  explicit Frozen(FrozenState state) : state_(std::move(state)) {}
+  explicit Frozen(FrozenCore state) : state_(std::move(state)) {}
 
   void write(journal::SnapshotSink& sink) const override { write_snapshot(state_, sink); }
   std::vector<Task> open_tasks() const override {
@@ -32,8 +32,8 @@ class Frozen final : public FrozenLedger {
     for (const auto& slot : state_.swarms) out.push_back(shown(slot));
     return out;
   }
-  std::vector<AgentRecord> agents() const override {
-    std::vector<AgentRecord> out;
+  std::vector<AgentNote> agents() const override {
+    std::vector<AgentNote> out;
     out.reserve(state_.agents.size());
     for (const auto& agent : state_.agents) out.push_back(*agent);
     return out;
@@ -45,7 +45,7 @@ class Frozen final : public FrozenLedger {
   std::uint64_t version() const override { return state_.head.version; }
 
  private:
-  FrozenState state_;
+  FrozenCore state_;
 };
 
 }  // namespace
@@ -102,7 +102,7 @@ std::vector<Finished> Ledger::finished_after(FinishNumber after, std::size_t at_
   return core_->finished_after(after, at_most);
 }
 std::vector<Swarm> Ledger::swarms() const { return core_->swarms(); }
-std::vector<AgentRecord> Ledger::agents() const { return core_->agents(); }
+std::vector<AgentNote> Ledger::agents() const { return core_->agents(); }
 std::vector<Token> Ledger::tokens() const { return core_->tokens(); }
 Counters Ledger::counters() const { return core_->counters(); }
 const Limits& Ledger::limits() const { return core_->head().limits; }

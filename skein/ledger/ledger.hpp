@@ -60,7 +60,7 @@ class FrozenLedger : public journal::Frozen {
   [[nodiscard]] virtual std::vector<std::shared_ptr<const FinishedTask>> finished_tasks() const = 0;
   // By name.
   [[nodiscard]] virtual std::vector<Swarm> swarms() const = 0;
-  [[nodiscard]] virtual std::vector<AgentRecord> agents() const = 0;
+  [[nodiscard]] virtual std::vector<AgentNote> agents() const = 0;
   [[nodiscard]] virtual const Counters& counters() const = 0;
   [[nodiscard]] virtual const Limits& limits() const = 0;
   [[nodiscard]] virtual Epoch epoch() const = 0;
@@ -103,9 +103,9 @@ class Ledger {
   // Finished tasks after a number, in order; for an archive that catches up.
   [[nodiscard]] std::vector<std::shared_ptr<const FinishedTask>> finished_after(FinishNumber after,
                                                                                 std::size_t at_most) const;
-  [[nodiscard]] std::vector<Swarm> swarms() const;        // by name
-  [[nodiscard]] std::vector<AgentRecord> agents() const;  // by name
-  [[nodiscard]] std::vector<Token> tokens() const;        // by name
+  [[nodiscard]] std::vector<Swarm> swarms() const;      // by name
+  [[nodiscard]] std::vector<AgentNote> agents() const;  // by name
+  [[nodiscard]] std::vector<Token> tokens() const;      // by name
   [[nodiscard]] Counters counters() const;
   [[nodiscard]] const Limits& limits() const;
   [[nodiscard]] Epoch epoch() const;

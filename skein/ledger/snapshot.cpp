@@ -184,7 +184,7 @@ bool fits(State state, Ending ending) {
 
 }  // namespace
 
-std::vector<const Task*> FrozenState::sorted_tasks() const {
+std::vector<const Task*> FrozenCore::sorted_tasks() const {
   std::vector<const Task*> out;
   out.reserve(static_cast<std::size_t>(counters.open_tasks));
   for (const auto& chunk : tasks) {
@@ -196,7 +196,7 @@ std::vector<const Task*> FrozenState::sorted_tasks() const {
   return out;
 }
 
-void write_snapshot(const FrozenState& state, journal::SnapshotSink& sink) {
+void write_snapshot(const FrozenCore& state, journal::SnapshotSink& sink) {
   Pieces out(sink);
   auto w = out.writer();
   w.byte(static_cast<std::uint8_t>(state.head.version));
@@ -285,7 +285,7 @@ bool LedgerCore::restore_agents(Reader& r) {
   std::uint64_t count = 0;
   r.number(count);
   for (std::uint64_t i = 0; i < count && r.ok(); ++i) {
-    auto agent = std::make_shared<AgentRecord>();
+    auto agent = std::make_shared<AgentNote>();
     r.text(agent->name);
     r.fields(agent->fields);
     if (agent->name.empty() || (!agents_.empty() && agents_.rbegin()->first >= agent->name)) return false;

@@ -13,9 +13,8 @@ namespace skein::inline v0::mcp {
 namespace {
 
 constexpr const char* k_interrupted =
-    "the node went away before it had answered: it was stopped or restarted, or it crashed. Call again; task_submit "
-    "with "
-    "the same key is safe to repeat, without a key look at task_list first";
+    "the node ended before it answered: it was stopped or restarted, or it crashed. Call again. Repeating task_submit "
+    "with the same key is safe; without a key, look at task_list first";
 constexpr std::string_view k_listen = "subscriptions/listen";
 constexpr std::string_view k_acknowledged = "notifications/subscriptions/acknowledged";
 
@@ -65,7 +64,8 @@ void Bridge::from_client(std::string_view line, Instant now) {
 
 void Bridge::too_long(const MessageGlance& seen) {
   const RpcError error{k_invalid_request,
-                       fmt::format("a line has more than {} bytes; send less at once", k_message_bytes_max), nullptr};
+                       fmt::format("a line is longer than {} bytes; send smaller messages", k_message_bytes_max),
+                       nullptr};
   to_client_.push_back(json::serialize(make_error(seen.id_to_answer(), error)));
 }
 
@@ -74,7 +74,7 @@ void Bridge::on_request(const MessageGlance& seen, std::string_view line, Instan
   const auto [at, is_new] = requests_.try_emplace(key);
   Request& request = at->second;
   if (!is_new) {
-    if (!is_connected_) return answer(seen.id(), "a request with this id is still under way");
+    if (!is_connected_) return answer(seen.id(), "a request with this id is still in progress");
     ++request.doubles;
     return to_node_.emplace_back(line), void();
   }
@@ -93,7 +93,7 @@ void Bridge::hold(const std::string& key, std::string_view line, Instant now) {
     return;
   }
   if (held_.size() >= k_bridge_requests_max || held_bytes_ + line.size() > k_bridge_bytes_max) {
-    answer(requests_.at(key).id, "too much waits for the node already: " + why_);
+    answer(requests_.at(key).id, "too many requests wait for the node: " + why_);
     requests_.erase(key);
     return;
   }
@@ -257,12 +257,12 @@ void Bridge::disconnected(std::string why, Instant now, bool is_final) {
   is_refused_ = is_final;
   why_ = std::move(why);
   const std::string closing = std::exchange(closing_, {});
-  const std::string interrupted =
-      closing.empty() ? std::string(k_interrupted)
-                      : fmt::format(
-                            "the node closed the connection before it had answered: {}. Call again when that is "
-                            "mended; task_submit with the same key is safe to repeat",
-                            closing);
+  const std::string interrupted = closing.empty()
+                                      ? std::string(k_interrupted)
+                                      : fmt::format(
+                                            "the node closed the connection before it answered: {}. Call again once "
+                                            "that is fixed; repeating task_submit with the same key is safe",
+                                            closing);
   asked_by_node_.clear();
   replayed_.clear();
   acknowledged_again_.clear();

@@ -96,7 +96,7 @@ class Bridge {
   bool is_connected_ = false;
   bool is_refused_ = false;  // there is no node, and waiting for one does not help
   std::string closing_{};    // why the node closed the connection, if it said so
-  std::string why_ = "no node is there yet";
+  std::string why_ = "no node is running yet";
   std::map<std::string, Request> requests_;  // not answered, by id as JSON text
   std::deque<Held> held_;                    // in their order
   std::size_t held_bytes_ = 0;

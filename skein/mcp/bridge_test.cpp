@@ -93,7 +93,7 @@ TEST_F(BridgeTest, says_why_the_node_closed_the_connection) {
   ASSERT_EQ(told.size(), 1U);
   EXPECT_EQ(told[0].at("id"), 1);
   EXPECT_THAT(told[0].at("error").at("message").as_string().c_str(),
-              HasSubstr("before it had answered: the token 'ci' was revoked. Call again when that is mended"));
+              HasSubstr("before it answered: the token 'ci' was revoked. Call again once that is fixed"));
 }
 
 TEST_F(BridgeTest, answers_what_is_under_way_when_the_node_goes) {
@@ -225,7 +225,7 @@ TEST_F(BridgeTest, tells_a_double_id_from_the_first) {
   bridge_.connected();
   client(make_request(1, "tools/call", {}));
   client(make_request(1, "tools/list", {}));
-  node(make_error(1, {k_invalid_request, "a request with this id is still under way", nullptr}));
+  node(make_error(1, {k_invalid_request, "a request with this id is still in progress", nullptr}));
   EXPECT_EQ(bridge_.owed(), 1U);
   for_client();
   bridge_.disconnected("gone", now_);

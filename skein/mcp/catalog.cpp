@@ -17,7 +17,7 @@ void check_name(std::string_view name) {
            each == '_' || each == '-';
   };
   if (name.empty() || name.size() > k_name_max || !std::ranges::all_of(name, is_good)) {
-    throw std::invalid_argument(fmt::format("'{}' is no name that every client takes", name));
+    throw std::invalid_argument(fmt::format("'{}' is not a name that every client accepts", name));
   }
 }
 

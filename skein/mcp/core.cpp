@@ -9,14 +9,10 @@
 #include <utility>
 
 #include "skein/mcp/tool_parts.hpp"
+#include "skein/net/http_status.hpp"
 
 namespace skein::inline v0::mcp {
 namespace {
-
-constexpr int k_http_ok = 200;
-constexpr int k_http_bad_request = 400;
-constexpr int k_http_forbidden = 403;
-constexpr int k_http_not_found = 404;
 
 int status_of(const RpcError& error, Era era) {
   switch (error.code) {
@@ -25,11 +21,11 @@ int status_of(const RpcError& error, Era era) {
     case k_header_mismatch:
     case k_missing_capability:
     case k_unsupported_version:
-      return k_http_bad_request;
+      return net::http_status::k_bad_request;
     case k_method_not_found:
-      return era == Era::modern ? k_http_not_found : k_http_ok;
+      return era == Era::modern ? net::http_status::k_not_found : net::http_status::k_ok;
     default:
-      return k_http_ok;
+      return net::http_status::k_ok;
   }
 }
 
@@ -129,13 +125,13 @@ std::optional<RpcError> McpCore::modern_fault(const json::object& params, std::s
                    fmt::format("params._meta must have {} and {}, or the session begin with initialize", k_meta_version,
                                k_meta_capabilities),
                    nullptr};
-    error.status = k_http_bad_request;
+    error.status = net::http_status::k_bad_request;
     return error;
   }
   if (std::string_view(*version) != k_modern_version) {
     json::array supported{json::value(k_modern_version)};
     for (const std::string_view each : k_legacy_versions) supported.emplace_back(each);
-    return RpcError{k_unsupported_version, "this version of the protocol is not spoken here",
+    return RpcError{k_unsupported_version, "this version of the protocol is not supported",
                     json::object{{"supported", std::move(supported)}, {"requested", *version}}};
   }
   return std::nullopt;
@@ -149,7 +145,8 @@ void McpCore::guarded(Exchange& exchange, Work work) {
     if (setup_.log) {
       setup_.log(fmt::format("MCP: {} {} could not be answered: {}", exchange.method_, exchange.name_, error.what()));
     }
-    fail(exchange, {k_internal_error, "a fault in the server: it could not answer this; its log says why", nullptr});
+    fail(exchange,
+         {k_internal_error, "internal error: the server could not answer this request; its log says why", nullptr});
   }
 }
 
@@ -164,14 +161,14 @@ void McpCore::on_request(StreamId from, RpcMessage& message, std::string_view he
   }
   const MethodEntry* method = find_method(message.method);
   if (!has_method(message.method, modern ? Era::modern : Era::legacy)) {
-    return refused({k_method_not_found, fmt::format("there is no method '{}' here", message.method), nullptr});
+    return refused({k_method_not_found, fmt::format("unknown method '{}'", message.method), nullptr});
   }
   if (exchanges_.size() >= k_requests_max) {
-    return refused({k_internal_error, "too many requests are under way; wait for some of them", nullptr});
+    return refused({k_internal_error, "too many requests are in progress; wait for some of them", nullptr});
   }
   const std::uint64_t number = ++last_number_;
   if (!by_id_.emplace(json::serialize(message.id), number).second) {
-    return refused({k_invalid_request, "a request with this id is still under way", nullptr});
+    return refused({k_invalid_request, "a request with this id is still in progress", nullptr});
   }
   auto& exchange = exchanges_[number];
   exchange.reset(new Exchange(*this, number, from, message.id));  // the constructor is private
@@ -209,10 +206,10 @@ void McpCore::call_if_it_runs(Exchange& exchange, Method call, json::object para
     if (answer.kind == NodeAnswer::Kind::error) {
       const bool is_void = !who->holds();
       return asked.fail({is_void ? k_invalid_request : k_internal_error, error_text(answer.value), nullptr,
-                         is_void ? k_http_forbidden : 0});
+                         is_void ? net::http_status::k_forbidden : 0});
     }
     if (setup_.who->label() != who->label() || setup_.who->fence != who->fence) {
-      return asked.fail({k_internal_error, "another token was shown meanwhile; ask again", nullptr});
+      return asked.fail({k_internal_error, "another token was sent in the meantime; repeat the request", nullptr});
     }
     (this->*call)(asked, params);
   };
@@ -309,7 +306,8 @@ void McpCore::shut_down() {
 void McpCore::expel(const operations::Error& why) {
   for (const auto& each : exchanges_) {
     Exchange& exchange = *each.second;
-    if (exchange.is_listening_) fail(exchange, {k_invalid_request, why.describe(), nullptr, k_http_forbidden});
+    if (exchange.is_listening_)
+      fail(exchange, {k_invalid_request, why.describe(), nullptr, net::http_status::k_forbidden});
   }
   subscriptions_.clear();
   sweep();
@@ -354,7 +352,7 @@ void McpCore::finish(Exchange& exchange, json::object result) {
     }
   }
   end(exchange);
-  send_last(exchange.stream_, exchange.batch_, make_result(exchange.id_, std::move(result)), k_http_ok);
+  send_last(exchange.stream_, exchange.batch_, make_result(exchange.id_, std::move(result)), net::http_status::k_ok);
 }
 
 void McpCore::fail(Exchange& exchange, const RpcError& error) {

@@ -31,6 +31,7 @@
 #include "skein/mcp/json_rpc.hpp"
 #include "skein/mcp/outlet.hpp"
 #include "skein/mcp/seal.hpp"
+#include "skein/net/http_status.hpp"
 #include "skein/operations/principal.hpp"
 
 namespace skein::inline v0::mcp {
@@ -193,7 +194,7 @@ class McpCore {
   void fail(Exchange& exchange, const RpcError& error);
   void end(Exchange& exchange);
   void send(Exchange& exchange, json::object message) {
-    outlet_.send(exchange.stream_, std::move(message), Outlet::Then::more, 200);
+    outlet_.send(exchange.stream_, std::move(message), Outlet::Then::more, net::http_status::k_ok);
   }
 
   CoreSetup setup_;

@@ -34,7 +34,8 @@ void McpCore::receive_batch(StreamId from, std::string_view text) {
     } else if (each->kind == RpcMessage::Kind::response) {
       on_response(from, *each);
     } else if (each->method == "initialize") {
-      answer_in_batch(in_batch_, make_error(each->id, {k_invalid_request, "initialize comes alone", nullptr}));
+      answer_in_batch(in_batch_,
+                      make_error(each->id, {k_invalid_request, "initialize must not be in a batch", nullptr}));
     } else {
       on_request(from, *each, {});
     }

@@ -58,14 +58,14 @@ bool McpCore::take_inputs(Exchange& exchange, const json::object& params) {
   if (const json::value* given = params.if_contains("requestState")) {
     const json::string* sealed = given->if_string();
     const auto text = sealed != nullptr ? setup_.sealer->open(k_state_purpose, *sealed) : std::nullopt;
-    if (!text) return refused("this requestState is none of ours; ask again without it");
+    if (!text) return refused("this requestState was not issued by this node; repeat the request without it");
     const json::value state = operations::own_json(*text);
     const json::object& sealed_state = state.as_object();
     if (!setup_.who->has_label(text_in(sealed_state, "who")) || text_in(sealed_state, "of") != exchange.digest_) {
-      return refused("this requestState belongs to another request; ask again without it");
+      return refused("this requestState belongs to another request; repeat the request without it");
     }
     if (state.at("until").as_int64() < setup_.wall_s()) {
-      return refused("this requestState has expired; ask again without it");
+      return refused("this requestState has expired; repeat the request without it");
     }
     exchange.inputs_ = state.at("inputs").as_object();
     exchange.state_ = state.at("state");
@@ -121,7 +121,7 @@ void McpCore::ask_client(Exchange& exchange, std::vector<InputRequest> requests)
   }
   exchange.after(k_input_wait_max, [waits = exchange.waits_](Exchange& still) {
     // Another question may be open by now.
-    if (still.waits_ == waits) still.finish_error("nobody answered in time; call the tool again");
+    if (still.waits_ == waits) still.finish_error("the user did not answer in time; call the tool again");
   });
 }
 

@@ -113,7 +113,7 @@ void McpCore::list(Exchange& exchange, const json::object& params, const char* n
     const char* const end = text != nullptr ? text->data() + text->size() : nullptr;
     const bool is_number = text != nullptr && std::from_chars(text->data(), end, from).ptr == end && !text->empty();
     if (!is_number || from == 0 || from >= all.size()) {
-      return exchange.fail(bad_params("this cursor is none of ours; begin again without one"));
+      return exchange.fail(bad_params("this cursor is not valid; start again without one"));
     }
   }
   json::array page;

@@ -8,6 +8,7 @@
 
 #include "skein/mcp/core.hpp"
 #include "skein/mcp/tool_parts.hpp"
+#include "skein/net/http_status.hpp"
 
 namespace skein::inline v0::mcp {
 namespace {
@@ -79,11 +80,10 @@ void McpCore::if_may_watch(Exchange& exchange, std::vector<std::string> uris, Ex
   const Catalog::Found found = setup_.catalog->resource(uri);
   const Resource::Source* one = found.resource != nullptr ? &found.resource->resource.source : nullptr;
   if (one == nullptr || one->member.empty()) {
-    return exchange.fail({k_invalid_params,
-                          fmt::format("{} is bound, and may subscribe to single tasks and swarms within its bounds "
-                                      "only",
-                                      setup_.who->words()),
-                          json::object{{"uri", uri}}});
+    return exchange.fail(
+        {k_invalid_params,
+         fmt::format("{} is limited to some swarms or tasks, and may subscribe to these only", setup_.who->words()),
+         json::object{{"uri", uri}}});
   }
   exchange.ask_node(
       one->operation, {{one->member, found.variable}},
@@ -118,7 +118,7 @@ void McpCore::listen(Exchange& exchange, const json::object& params) {
     const auto is_text = [](const json::value& each) { return each.is_string(); };
     if (uris == nullptr || uris->size() > k_subscriptions_max || !std::ranges::all_of(*uris, is_text)) {
       return exchange.fail({k_invalid_params,
-                            fmt::format("resourceSubscriptions is a list of at most {} uris", k_subscriptions_max),
+                            fmt::format("resourceSubscriptions must be a list of at most {} uris", k_subscriptions_max),
                             nullptr});
     }
     filter[filter_of(Change::Kind::resource)] = *uris;
@@ -130,7 +130,7 @@ void McpCore::listen(Exchange& exchange, const json::object& params) {
     if (!exchange.can_task()) return missing_tasks(exchange);
     if (handles == nullptr || handles->size() > k_subscriptions_max) {
       return exchange.fail(
-          {k_invalid_params, fmt::format("taskIds is a list of at most {}", k_subscriptions_max), nullptr});
+          {k_invalid_params, fmt::format("taskIds must be a list of at most {}", k_subscriptions_max), nullptr});
     }
     filter[k_task_ids] = json::array();
     tasks = *handles;
@@ -209,7 +209,8 @@ void McpCore::tell(const Change& change) {
   json::object params;
   if (change.kind == Change::Kind::resource) params["uri"] = change.uri;
   if (session_ && (change.kind != Change::Kind::resource || subscriptions_.contains(change.uri))) {
-    outlet_.send(k_own_stream, make_notification(notification_of(change.kind), params), Outlet::Then::more, 200);
+    outlet_.send(k_own_stream, make_notification(notification_of(change.kind), params), Outlet::Then::more,
+                 net::http_status::k_ok);
   }
   for (const auto& each : exchanges_) {
     Exchange& exchange = *each.second;

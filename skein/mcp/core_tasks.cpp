@@ -23,7 +23,7 @@ RpcError task_error(const json::value& error) {
 
 void McpCore::missing_tasks(Exchange& exchange) {
   if (exchange.caller_.era == Era::legacy) {
-    return exchange.finish_error("this needs a client of 2026-07-28 with the tasks extension, and yours is not one");
+    return exchange.finish_error("this needs a client that speaks 2026-07-28 with the tasks extension");
   }
   exchange.fail({k_missing_capability, "this needs a client with the tasks extension",
                  json::object{{"requiredCapabilities", {{"extensions", {{k_tasks_extension, json::object()}}}}}}});

@@ -112,16 +112,17 @@ json::value take(json::object& from, std::string_view key) {
 std::expected<json::value, RpcError> parse_json(std::string_view text, const MessageLimits& limits) {
   const auto bad = [](int code, std::string why) { return std::unexpected(RpcError{code, std::move(why), nullptr}); };
   if (text.size() > limits.bytes) {
-    return bad(k_invalid_request, fmt::format("the message has more than {} bytes; send less at once", limits.bytes));
+    return bad(k_invalid_request,
+               fmt::format("the message is longer than {} bytes; send smaller messages", limits.bytes));
   }
   json::error_code error;
   json::parse_options options;
   options.max_depth = limits.depth;
   json::value value = json::parse(text, error, {}, options);
   if (error == json::error::too_deep) {
-    return bad(k_invalid_request, fmt::format("the message is nested more than {} deep", limits.depth));
+    return bad(k_invalid_request, fmt::format("the message is nested more than {} levels deep", limits.depth));
   }
-  if (error) return bad(k_parse_error, fmt::format("the message is no JSON: {}", error.message()));
+  if (error) return bad(k_parse_error, fmt::format("the message is not valid JSON: {}", error.message()));
   const Contents contents = contents_of(value);
   if (contents.has_infinity) return bad(k_invalid_request, "a number in the message is too large");
   if (members_written(text) != contents.members) {
@@ -140,7 +141,8 @@ std::expected<RpcMessage, RpcFault> message_in(json::value& parsed) {
   const bool has_id = object->contains("id");
   message.id = take(*object, "id");
   if (has_id && !is_id(message.id)) {
-    return no_message(nullptr, fmt::format("an id is a whole number or a string of at most {} bytes", k_id_bytes_max));
+    return no_message(nullptr,
+                      fmt::format("an id must be a whole number or a string of at most {} bytes", k_id_bytes_max));
   }
   const json::value* version = object->if_contains("jsonrpc");
   if (version == nullptr || *version != "2.0") return no_message(message.id, "jsonrpc must be \"2.0\"");
@@ -149,7 +151,7 @@ std::expected<RpcMessage, RpcFault> message_in(json::value& parsed) {
   if (method == nullptr) {
     const bool has_result = object->contains("result");
     if (!has_id || has_result == object->contains("error")) {
-      return no_message(message.id, "a message has a method, or an id with a result or an error");
+      return no_message(message.id, "a message must have a method, or an id with a result or an error");
     }
     message.kind = RpcMessage::Kind::response;
     message.result = take(*object, "result");
@@ -188,7 +190,8 @@ std::expected<RpcMessage, RpcFault> parse_message(std::string_view text, const M
     parsed = parse_json(text, limits);
   }
   if (!parsed) return std::unexpected(RpcFault{MessageGlance(text).id_to_answer(), std::move(parsed.error())});
-  if (parsed->is_array()) return no_message(nullptr, "only 2025-03-26 has batches; send one message at a time");
+  if (parsed->is_array())
+    return no_message(nullptr, "only protocol version 2025-03-26 has batches; send one message at a time");
   auto message = message_in(*parsed);
   if (message && needs_text(*message)) message->written = text;
   return message;
@@ -204,7 +207,7 @@ std::expected<ParsedBatch, RpcFault> parse_batch(std::string_view text, const Me
   if (!parsed) return std::unexpected(RpcFault{nullptr, std::move(parsed.error())});
   json::array* all = parsed->if_array();
   if (all == nullptr || all->empty() || all->size() > k_batch_max) {
-    return no_message(nullptr, fmt::format("a batch has 1 to {} messages", k_batch_max));
+    return no_message(nullptr, fmt::format("a batch must have 1 to {} messages", k_batch_max));
   }
   ParsedBatch batch;
   batch.reserve(all->size());

@@ -92,7 +92,7 @@ TEST(JsonRpcTest, holds_to_its_limits) {
   limits.depth = 4;
   EXPECT_TRUE(parse_message(R"({"jsonrpc":"2.0","id":1,"method":"m","params":{}})", limits));
   EXPECT_THAT(fault_of(R"({"jsonrpc":"2.0","id":1,"method":"m","params":{"a":"longer"}})", limits).error.message,
-              HasSubstr("more than 60 bytes"));
+              HasSubstr("longer than 60 bytes"));
   limits.bytes = 1000;
   EXPECT_TRUE(parse_message(R"({"jsonrpc":"2.0","id":1,"method":"m","params":{"a":[[1]]}})", limits));
   EXPECT_THAT(fault_of(R"({"jsonrpc":"2.0","id":1,"method":"m","params":{"a":[[[1]]]}})", limits).error.message,

@@ -65,12 +65,12 @@ LineConnection::~LineConnection() { setup_->open->fetch_sub(1); }
 
 std::string LineConnection::describe() const {
   static constexpr const char* k_names[] = {"login", "checking", "open", "ending", "lingering", "over"};
-  return fmt::format("{}, {} bytes unsent", k_names[static_cast<std::size_t>(phase_)], wire_.unsent());
+  return fmt::format("{}, {} bytes unsent", k_names[static_cast<std::size_t>(stage_)], wire_.unsent());
 }
 
 // Whoever listens is told that this is the end.
 void LineConnection::terminate(Self, const ExitReason&) {
-  if (phase_ == Phase::open) session_.shut_down();
+  if (stage_ == Stage::open) session_.shut_down();
   (void)wire_.write_some();
 }
 
@@ -80,19 +80,19 @@ void LineConnection::handle_info(Self self, Message message) {
   } else if (message.is<Check>()) {
     on_check(self);
   } else if (message.is<LingerOver>()) {
-    phase_ = Phase::over;
+    stage_ = Stage::over;
   } else if (message.is<net::MakeRoom>()) {
     // At once: somebody else waits for the descriptor.
-    if (phase_ == Phase::open) return;
+    if (stage_ == Stage::open) return;
     wire_.put(line_error("too many connections without a token; try again later"));
     (void)wire_.write_some();
     return self.stop();
   } else if (const auto* checked = message.get_if<Checked>()) {
-    if (phase_ == Phase::checking && checked->refusal) refuse(*checked->refusal);
-    if (phase_ == Phase::checking) open();
+    if (stage_ == Stage::checking && checked->refusal) refuse(*checked->refusal);
+    if (stage_ == Stage::checking) open();
   } else {
     (void)session_.take(message);
-    if (phase_ == Phase::open && !session_.is_welcome()) refuse(session_.why_unwelcome());
+    if (stage_ == Stage::open && !session_.is_welcome()) refuse(session_.why_unwelcome());
   }
   bool has_more = true;
   while (has_more) {
@@ -101,18 +101,18 @@ void LineConnection::handle_info(Self self, Message message) {
     if (is_full()) break;
   }
   const bool is_done = is_closed_by_client_ && !has_more && !session_.is_owed_answers();
-  if (phase_ == Phase::ending && wire_.unsent() == 0) linger(self);
-  if (phase_ == Phase::over || (is_done && takes_lines() && wire_.unsent() == 0)) return self.stop();
-  wire_.arm(self.pid(), !is_closed_by_client_ && (phase_ == Phase::lingering || (takes_lines() && !is_full())));
+  if (stage_ == Stage::ending && wire_.unsent() == 0) linger(self);
+  if (stage_ == Stage::over || (is_done && takes_lines() && wire_.unsent() == 0)) return self.stop();
+  wire_.arm(self.pid(), !is_closed_by_client_ && (stage_ == Stage::lingering || (takes_lines() && !is_full())));
 }
 
 void LineConnection::on_ready(Self self, const net::FdReady& ready) {
-  if (phase_ == Phase::lingering) {
-    if (ready.is_broken || !discard_some()) phase_ = Phase::over;
+  if (stage_ == Stage::lingering) {
+    if (ready.is_broken || !discard_some()) stage_ = Stage::over;
   } else if (ready.is_readable && takes_lines() && !is_full()) {
     read_some(self);
   } else if (ready.is_broken) {
-    phase_ = Phase::over;
+    stage_ = Stage::over;
   } else if (ready.has_ended) {
     wire_.note_end();  // it will send nothing more; what it sent is read when there is room for the answers
   }
@@ -149,7 +149,7 @@ bool LineConnection::is_full() const {
 }
 
 std::size_t LineConnection::line_bytes_max() const {
-  return phase_ == Phase::login && setup_->login->wants_token() ? k_login_bytes_max : k_message_bytes_max;
+  return stage_ == Stage::login && setup_->login->wants_token() ? k_login_bytes_max : k_message_bytes_max;
 }
 
 bool LineConnection::take_lines(Self self) {
@@ -169,17 +169,17 @@ bool LineConnection::take_lines(Self self) {
   if (!takes_lines()) return false;
   end = in.find('\n', searched_);
   if ((end == std::string::npos ? in.size() : end) <= line_bytes_max()) return end != std::string::npos;
-  if (phase_ == Phase::login && setup_->login->wants_token()) {
+  if (stage_ == Stage::login && setup_->login->wants_token()) {
     log_in(self, "");  // nobody shows a token so long
   } else {
     session_.on_long_line(in);
-    phase_ = Phase::ending;
+    stage_ = Stage::ending;
   }
   return false;
 }
 
 void LineConnection::on_line(Self self, std::string_view line) {
-  if (phase_ == Phase::open) {
+  if (stage_ == Stage::open) {
     if (!session_.is_welcome()) return refuse(session_.why_unwelcome());
     return session_.on_line(line);
   }
@@ -218,19 +218,19 @@ void LineConnection::log_in(Self self, std::string_view line) {
 void LineConnection::on_first_line(std::string_view line) {
   const std::size_t at = line.find_first_not_of(" \t\r");
   if (at == std::string_view::npos) return;
-  if (line[at] != '{' && line[at] != '[') return refuse("the first line is no message");
+  if (line[at] != '{' && line[at] != '[') return refuse("the first line is not a message");
   open();
   session_.on_line(line);
 }
 
 void LineConnection::open() {
-  phase_ = Phase::open;
+  stage_ = Stage::open;
   wire_.trust();
   session_.watch_standing();
 }
 
 void LineConnection::check_attempt(Self self, const operations::Principal& who) {
-  phase_ = Phase::checking;
+  stage_ = Stage::checking;
   operations::Reply<std::string> then(
       [runtime = setup_->server->runtime, pid = self.pid()](operations::Result<std::string>&& found) {
         Checked checked;
@@ -242,7 +242,7 @@ void LineConnection::check_attempt(Self self, const operations::Principal& who) 
 
 void LineConnection::refuse(std::string_view why) {
   wire_.put(line_error(why));
-  phase_ = Phase::ending;
+  stage_ = Stage::ending;
 }
 
 void LineConnection::write_some(Self self) {
@@ -253,7 +253,7 @@ void LineConnection::write_some(Self self) {
   left_ = wire_.unsent();
   if (!is_there || (is_too_much && left_ > setup_->limits.output_bytes)) {
     wire_.drop_unsent();
-    phase_ = Phase::over;
+    stage_ = Stage::over;
     return;
   }
   if (left_ < before || before == 0) sent_at_ = self.now();
@@ -261,10 +261,10 @@ void LineConnection::write_some(Self self) {
 
 // A socket that is closed with bytes unread takes back what was written: the client would not learn why.
 void LineConnection::linger(Self self) {
-  phase_ = is_closed_by_client_ ? Phase::over : Phase::lingering;
-  if (phase_ == Phase::over) return;
+  stage_ = is_closed_by_client_ ? Stage::over : Stage::lingering;
+  if (stage_ == Stage::over) return;
   wire_.end_output();
-  if (!discard_some()) phase_ = Phase::over;
+  if (!discard_some()) stage_ = Stage::over;
   self.send_after(k_line_linger, self.pid(), LingerOver{});
 }
 
@@ -274,15 +274,15 @@ void LineConnection::on_check(Self self) {
   const Instant now = self.now();
   if (wire_.unsent() > 0 && between(sent_at_, now) >= limits.stalled) {
     wire_.drop_unsent();
-    phase_ = Phase::over;
+    stage_ = Stage::over;
   } else if (!takes_lines()) {
     return;
-  } else if (phase_ == Phase::login && setup_->login->wants_token() && between(began_, now) >= limits.login) {
-    refuse("the token did not come in time");
+  } else if (stage_ == Stage::login && setup_->login->wants_token() && between(began_, now) >= limits.login) {
+    refuse("no token was sent in time");
   } else if (!wire_.in().empty() && !is_full() && between(line_began_, now) >= limits.receive) {
-    refuse("the end of the line did not come in time");
+    refuse("the line was not completed in time");
   } else if (session_.is_quiet() && between(active_at_, now) >= limits.idle) {
-    phase_ = Phase::ending;
+    stage_ = Stage::ending;
   }
 }
 

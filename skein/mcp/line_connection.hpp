@@ -54,7 +54,7 @@ class LineConnection {
   [[nodiscard]] std::string describe() const;
 
  private:
-  enum class Phase : std::uint8_t { login, checking, open, ending, lingering, over };
+  enum class Stage : std::uint8_t { login, checking, open, ending, lingering, over };
   struct Check {};
   struct LingerOver {};
   struct Checked {                                 // whether the attempt runs whose token was shown
@@ -79,13 +79,13 @@ class LineConnection {
   void on_check(Self self);
   // So much waits for the client that nothing more is read from it.
   [[nodiscard]] bool is_full() const;
-  [[nodiscard]] bool takes_lines() const { return phase_ == Phase::login || phase_ == Phase::open; }
+  [[nodiscard]] bool takes_lines() const { return stage_ == Stage::login || stage_ == Stage::open; }
   [[nodiscard]] std::size_t line_bytes_max() const;
 
   std::shared_ptr<const LineSetup> setup_;
   net::Wire wire_;
   LineSession session_;
-  Phase phase_ = Phase::login;
+  Stage stage_ = Stage::login;
   std::size_t searched_ = 0;  // of what came: no line ends there
   bool is_closed_by_client_ = false;
   Instant began_{};

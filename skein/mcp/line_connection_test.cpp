@@ -123,7 +123,7 @@ TEST_F(LineConnectionTest, takes_nothing_from_who_begins_with_http_where_no_toke
        {"POST / HTTP/1.1\r\nHost: localhost\r\n\r\n", "\r\nGET /ws HTTP/1.1\r\n\r\n", "7\n"}) {
     TcpClient client(port_);
     client.send(first + request(1, "server/discover"));
-    EXPECT_THAT(message_of(client.line()), HasSubstr("the first line is no message")) << first;
+    EXPECT_THAT(message_of(client.line()), HasSubstr("the first line is not a message")) << first;
     EXPECT_EQ(client.until("\n"), "") << first;
     EXPECT_TRUE(client.is_closed()) << first;
   }
@@ -152,7 +152,7 @@ TEST_F(LineConnectionTest, closes_who_shows_no_token_in_time) {
   limits.login = 50ms;
   serve("secret", limits);
   TcpClient client(port_);
-  EXPECT_THAT(message_of(client.line()), HasSubstr("did not come in time"));
+  EXPECT_THAT(message_of(client.line()), HasSubstr("in time"));
   EXPECT_TRUE(client.is_closed());
 }
 
@@ -163,7 +163,7 @@ TEST_F(LineConnectionTest, closes_who_does_not_end_its_line_in_time) {
   serve("", limits);
   TcpClient client(port_);
   client.send("{\"jsonrpc\"");
-  EXPECT_THAT(message_of(client.line()), HasSubstr("end of the line"));
+  EXPECT_THAT(message_of(client.line()), HasSubstr("the line was not completed in time"));
   EXPECT_TRUE(client.is_closed());
 }
 

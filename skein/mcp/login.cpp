@@ -56,8 +56,8 @@ Login::Admission Login::wrong(Instant now) {
   if (failures_ >= limits_.failures) return {Verdict::too_many, nullptr};
   ++failures_;
   if (log_) {
-    log_(failures_ == limits_.failures ? "a client showed a wrong token; no more such lines for a while"
-                                       : "a client showed a wrong token");
+    log_(failures_ == limits_.failures ? "a client sent a wrong token; further ones are not logged for a while"
+                                       : "a client sent a wrong token");
   }
   return {Verdict::bad, nullptr};
 }

@@ -23,8 +23,9 @@ void diagnose(Exchange& exchange) {
 }
 
 void health(Exchange& exchange) {
-  say(exchange, "Check how the node does",
-      "Check how this skein node does. Use metrics, tree, swarm_list and task_list with state failed. Name what needs "
+  say(exchange, "Check the health of the node",
+      "Check the health of this skein node. Use metrics, tree, swarm_list and task_list with state failed. Name what "
+      "needs "
       "attention first: children that restart often or are parked, swarms with many open tasks, failed tasks, a "
       "journal "
       "that is low on disk. Give the numbers you saw.");
@@ -45,7 +46,7 @@ void add_node_prompts(Catalog& catalog) {
   catalog.add(Prompt{"delegate",
                      "Delegate to the swarm",
                      "Split work into tasks and run them on the swarm",
-                     {{"goal", "What is to be reached", true}},
+                     {{"goal", "The goal", true}},
                      delegate,
                      {},
                      {"agent_list", "task_submit", "task_wait"}});
@@ -58,7 +59,7 @@ void add_node_prompts(Catalog& catalog) {
                      {"task_status", "agent_status", "tree"}});
   catalog.add(Prompt{"node_health",
                      "Node health",
-                     "Check how the node does",
+                     "Check the health of the node",
                      {},
                      health,
                      {},

@@ -116,10 +116,10 @@ void add_node_resources(Catalog& catalog) {
     json::object params{};
   };
   const std::vector<Listed> lists{
-      {"tree", "Supervision tree", "The whole tree as it stands", "tree"},
+      {"tree", "Supervision tree", "The supervision tree as it is now", "tree"},
       {"status", "Status", "Counters of the node, its ledger and its journal", "status"},
       {"tasks", "Tasks", "The newest hundred tasks, open ones first", "task_list", {{"limit", k_listed_tasks}}},
-      {"agents", "Agents", "All agents with what they do", "agent_list"},
+      {"agents", "Agents", "All agents, and what each one is doing", "agent_list"},
       {"swarms", "Swarms", "All swarms with their open tasks", "swarm_list"},
       {"events", "Events", "The last hundred events, the newest last", "event_list", {{"limit", k_listed_events}}},
   };

@@ -8,8 +8,8 @@ std::shared_ptr<Catalog> make_node_catalog() {
   catalog->server_version = skein::version();
   catalog->instructions =
       "skein runs tasks on a swarm of supervised agents, so that no crash loses work. Submit work with task_submit, "
-      "then call task_wait with the id until finished is true. task_list and agent_list show what goes on; tree and "
-      "metrics show how the node does. An error says what to do next.";
+      "then call task_wait with the id until finished is true. task_list and agent_list show what is going on; tree "
+      "and metrics show the health of the node. Every error says what to do next.";
   add_operation_tools(*catalog);
   add_node_resources(*catalog);
   add_node_prompts(*catalog);

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "skein/net/http_status.hpp"
+
 namespace skein::inline v0::mcp {
 
 // Where a message came from and what belongs to it goes: on HTTP a request's response, elsewhere the one connection.
@@ -27,7 +29,6 @@ struct Change {
 class Outlet {
  public:
   enum class Then : std::uint8_t { more, end };
-  static constexpr int k_batch_status = 200;
 
   Outlet() = default;
   Outlet(const Outlet&) = delete;
@@ -39,7 +40,7 @@ class Outlet {
   // The answers to a batch, with which the stream ends. As one array where the transport can, else one by one.
   virtual void send_batch(StreamId to, std::vector<boost::json::object> answers) {
     for (std::size_t i = 0; i < answers.size(); ++i) {
-      send(to, std::move(answers[i]), i + 1 < answers.size() ? Then::more : Then::end, k_batch_status);
+      send(to, std::move(answers[i]), i + 1 < answers.size() ? Then::more : Then::end, net::http_status::k_ok);
     }
   }
   // Nothing comes (any more) on this stream: a notification was taken in, or a request was cancelled.

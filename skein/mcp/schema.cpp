@@ -377,7 +377,7 @@ class Checker {
       if (count != 1) return wrong(at, fmt::format("must match exactly one of what is allowed, not {}", count));
     }
     if (const json::value* none = schema.if_contains("not"); none != nullptr && !check(*none, value, at)) {
-      return wrong(at, "is what is not allowed");
+      return wrong(at, "matches what is not allowed");
     }
     if (const json::value* condition = schema.if_contains("if")) {
       const json::value* then = schema.if_contains(check(*condition, value, at) ? "else" : "then");

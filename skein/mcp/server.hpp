@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "skein/mcp/core.hpp"
+#include "skein/net/http_status.hpp"
 #include "skein/operations/methods.hpp"
 #include "skein/operations/node_hooks.hpp"
 #include "skein/runtime/runtime.hpp"
@@ -56,7 +57,7 @@ class Driver final : private Outlet {
     // See Outlet.
     virtual void send_batch(StreamId to, std::vector<json::object> answers) {
       for (std::size_t i = 0; i < answers.size(); ++i) {
-        send(to, std::move(answers[i]), i + 1 < answers.size() ? Then::more : Then::end, k_batch_status);
+        send(to, std::move(answers[i]), i + 1 < answers.size() ? Then::more : Then::end, net::http_status::k_ok);
       }
     }
     virtual void end(StreamId stream) = 0;

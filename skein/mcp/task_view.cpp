@@ -104,7 +104,7 @@ void add_link(const json::object& shown, std::string_view version, json::object&
   result.at("content").as_array().push_back({{"type", "resource_link"},
                                              {"uri", text_in(shown, "whole_at")},
                                              {"name", "task " + text_in(shown, "id")},
-                                             {"description", "The task whole, with its params and its result"},
+                                             {"description", "The whole task, with its params and its result"},
                                              {"mimeType", "application/json"}});
 }
 

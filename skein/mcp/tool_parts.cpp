@@ -17,7 +17,7 @@ json::object structured(json::object value) {
 
 std::string error_text(const json::value& error) {
   const json::object* object = error.if_object();
-  if (object == nullptr) return "the node gave an error that cannot be read";
+  if (object == nullptr) return "the node answered with an error that cannot be read";
   std::string text = text_in(*object, "message");
   const std::string advice = text_in(*object, "advice");
   const std::string code = text_in(*object, "code");
@@ -27,18 +27,6 @@ std::string error_text(const json::value& error) {
     text += fmt::format(", try again in {} ms", after->to_number<std::int64_t>());
   }
   return text + "]";
-}
-
-Handler one_operation(std::string op, Shape shape) {
-  return [op = std::move(op), shape = std::move(shape)](Exchange& exchange) {
-    exchange.ask_node(op, exchange.arguments(), [shape](Exchange& then, const NodeAnswer& answer) {
-      if (answer.kind == NodeAnswer::Kind::part) return;
-      if (answer.kind == NodeAnswer::Kind::error) return then.finish_error(error_text(answer.value));
-      if (shape) return then.finish(structured(shape(answer.value)));
-      const json::object* object = answer.value.if_object();
-      then.finish(structured(object != nullptr ? *object : json::object{{"value", answer.value}}));
-    });
-  };
 }
 
 }  // namespace skein::inline v0::mcp

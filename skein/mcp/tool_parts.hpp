@@ -3,9 +3,8 @@
 #pragma once
 
 #include <boost/json/object.hpp>
-#include <functional>
+#include <boost/json/value.hpp>
 #include <string>
-#include <string_view>
 
 #include "skein/mcp/catalog.hpp"
 
@@ -15,9 +14,5 @@ namespace skein::inline v0::mcp {
 [[nodiscard]] json::object structured(json::object value);
 // What the node says when it does not do it, in one line that says what to do.
 [[nodiscard]] std::string error_text(const json::value& error);
-
-// A tool that is one operation: its arguments are the operation's, its result what `shape` makes of the answer.
-using Shape = std::function<json::object(const json::value& answer)>;
-[[nodiscard]] Handler one_operation(std::string op, Shape shape = {});
 
 }  // namespace skein::inline v0::mcp

@@ -25,7 +25,7 @@ using Nothing = operations::Operations::Nothing;
 constexpr Duration k_restart_wait = std::chrono::seconds(60);  // a child may take its time to stop
 
 Error no_answer(const std::string& id) {
-  return {Code::stopped, fmt::format("agent '{}' did not answer", id), "try again; 'skein agent show' tells how it is",
+  return {Code::stopped, fmt::format("agent '{}' did not answer", id), "try again; 'skein agent show' shows its state",
           std::chrono::milliseconds(100)};
 }
 

@@ -64,7 +64,7 @@ void add_state(AgentDetail& detail, const agent::AgentState& state) {
   detail.status = agent::name_of(state.status);
   detail.executor = state.executor;
   detail.os_pid = static_cast<std::uint64_t>(state.os_pid);
-  detail.slots = state.slots;
+  detail.slots = 1 + state.prefetch;
   detail.queue_length = state.queue_length;
   detail.executing_task = state.executing_task;
   detail.executing_type = state.executing_type;
@@ -222,8 +222,8 @@ Async<void> set_paused(Self self, ContextPtr context, std::string id, bool is_pa
 // One that is in neither of the node's own supervisors of agents.
 Error declared_agent(const std::string& id) {
   return {Code::invalid, fmt::format("agent '{}' belongs to one of [[supervisors]], which would restart it", id),
-          fmt::format("'skein agent pause {}' gives it nothing more to do; to be rid of it, take it out of skein.toml "
-                      "and run 'skein reload'",
+          fmt::format("'skein agent pause {}' gives it no more tasks; to remove it, delete it from skein.toml and run "
+                      "'skein reload'",
                       id),
           std::chrono::milliseconds(0)};
 }

@@ -93,8 +93,9 @@ class NodeAgents final : public operations::AgentKnowledge {
       if (is_any_failing && context->troubles.why(each)) continue;
       if (!paused.has_agent(each)) {
         if (found.able++ < k_agents_looked_at && registry.get_load(each).value_or(0) > 0) ++found.busy;
-      } else if (found.paused_count++ < operations::k_agents_named) {
-        found.paused.push_back(each);
+      } else {
+        found.is_paused_one_kept |= has_own_agents && registry.mark_of(each).value_or(0) != 0;
+        if (found.paused_count++ < operations::k_agents_named) found.paused.push_back(each);
       }
     }
     if (found.able > 0) return found;

@@ -389,7 +389,7 @@ void Reader::agents(const toml::table& document) {
       continue;
     }
     name_fits(*table, "agent", made.id);
-    if (!ids.insert(made.id).second) fault(*table, fmt::format("the agent '{}' is there twice", made.id));
+    if (!ids.insert(made.id).second) fault(*table, fmt::format("the agent '{}' is defined twice", made.id));
     known_executor(*table, fmt::format("agent '{}'", made.id), made.executor);
     allowed_capabilities(*table, fmt::format("agent '{}'", made.id), made.capabilities);
     config_.agents.push_back(std::move(made));

@@ -69,7 +69,7 @@ std::optional<std::string> problem_with_interpreter(const fs::path& program, con
   const auto words = interpreter_of(program);
   if (words.empty()) return std::nullopt;
   if (!may_run(words.front())) {
-    return fmt::format("{} says that {} runs it, which is not there", program.string(), words.front());
+    return fmt::format("{} names the interpreter {}, which does not exist", program.string(), words.front());
   }
   // '#!/usr/bin/env [-S] python3'
   if (fs::path(words.front()).filename() != "env") return std::nullopt;
@@ -77,7 +77,7 @@ std::optional<std::string> problem_with_interpreter(const fs::path& program, con
     return !each.starts_with('-') && each.find('=') == std::string::npos;
   });
   if (named == words.end() || named->find('/') != std::string::npos || find_program(*named, path)) return std::nullopt;
-  return fmt::format("{} says that '{}' runs it, which is in no folder of its PATH, {}", program.string(), *named,
+  return fmt::format("{} names the interpreter '{}', which is in no folder of its PATH, {}", program.string(), *named,
                      path);
 }
 
@@ -94,7 +94,7 @@ std::optional<std::string> problem_with_program(const ExecutorConfig& config) {
   const fs::path place = fs::path(config.directory) / program;
   if (may_run(place)) return problem_with_interpreter(place, path);
   return fmt::format("{} {}", place.string(),
-                     fs::exists(place, error) ? "may not be run; make it executable" : "is not there");
+                     fs::exists(place, error) ? "is not executable; run 'chmod +x' on it" : "is not there");
 }
 
 // Function executors: names that no function has.
@@ -156,8 +156,8 @@ std::vector<ConfigFault> check_surroundings(const Config& config, const std::vec
     if (each.swarm == k_default_swarm || config.swarms.contains(each.swarm)) continue;
     std::vector<std::string_view> known{k_default_swarm};
     for (const auto& [name, swarm] : config.swarms) known.emplace_back(name);
-    faults.push_back({0, fmt::format("[[agents]] '{}': there is no [swarms.{}]{}; one that is made at run time must be "
-                                     "there before its tasks come",
+    faults.push_back({0, fmt::format("[[agents]] '{}': there is no [swarms.{}]{}; a swarm that is created at run time "
+                                     "must exist before its tasks are submitted",
                                      each.id, each.swarm, suggestion(each.swarm, known))});
   }
   std::ranges::sort(faults, {}, [](const ConfigFault& each) { return std::tie(each.line, each.message); });

@@ -40,7 +40,7 @@ TEST(ConfigCheck, finds_programs_that_are_not_there) {
       ElementsAre("3: [executors.a] command: /does/not/exist is not there",
                   "6: [executors.b] command: 'no-such-program' is in no folder of its PATH, /bin"));
   EXPECT_THAT(found_in("[executors.a]\nkind = \"command\"\ncommand = [\"/etc/passwd\"]\n"),
-              ElementsAre(HasSubstr("/etc/passwd may not be run")));
+              ElementsAre(HasSubstr("/etc/passwd is not executable")));
   EXPECT_THAT(found_in("[executors.a]\nkind = \"command\"\ncommand = [\"sh\"]\n"), IsEmpty());
 }
 
@@ -55,9 +55,9 @@ TEST(ConfigCheck, finds_scripts_whose_interpreter_is_not_there) {
                     "\"]\nset_env = { PATH = \"/usr/bin:/bin\" }\n");
   };
   EXPECT_THAT(script("#!/no/such -x"), ElementsAre("3: [executors.a] command: " + (folder / "run").string() +
-                                                   " says that /no/such runs it, which is not there"));
-  EXPECT_THAT(script("#!/usr/bin/env python3x"), ElementsAre(HasSubstr("'python3x' runs it, which is in no folder")));
-  EXPECT_THAT(script("#!/usr/bin/env -S A=1 python3x -u"), ElementsAre(HasSubstr("'python3x' runs it")));
+                                                   " names the interpreter /no/such, which does not exist"));
+  EXPECT_THAT(script("#!/usr/bin/env python3x"), ElementsAre(HasSubstr("'python3x', which is in no folder")));
+  EXPECT_THAT(script("#!/usr/bin/env -S A=1 python3x -u"), ElementsAre(HasSubstr("interpreter 'python3x'")));
   EXPECT_THAT(script("#!/usr/bin/env sh"), IsEmpty());
   EXPECT_THAT(script("#! /bin/sh -e"), IsEmpty());
   std::filesystem::remove_all(folder);

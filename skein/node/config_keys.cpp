@@ -72,7 +72,7 @@ std::span<const Key<NodeSection>> keys_of<NodeSection>() {
       {"blocking_threads", [](S& s) -> Place { return &s.blocking_threads; }, count(2, 1024),
        "further blocking jobs wait for a thread"},
       {"unauthenticated_max", [](S& s) -> Place { return &s.unauthenticated_max; }, count(1, 1'000'000),
-       "the oldest of those without a token is closed for the next"},
+       "the oldest connection without a token is closed to make room"},
       {"core_dumps", [](S& s) -> Place { return &s.core_dumps; }},
   }};
   return k_keys;
@@ -86,17 +86,16 @@ std::span<const Key<TcpSection>> keys_of<TcpSection>() {
       {"listen", [](S& s) -> Place { return &s.listen; }},
       {"auth", [](S& s) -> Place { return &s.auth; }, words(k_auths)},
       {"connections", [](S& s) -> Place { return &s.connections; }, count(1, 1'000'000),
-       "a further client is told so and closed"},
+       "a further client gets an error and is disconnected"},
       {"output_bytes", [](S& s) -> Place { return &s.output_bytes; }, bytes(64 * k_kib, k_gib),
-       "a client that does not read its answers is closed"},
+       "a client that does not read its answers is disconnected"},
       {"login", [](S& s) -> Place { return &s.login; }, time(k_second, k_hour),
-       "a client that has not shown its token is told so and closed"},
+       "a client that has not sent its token gets an error and is disconnected"},
       {"receive", [](S& s) -> Place { return &s.receive; }, time(k_second, k_hour),
-       "a client that has not ended its line is told so and closed"},
+       "a client that has not ended its line gets an error and is disconnected"},
       {"stalled", [](S& s) -> Place { return &s.stalled; }, time(k_second, k_hour),
-       "a client that has taken nothing of its answers is closed"},
-      {"idle", [](S& s) -> Place { return &s.idle; }, time(k_second, 24 * k_hour),
-       "a connection with nothing under way is closed"},
+       "a client that has read nothing of its answers is disconnected"},
+      {"idle", [](S& s) -> Place { return &s.idle; }, time(k_second, 24 * k_hour), "an idle connection is closed"},
   }};
   return k_keys;
 }
@@ -110,18 +109,18 @@ std::span<const Key<HttpSection>> keys_of<HttpSection>() {
       {"auth", [](S& s) -> Place { return &s.auth; }, words(k_auths)},
       {"hosts", [](S& s) -> Place { return &s.hosts; }},
       {"connections", [](S& s) -> Place { return &s.connections; }, count(1, 1'000'000),
-       "a further client is answered 503 and closed"},
+       "a further client is answered 503 and disconnected"},
       {"head_bytes", [](S& s) -> Place { return &s.head_bytes; }, bytes(k_kib, k_mib), "the request is answered 431"},
       {"body_bytes", [](S& s) -> Place { return &s.body_bytes; }, bytes(4 * k_kib, 64 * k_mib),
        "the request is answered 413"},
       {"output_bytes", [](S& s) -> Place { return &s.output_bytes; }, bytes(64 * k_kib, k_gib),
-       "a client that does not read its answers is closed"},
+       "a client that does not read its answers is disconnected"},
       {"idle", [](S& s) -> Place { return &s.idle; }, time(k_second, 24 * k_hour),
        "a connection between requests is closed"},
       {"receive", [](S& s) -> Place { return &s.receive; }, time(k_second, k_hour),
        "a request that has not come whole is answered 408"},
       {"stalled", [](S& s) -> Place { return &s.stalled; }, time(k_second, k_hour),
-       "a client that has taken nothing of its answer is closed"},
+       "a client that has read nothing of its answer is disconnected"},
   }};
   return k_keys;
 }
@@ -131,14 +130,14 @@ std::span<const Key<control::SocketLimits>> keys_of<control::SocketLimits>() {
   using S = control::SocketLimits;
   static constexpr std::array<Key<S>, 6> k_keys{{
       {"connections", [](S& s) -> Place { return &s.connections; }, count(1, 100'000),
-       "a further client is told so and closed"},
+       "a further client gets an error and is disconnected"},
       {"line_bytes", [](S& s) -> Place { return &s.line_bytes; }, bytes(4 * k_kib, 64 * k_mib),
-       "the client is told so and closed"},
+       "the client gets an error and is disconnected"},
       {"depth", [](S& s) -> Place { return &s.depth; }, count(8, 256), "the message is refused"},
       {"requests", [](S& s) -> Place { return &s.requests; }, count(1, 1'000'000),
        "nothing more is read from the client until one is answered"},
       {"output_bytes", [](S& s) -> Place { return &s.output_bytes; }, bytes(64 * k_kib, k_gib),
-       "a client that does not read its answers is closed"},
+       "a client that does not read its answers is disconnected"},
       {"idle", [](S& s) -> Place { return &s.idle; }, time(k_second, 24 * k_hour), "the connection is closed"},
   }};
   return k_keys;
@@ -150,21 +149,22 @@ std::span<const Key<operations::OperationsLimits>> keys_of<operations::Operation
   static constexpr std::array<Key<S>, 9> k_keys{{
       {"wait_max", [](S& s) -> Place { return &s.wait_max; }, time(100, k_hour),
        "the wait is answered with the task as it stands; clients wait again"},
-      {"waiters", [](S& s) -> Place { return &s.waiters; }, count(1, 10'000'000), "a further wait is overloaded"},
+      {"waiters", [](S& s) -> Place { return &s.waiters; }, count(1, 10'000'000),
+       "a further wait is refused with overloaded"},
       {"page_max", [](S& s) -> Place { return &s.page_max; }, count(1, archive::k_page_max),
        "the answer has a cursor for the rest"},
       {"params_depth", [](S& s) -> Place { return &s.params_depth; }, count(1, 512),
        "the submit is refused with invalid_json"},
       {"queued_ops", [](S& s) -> Place { return &s.gate.queued_ops; }, count(100, 10'000'000),
-       "a further submit is overloaded"},
+       "a further submit is refused with overloaded"},
       {"queued_bytes", [](S& s) -> Place { return &s.gate.queued_bytes; }, bytes(k_mib, 16 * k_gib),
-       "a further submit is overloaded"},
+       "a further submit is refused with overloaded"},
       {"events_kept", [](S& s) -> Place { return &s.events.kept; }, count(100, 10'000'000),
        "a slower reader is told how many it missed"},
       {"events_bytes", [](S& s) -> Place { return &s.events.kept_bytes; }, bytes(k_mib, 16 * k_gib),
        "a slower reader is told how many it missed"},
       {"subscribers", [](S& s) -> Place { return &s.events.subscribers; }, count(1, 100'000),
-       "a further reader is overloaded"},
+       "a further reader is refused with overloaded"},
   }};
   return k_keys;
 }
@@ -210,15 +210,15 @@ std::span<const Key<journal::JournalLimits>> keys_of<journal::JournalLimits>() {
   using S = journal::JournalLimits;
   static constexpr std::array<Key<S>, 5> k_keys{{
       {"in_flight_bytes", [](S& s) -> Place { return &s.in_flight_bytes; }, bytes(8 * k_mib, 16 * k_gib),
-       "an append is overloaded; completions have 16MiB more"},
+       "an append is refused with overloaded; completions have 16MiB more"},
       {"disk_low_water_bytes", [](S& s) -> Place { return &s.disk_low_water_bytes; }, bytes(0, 1024 * k_gib),
-       "only completions are taken, submits are overloaded"},
+       "only completions are accepted, submits refused with overloaded"},
       {"snapshot_bytes", [](S& s) -> Place { return &s.snapshot_bytes; }, bytes(k_mib, 64 * k_gib),
        "a snapshot is taken and the log before it dropped"},
       {"segment_bytes", [](S& s) -> Place { return &s.segment_bytes; }, bytes(k_mib, k_gib),
        "the log goes on in the next file"},
       {"reads_waiting", [](S& s) -> Place { return &s.reads_waiting; }, count(100, 10'000'000),
-       "a further read is overloaded"},
+       "a further read is refused with overloaded"},
   }};
   return k_keys;
 }
@@ -254,11 +254,11 @@ std::span<const Key<dispatch::DispatcherOptions>> keys_of<dispatch::DispatcherOp
   static constexpr auto k_keys = all_live(
       std::array<Key<S>, 25>{{
           {"lease", [](S& s) -> Place { return &s.lease; }, time(k_second, 24 * k_hour),
-           "a task whose agent was not heard for so long goes to another"},
+           "a task whose agent was silent for so long goes to another agent"},
           {"routing_timeout", [](S& s) -> Place { return &s.routing_timeout; }, time(100, k_hour),
-           "an event says that nobody is free; the task stays queued"},
+           "an event says that no agent is free; the task stays queued"},
           {"silent_after", [](S& s) -> Place { return &s.silent_after; }, time(k_second, k_hour),
-           "the agent gets nothing new until it is heard again"},
+           "the agent gets no new tasks until it is heard again"},
           {"function_timeout", [](S& s) -> Place { return &s.function_timeout; }, time(100, 24 * k_hour), k_attempt},
           {"executor_timeout", [](S& s) -> Place { return &s.executor_timeout; }, time(100, 1'000 * k_hour), k_attempt},
           {"timeout_minimum", [](S& s) -> Place { return &s.timeout_minimum; }, time(1, k_hour),
@@ -278,11 +278,11 @@ std::span<const Key<dispatch::DispatcherOptions>> keys_of<dispatch::DispatcherOp
           {"yield_wait", [](S& s) -> Place { return &s.yield_wait; }, time(100, k_hour),
            "the next run is asked to make way for a critical task"},
           {"agent_failures", [](S& s) -> Place { return &s.router.breaker.failure_threshold; }, count(1, 1'000'000),
-           "an agent with so many failures in a row gets nothing for agent_reset"},
+           "an agent with so many failures in a row gets no tasks for agent_reset"},
           {"agent_reset", [](S& s) -> Place { return &s.router.breaker.reset_timeout; }, time(k_second, 24 * k_hour),
            "the agent is tried again"},
           {"permanent_failures", [](S& s) -> Place { return &s.router.permanent_failures; }, count(1, 1'000'000),
-           "an agent alone with so many in a row gets nothing for agent_reset"},
+           "an agent alone with so many in a row gets no tasks for agent_reset"},
           {"health_floor", [](S& s) -> Place { return &s.router.health_floor; }, count(0, 1),
            "an agent below it gets a task only when no healthy one is idle"},
           {"health_reset", [](S& s) -> Place { return &s.router.health_reset; }, time(k_second, 24 * k_hour),
@@ -294,7 +294,7 @@ std::span<const Key<dispatch::DispatcherOptions>> keys_of<dispatch::DispatcherOp
           {"heartbeat_every", [](S& s) -> Place { return &s.heartbeat_every; }, time(100, 60 * k_second),
            "an agent says that it lives, and what it holds"},
           {"phi_threshold", [](S& s) -> Place { return &s.phi_threshold; }, count(1, 100),
-           "an agent whose silence is so surprising gets nothing new"},
+           "an agent whose silence is so unlikely gets no new tasks"},
           {"keys_kept", [](S& s) -> Place { return &s.keys_kept; }, time(k_second, 100'000 * k_hour),
            "the idempotency key is forgotten"},
           {"agents_max", [](S& s) -> Place { return &s.agents_max; }, count(1, 1'000'000),

@@ -70,6 +70,9 @@ void read_again(NodeContext& context, const Config& before, Read& read) {
   read.config = std::make_shared<const Config>(std::move(plan.config));
   const auto work = context.work.get();
   if (!work) return;  // whoever makes it declares what is in force then
+  const auto declaring = work->declaring();
+  // Before the swarms change: whoever sees that they have looks which of them the config has.
+  context.config_slot.set(read.config);
   work->operations().know_executors(context.executors->names());
   const auto add = [&](std::vector<std::string> more) {
     answer.changed.insert(answer.changed.end(), more.begin(), more.end());
@@ -107,7 +110,7 @@ Async<operations::Result<ReloadAnswer>> ConfigService::handle_call(Self self, Re
   if (read.config) context_->config_slot.set(read.config);
   if (!read.error.empty()) {
     co_return std::unexpected(operations::invalid(
-        read.error, read.config ? "what is above it in the log was changed; correct the file and reload"
+        read.error, read.config ? "the changes in the log above this line were made; correct the file and reload"
                                 : "nothing was changed; correct the file and reload"));
   }
   const auto answer = std::make_shared<ReloadAnswer>(std::move(read.answer));
@@ -293,12 +296,12 @@ void DescriptorWatch::look_at_descriptors() {
   if (failures != std::exchange(failures_, failures)) {
     if (!std::exchange(is_wanting_, true)) {
       context_->log.error(
-          "no descriptor is free, not even for the journal's files: what needs another file is refused until some are; "
-          "raise the limit on open files (ulimit -n, LimitNOFILE=)");
+          "no descriptor is free, not even for the journal's files: operations that need another file are refused "
+          "until some are; raise the limit on open files (ulimit -n, LimitNOFILE=)");
     }
   } else if (is_wanting_ && held > 0) {
     is_wanting_ = false;
-    context_->log.info("there are descriptors again");
+    context_->log.info("descriptors are free again");
   }
 }
 

@@ -206,7 +206,7 @@ TEST(ConfigTest, ranges_hold) {
 }
 
 TEST(ConfigTest, agents_need_ids_of_their_own) {
-  EXPECT_THAT(faults_of("[[agents]]\nid = \"a\"\n[[agents]]\nid = \"a\"\n"), HasSubstr("is there twice"));
+  EXPECT_THAT(faults_of("[[agents]]\nid = \"a\"\n[[agents]]\nid = \"a\"\n"), HasSubstr("is defined twice"));
   EXPECT_THAT(faults_of("[[agents]]\n"), HasSubstr("needs an id"));
 }
 

@@ -66,7 +66,7 @@ Copied copy_data(const std::string& from, std::string dest, bool is_restore) {
   if (!journal::is_journal(disk, journal_in(from))) return copy_journal_alone(from, dest);
   std::error_code error;
   if (fs::exists(dest) && !fs::is_empty(dest, error)) {
-    return std::unexpected(fmt::format("{} is there already: name a new folder", dest));
+    return std::unexpected(fmt::format("{} exists already: name a new folder", dest));
   }
   const std::string unfinished = dest + ".unfinished";
   fs::remove_all(unfinished, error);
@@ -75,7 +75,7 @@ Copied copy_data(const std::string& from, std::string dest, bool is_restore) {
     return std::unexpected(why);
   };
   fs::create_directories(unfinished, error);
-  if (error) return std::unexpected(fmt::format("{} cannot be made: {}", unfinished, error.message()));
+  if (error) return std::unexpected(fmt::format("{} cannot be created: {}", unfinished, error.message()));
   fs::permissions(unfinished, fs::perms::owner_all, error);
   auto copy = copy_parts(from, unfinished);
   if (!copy) return give_up(copy.error());
@@ -84,7 +84,7 @@ Copied copy_data(const std::string& from, std::string dest, bool is_restore) {
   }
   if (const auto ok = journal::sync_folder(disk, unfinished); !ok) return give_up(ok.error().describe());
   fs::rename(unfinished, dest, error);
-  if (error) return give_up(fmt::format("{} cannot be made: {}", dest, error.message()));
+  if (error) return give_up(fmt::format("{} cannot be created: {}", dest, error.message()));
   const std::string parent = fs::absolute(dest).parent_path().string();
   if (const auto ok = journal::sync_folder(disk, parent); !ok) return std::unexpected(ok.error().describe());
   copy->dest = dest;

@@ -82,7 +82,7 @@ TEST_F(DataCopyTest, is_never_made_over_something_and_leaves_nothing_half_made) 
   fs::create_directories(copy_ + "/mine");
   const auto refused = back_up_data(data_, copy_);
   ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error(), HasSubstr("is there already: name a new folder"));
+  EXPECT_THAT(refused.error(), HasSubstr("exists already: name a new folder"));
   std::ofstream(archive_of(data_)) << std::string(8192, 'n');
   EXPECT_FALSE(back_up_data(data_, back_)) << "its archive is none";
   EXPECT_FALSE(fs::exists(back_));

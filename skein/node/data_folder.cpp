@@ -73,11 +73,11 @@ std::string what_others_can(mode_t mode) {
 std::expected<std::vector<std::string>, std::string> keep_folder_private(const std::string& folder) {
   std::error_code error;
   const bool is_new = std::filesystem::create_directories(folder, error);
-  if (error) return std::unexpected(fmt::format("{}: the data folder cannot be made: {}", folder, error.message()));
+  if (error) return std::unexpected(fmt::format("{}: the data folder cannot be created: {}", folder, error.message()));
   const Fd fd = open_data_folder(folder);
   struct stat about{};
   if (!fd || ::fstat(fd.get(), &about) != 0) {
-    return std::unexpected(fmt::format("{}: {}; may this user use the folder?", folder, os_reason()));
+    return std::unexpected(fmt::format("{}: {}; does this user have access to the folder?", folder, os_reason()));
   }
   if (about.st_uid != ::geteuid()) {
     return std::unexpected(
@@ -100,10 +100,9 @@ std::expected<std::vector<std::string>, std::string> keep_folder_private(const s
         "{}: the data folder has {}, and that cannot be changed ({}): use a folder on a file system with permissions",
         folder, was, os_reason()));
   }
-  notes.push_back(
-      fmt::format("{}: the data folder has {}, and that cannot be changed: what tasks and results hold is "
-                  "not kept from them",
-                  folder, was));
+  notes.push_back(fmt::format(
+      "{}: the data folder has {}, and that cannot be changed: other users can read what is in tasks and results",
+      folder, was));
   return notes;
 }
 
@@ -124,12 +123,12 @@ std::vector<std::string> keep_files_private(const std::string& folder) {
   }
   std::vector<std::string> notes;
   if (mended.any()) {
-    notes.push_back(fmt::format("{}: others could read {}; that is mended", folder, mended.text()));
+    notes.push_back(fmt::format("{}: others could read {}; its mode was corrected", folder, mended.text()));
   }
   if (left.any()) notes.push_back(fmt::format("{}: others can read {}: make it 0600", folder, left.text()));
   if (foreign.any()) {
     notes.push_back(
-        fmt::format("{}: {} belongs to another user: look why, and remove or chown it", folder, foreign.text()));
+        fmt::format("{}: {} belongs to another user: find out why, then remove or chown it", folder, foreign.text()));
   }
   return notes;
 }
@@ -155,16 +154,16 @@ std::expected<void, std::string> check_own_file(const std::string& path, const F
   struct stat about{};
   if (::fstat(fd.get(), &about) != 0) return std::unexpected(fmt::format("{}: {}", path, os_reason()));
   if (!S_ISREG(about.st_mode)) {
-    return std::unexpected(fmt::format("{} is no regular file: look who put it there, and remove it", path));
+    return std::unexpected(fmt::format("{} is not a regular file: find out who created it, then remove it", path));
   }
   if (about.st_uid != ::geteuid()) {
     return std::unexpected(
-        fmt::format("{} belongs to user {}, and this is user {}: look who put it there, and remove it", path,
+        fmt::format("{} belongs to user {}, and this is user {}: find out who created it, then remove it", path,
                     about.st_uid, ::geteuid()));
   }
   if (about.st_nlink > 1) {
     return std::unexpected(
-        fmt::format("{} has {} names (hard links): look who made them, and remove it", path, about.st_nlink));
+        fmt::format("{} has {} hard links: find out who created them, then remove it", path, about.st_nlink));
   }
   return {};
 }
@@ -172,7 +171,7 @@ std::expected<void, std::string> check_own_file(const std::string& path, const F
 std::expected<Fd, std::string> open_own_file(const std::string& path) {
   Fd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, S_IRUSR | S_IWUSR));
   if (!fd && errno == ELOOP) {
-    return std::unexpected(fmt::format("{} is a symbolic link: look who put it there, and remove it", path));
+    return std::unexpected(fmt::format("{} is a symbolic link: find out who created it, then remove it", path));
   }
   if (!fd) return std::unexpected(fmt::format("{}: {}; may this user write to the folder?", path, os_reason()));
   if (auto checked = check_own_file(path, fd); !checked) return std::unexpected(std::move(checked.error()));

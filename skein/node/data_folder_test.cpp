@@ -67,7 +67,7 @@ TEST_F(DataFolderTest, files_of_an_older_version_are_tightened_and_links_are_not
   std::filesystem::create_symlink(top_ / "elsewhere", at("link"));
   const auto notes = keep_files_private(folder_);
   ASSERT_EQ(notes.size(), 1U);
-  EXPECT_THAT(notes[0], HasSubstr("that is mended"));
+  EXPECT_THAT(notes[0], HasSubstr("its mode was corrected"));
   EXPECT_EQ(mode(at("archive.sqlite")), 0600U);
   EXPECT_EQ(mode(at("journal")), 0700U);
   EXPECT_EQ(mode(at("journal/0001.log")), 0600U);
@@ -96,13 +96,13 @@ TEST_F(DataFolderTest, the_lock_follows_no_link_and_empties_nothing_of_others) {
   std::filesystem::create_hard_link(top_ / "precious", at("node.lock"));
   const auto hard = DataLock::take(folder_);
   ASSERT_FALSE(hard);
-  EXPECT_THAT(hard.error().message, HasSubstr("has 2 names"));
+  EXPECT_THAT(hard.error().message, HasSubstr("has 2 hard links"));
   EXPECT_EQ(std::filesystem::file_size(top_ / "precious"), 4U);
   std::filesystem::remove(at("node.lock"));
   ASSERT_EQ(::mkfifo(at("node.lock").c_str(), 0600), 0);
   const auto pipe = DataLock::take(folder_);
   ASSERT_FALSE(pipe);
-  EXPECT_THAT(pipe.error().message, HasSubstr("is no regular file"));
+  EXPECT_THAT(pipe.error().message, HasSubstr("is not a regular file"));
   std::filesystem::remove(at("node.lock"));
   const auto lock = DataLock::take(folder_);
   ASSERT_TRUE(lock) << lock.error().message;
@@ -112,7 +112,7 @@ TEST_F(DataFolderTest, the_lock_follows_no_link_and_empties_nothing_of_others) {
 TEST_F(DataFolderTest, a_secret_is_read_from_a_file_of_our_own_only) {
   ASSERT_TRUE(secret_in(at("token")));
   std::filesystem::create_hard_link(at("token"), at("other"));
-  EXPECT_THAT(secret_in(at("token")).error(), HasSubstr("has 2 names"));
+  EXPECT_THAT(secret_in(at("token")).error(), HasSubstr("has 2 hard links"));
   std::filesystem::remove(at("token"));
   std::filesystem::create_symlink(at("other"), at("token"));
   EXPECT_FALSE(secret_in(at("token")));

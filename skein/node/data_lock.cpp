@@ -24,7 +24,7 @@ std::string holder(int fd) {
   const auto got = ::pread(fd, text.data(), text.size() - 1, 0);
   std::string said(text.data(), got > 0 ? static_cast<std::size_t>(got) : 0);
   while (!said.empty() && said.back() == '\n') said.pop_back();
-  return said.empty() ? "somebody who did not say who" : said;
+  return said.empty() ? "a process that left no pid" : said;
 }
 
 std::unexpected<DataLockError> broken(std::string why) { return std::unexpected(DataLockError{std::move(why), false}); }

@@ -67,7 +67,7 @@ std::expected<std::vector<SupervisorSpec>, std::vector<TreeFault>> build(const C
   for (const AgentConfig& each : config.agents) ids->insert(each.id);
   const WorkerTypes types{{"agent", [&config, &start, ids](const WorkerParams& params) {
                              const AgentConfig agent = agent_of(config, params);
-                             if (!ids->insert(agent.id).second) wrong("the agent '" + agent.id + "' is there twice");
+                             if (!ids->insert(agent.id).second) wrong("the agent '" + agent.id + "' is defined twice");
                              return start(agent);
                            }}};
   return trees_from_toml(config.text, "supervisors", types);

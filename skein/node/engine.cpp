@@ -45,11 +45,11 @@ void DiskWatch::look(Self self) {
   const auto config = context_->config();
   const bool is_full = config->journal.disk_low_water_bytes == 0 && free_bytes_ < config->journal.first_segment_bytes;
   if (is_full != is_full_) {
-    context_->log(is_full ? LogLevel::error : LogLevel::info,
-                  is_full ? fmt::format("the disk of {} is full ({} KiB left): what is submitted waits or is refused "
-                                        "until there is room",
-                                        folder_, free_bytes_ >> 10U)
-                          : fmt::format("the disk of {} has room again", folder_));
+    context_->log(
+        is_full ? LogLevel::error : LogLevel::info,
+        is_full ? fmt::format("the disk of {} is full ({} KiB left): submits wait or are refused until there is room",
+                              folder_, free_bytes_ >> 10U)
+                : fmt::format("the disk of {} has room again", folder_));
   }
   is_full_ = is_full;
 }
@@ -105,13 +105,12 @@ void JournalEngine::log_room(const DiskRoom& room) const {
   std::error_code error;
   const auto space = std::filesystem::space(folder, error);
   const std::uint64_t free_bytes = error ? 0 : space.available;
-  context_->log.error(
-      free_bytes < context_->config()->journal.disk_low_water_bytes
-          ? fmt::format("the disk of {} has {} MiB left: no task is accepted until there is more", folder,
-                        free_bytes >> 20U)
-          : fmt::format("the journal gets no room for its next segment although the disk has {} MiB left ({}): tasks "
-                        "are refused until it does; look for a quota",
-                        free_bytes >> 20U, room.detail));
+  context_->log.error(free_bytes < context_->config()->journal.disk_low_water_bytes
+                          ? fmt::format("the disk of {} has {} MiB left: no task is accepted until there is more",
+                                        folder, free_bytes >> 20U)
+                          : fmt::format("the journal cannot allocate its next segment although the disk has {} MiB "
+                                        "left ({}): tasks are refused until it can; look for a quota",
+                                        free_bytes >> 20U, room.detail));
 }
 
 void JournalEngine::handle_info(Self, Message message) {

@@ -64,10 +64,9 @@ std::expected<std::optional<launcher::OsUser>, std::string> user_of(const Execut
   if (config.user.empty() && config.group.empty()) return std::nullopt;
   const char* key = config.user.empty() ? "group" : "user";
   if (own != 0) {
-    return identity_fault(
-        name, key, config.user.empty() ? config.group : config.user,
-        "only a node that root runs can start programs as somebody else; run the node as root, or remove "
-        "the key and use isolate = \"private\"");
+    return identity_fault(name, key, config.user.empty() ? config.group : config.user,
+                          "only a node that runs as root can start programs as another user; run the node as root, or "
+                          "remove the key and use isolate = \"private\"");
   }
   launcher::OsUser made;
   if (!config.user.empty()) {
@@ -108,7 +107,8 @@ std::expected<bool, std::string> is_private(const ExecutorConfig& config, const 
   if (problem.empty()) return true;
   return identity_fault(
       name, "isolate", config.isolate,
-      fmt::format("a private view cannot be had here: {}; say isolate = \"none\" to run its agents without", problem));
+      fmt::format("a private view is not possible here: {}; set isolate = \"none\" to run its agents without",
+                  problem));
 }
 
 std::string exposure_of(const std::string& name, const ExecutorIdentity& identity, const std::string& problem,
@@ -117,15 +117,15 @@ std::string exposure_of(const std::string& name, const ExecutorIdentity& identit
   if (runs_as != own || (identity.is_private && own != 0)) return {};
   if (identity.is_private) {
     return fmt::format(
-        "executor '{}': its agents run as root; they do not see the data folder, but root can get at the disk below "
-        "it: give it a user",
+        "executor '{}': its agents run as root; they do not see the data folder, but root can still read the disk "
+        "itself: set a user for it",
         name);
   }
   const char* advice = own == 0 ? "give it a user, or isolate = \"private\"" : "isolate = \"private\" keeps them apart";
   return fmt::format(
       "executor '{}': its agents run as the node's own user and see the data folder: they can read the token and do "
       "all that the owner can; {}{}",
-      name, advice, problem.empty() ? "" : fmt::format(" (not to be had here: {})", problem));
+      name, advice, problem.empty() ? "" : fmt::format(" (not possible here: {})", problem));
 }
 
 }  // namespace skein::inline v0::node

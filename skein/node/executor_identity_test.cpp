@@ -40,7 +40,7 @@ TEST(ExecutorIdentity, names_and_numbers_become_a_user_with_its_groups) {
 TEST(ExecutorIdentity, says_what_is_wrong_with_a_user) {
   EXPECT_THAT(user_of(command_as("nobody-has-this-name"), "x", k_root).error(),
               HasSubstr("[executors.x] user = \"nobody-has-this-name\": there is no such user"));
-  EXPECT_THAT(user_of(command_as("nobody"), "x", k_somebody).error(), HasSubstr("only a node that root runs"));
+  EXPECT_THAT(user_of(command_as("nobody"), "x", k_somebody).error(), HasSubstr("only a node that runs as root"));
   ExecutorConfig grouped = command_as();
   grouped.group = "nobody-has-this-name";
   EXPECT_THAT(user_of(grouped, "x", k_root).error(), HasSubstr("there is no such group"));
@@ -60,7 +60,7 @@ TEST(ExecutorIdentity, private_is_had_or_refused_and_auto_takes_what_there_is) {
   EXPECT_EQ(is_private(command_as({}, "private"), "x", "", k_somebody), true);
   EXPECT_EQ(is_private(command_as({}, "private"), "x", "", k_root), true);
   EXPECT_THAT(is_private(command_as({}, "private"), "x", "no namespaces", k_somebody).error(),
-              HasSubstr("a private view cannot be had here: no namespaces; say isolate = \"none\""));
+              HasSubstr("a private view is not possible here: no namespaces; set isolate = \"none\""));
   EXPECT_EQ(is_private(command_as({}, "auto"), "x", "", k_somebody), true);
   EXPECT_EQ(is_private(command_as({}, "auto"), "x", "no namespaces", k_somebody), false);
   EXPECT_EQ(is_private(command_as({}, "auto"), "x", "", k_root), false) << "root has users to give";
@@ -71,7 +71,7 @@ TEST(ExecutorIdentity, says_plainly_what_an_agent_can_reach) {
   const ExecutorIdentity hidden{.is_private = true};
   EXPECT_THAT(exposure_of("x", plain, "", k_somebody), HasSubstr("can read the token"));
   EXPECT_THAT(exposure_of("x", plain, "", k_root), HasSubstr("give it a user"));
-  EXPECT_THAT(exposure_of("x", plain, "no namespaces", k_somebody), HasSubstr("(not to be had here: no namespaces)"));
+  EXPECT_THAT(exposure_of("x", plain, "no namespaces", k_somebody), HasSubstr("(not possible here: no namespaces)"));
   EXPECT_THAT(exposure_of("x", {.user = launcher::OsUser{7, 7, {}}}, "", k_root), IsEmpty());
   EXPECT_THAT(exposure_of("x", {.user = launcher::OsUser{0, 7, {}}}, "", k_root), HasSubstr("can read the token"));
   EXPECT_THAT(exposure_of("x", hidden, "", k_somebody), IsEmpty());

@@ -138,7 +138,8 @@ std::vector<std::string> Executors::unenforced() const {
     if (!kind_of(each).runs_programs) continue;
     if (each.processes_max > 0 && !group.can_limit("pids")) tell(name, "processes_max", "pids", "is not enforced");
     if (each.memory_max > 0 && !group.can_limit("memory")) {
-      tell(name, "memory_max", "memory", "holds for each OS process by itself, not for all of a program together");
+      tell(name, "memory_max", "memory",
+           "applies to each OS process separately, not to all processes of a program together");
     }
   }
   return all;
@@ -163,7 +164,7 @@ std::unique_ptr<agent::AgentSetup> Executors::make(const swarm::AgentSeed& seed)
   const bool is_leaving = left != table->leaving.end() && left->second.executor == seed.executor;
   if (known == table->configs.end() && !is_leaving) {
     throw std::invalid_argument(
-        fmt::format("agent '{}': there is no executor '{}' in the config", seed.id, seed.executor));
+        fmt::format("agent '{}': there is no executor '{}' in the config", seed.name, seed.executor));
   }
   const ExecutorConfig& config = known != table->configs.end() ? known->second : left->second.config;
   const ExecutorIdentity* identity = nullptr;
@@ -174,14 +175,14 @@ std::unique_ptr<agent::AgentSetup> Executors::make(const swarm::AgentSeed& seed)
     identity = &*left->second.identity;
   }
   auto setup = std::make_unique<agent::AgentSetup>();
-  setup->id = seed.id;
+  setup->name = seed.name;
   setup->role = seed.role;
   setup->capabilities = capabilities_of(seed.capabilities, dispatch::name_of(seed.role), config);
   setup->swarm = seed.swarm;
   setup->attempt_timeout = config.timeout;
   if (kind_of(config).runs_programs) setup->executor_name = seed.executor;
   if (config.concurrency > 0 && known != table->configs.end()) setup->shared_executor = seed.executor;
-  setup->slots = seed.slots;
+  setup->prefetch = seed.prefetch;
   setup->is_paused = are_new_paused_;
   setup->executor = make_executor(config, identity);
   setup->registry = registry_;
@@ -204,7 +205,7 @@ dispatch::Role role_named(std::string_view name) {
 }
 
 swarm::AgentSeed seed_of(const AgentConfig& agent) {
-  return {agent.id, agent.swarm, agent.executor, role_named(agent.role), agent.capabilities, agent.prefetch + 1};
+  return {agent.id, agent.swarm, agent.executor, role_named(agent.role), agent.capabilities, agent.prefetch};
 }
 
 ChildStarting start_agent(Self self, const Executors& executors, const swarm::AgentSeed& seed) {

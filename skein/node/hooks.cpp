@@ -74,7 +74,7 @@ bool is_meant(const Target& target, const std::string& pattern) {
 }
 
 Error no_process(const std::string& target) {
-  return {Code::process_not_found, fmt::format("no process is called '{}'", target),
+  return {Code::process_not_found, fmt::format("there is no process '{}'", target),
           "give a name, a Pid such as <0.7.1>, or a path as 'skein tree' shows it", std::chrono::milliseconds(0)};
 }
 
@@ -211,7 +211,7 @@ class Hooks final : public operations::NodeHooks {
     auto tree = read_tree(context_->runtime, context_->root);
     if (!tree)
       return std::unexpected(
-          Error{Code::stopped, "the supervision tree is not available", "is the node going down?", {}});
+          Error{Code::stopped, "the supervision tree is not available", "is the node shutting down?", {}});
     return std::move(*tree);
   }
   std::vector<ProcessInfo> processes() override { return context_->runtime.processes(); }

@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "skein/net/http_status.hpp"
 #include "skein/net/listener.hpp"
 #include "skein/node/http_front.hpp"
 #include "skein/node/named_pool.hpp"
@@ -60,7 +61,8 @@ std::shared_ptr<const net::ListenerSetup> http_listener(const ContextPtr& contex
   auto setup = std::make_shared<net::ListenerSetup>();
   setup->where = "http " + context->http.address();
   setup->open = [context] { return context->http.take(); };
-  setup->busy = net::http_text({503, {{"Retry-After", "1"}}, "too many connections\n"}, false);
+  setup->busy =
+      net::http_text({net::http_status::k_unavailable, {{"Retry-After", "1"}}, "too many connections\n"}, false);
   setup->pool = k_http_connections_name;
   setup->connections_max = context->config()->http.connections;
   setup->connections = connections->open;

@@ -88,13 +88,14 @@ StartRight right_to_start(const std::optional<LastRun>& last, const std::string&
   }
   const std::int64_t since_ms = now_ms - last->stopped_at;
   if (since_ms >= 0 && since_ms < std::chrono::milliseconds(k_operator_back).count()) {
-    return {false,
-            fmt::format("the node that an operator runs here was stopped and may be on its way back; else {}", advice)};
+    return {false, fmt::format("the operator's node was stopped here and may be restarting; if it is not, {}", advice)};
   }
   if (last->config == config) return {true, {}};
-  return {false, fmt::format("an operator runs the node here with {}, which this would not: {}, or give 'skein mcp' "
-                             "--take-over to run one without it",
-                             last->config.empty() ? "no config file" : last->config, advice)};
+  return {
+      false,
+      fmt::format("an operator runs the node here with {}, which this command would not use: {}, or give 'skein mcp' "
+                  "--take-over to run one without it",
+                  last->config.empty() ? "no config file" : last->config, advice)};
 }
 
 }  // namespace skein::inline v0::node

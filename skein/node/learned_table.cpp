@@ -67,7 +67,7 @@ LearnedTable::LearnedTable(std::string folder, Warn warn)
   if (read) {
     text_ = std::move(*read);
   } else if (warn_) {
-    warn_(fmt::format("{}: {}; routing and retries learn afresh", path_, read.error()));
+    warn_(fmt::format("{}: {}; routing and retries start to learn again", path_, read.error()));
   }
 }
 

@@ -41,7 +41,7 @@ class LearnedTable {
   bool is_posted_ = false;  // a job will write
   bool is_written_ = true;
   bool has_failed_ = false;  // to write, and said so
-  ThreadJobQueue writing_{16};
+  ThreadJobQueue writing_{"skein-learned", 16};
 };
 
 }  // namespace skein::inline v0::node

@@ -68,7 +68,8 @@ TEST_F(LearnedTableTest, a_damaged_file_is_said_and_learning_begins_afresh) {
   {
     LearnedTable table(folder_, warn());
     EXPECT_EQ(table.text(), "");
-    EXPECT_THAT(warnings_, ElementsAre(testing::AllOf(HasSubstr("checksum is wrong"), HasSubstr("learn afresh"))));
+    EXPECT_THAT(warnings_,
+                ElementsAre(testing::AllOf(HasSubstr("checksum is wrong"), HasSubstr("start to learn again"))));
     table.keep(a_table(1));
   }
   EXPECT_EQ(LearnedTable(folder_, warn()).text(), a_table(1)) << "the next one replaces it";

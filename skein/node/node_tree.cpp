@@ -46,7 +46,7 @@ std::uint64_t entropy() {
 // Made anew for the engine of the moment, which its clock keeps alive as long as it needs it.
 ChildStarting start_dispatcher(Self self, const ContextPtr& context) {
   auto engine = context->engine.get();
-  if (!engine) return ChildStart::error(ExitReason::custom("the journal engine is not there"));
+  if (!engine) return ChildStart::error(ExitReason::custom("the journal engine is not running"));
   auto setup = std::make_unique<dispatch::DispatcherSetup>();
   setup->runtime = &context->runtime;
   setup->journal = engine->journal.get();
@@ -127,9 +127,9 @@ ChildSpec engine_sup(const ContextPtr& context) {
        child<Registry>("registry", context->registry).labelled("service"),
        supervisor(
            "consensus_sup", rest_for_one, {5, 60s},
-           {child<DiskWatch>("log_store", context).labelled("service"), child<JournalEngine>("journal_engine", context)
-                                                                            .with(Shutdown::after(k_journal_shutdown))
-                                                                            .labelled("service")}),
+           {child<DiskWatch>("disk_watch", context).labelled("service"), child<JournalEngine>("journal_engine", context)
+                                                                             .with(Shutdown::after(k_journal_shutdown))
+                                                                             .labelled("service")}),
        registered(
            supervisor(
                std::string(k_work_sup_name), rest_for_one, {5, 60s},

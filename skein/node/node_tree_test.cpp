@@ -64,7 +64,7 @@ TEST_F(NodeTreeTest, live_tree_is_the_picture_of_the_specification) {
             "  config: permanent, 5000 ms\n"
             "  registry: permanent, 5000 ms\n"
             "  consensus_sup rest_for_one 5/60: permanent, infinity\n"
-            "    log_store: permanent, 5000 ms\n"
+            "    disk_watch: permanent, 5000 ms\n"
             "    journal_engine: permanent, 30000 ms\n"
             "  work_sup rest_for_one 5/60: permanent, infinity\n"
             "    ledger: permanent, 30000 ms\n"

@@ -27,7 +27,7 @@ std::unexpected<std::string> secret_fault(const std::string& path, const char* w
 std::expected<std::string, std::string> read_secret(const std::string& path, const Fd& fd) {
   if (auto checked = check_own_file(path, fd); !checked) return std::unexpected(std::move(checked.error()));
   struct stat about{};
-  if (::fstat(fd.get(), &about) != 0) return secret_fault(path, "cannot be looked at");
+  if (::fstat(fd.get(), &about) != 0) return secret_fault(path, "cannot be examined");
   if ((about.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
     return std::unexpected(fmt::format("{} can be read by others: 'chmod 600' it, or remove it for a new one", path));
   }
@@ -37,7 +37,7 @@ std::expected<std::string, std::string> read_secret(const std::string& path, con
   while (secret.ends_with('\n')) secret.pop_back();
   const auto is_hex = [](char each) { return (each >= '0' && each <= '9') || (each >= 'a' && each <= 'f'); };
   if (secret.size() != k_secret_text || !std::ranges::all_of(secret, is_hex)) {
-    return std::unexpected(fmt::format("{} holds no secret of ours: remove it, and a new one is made", path));
+    return std::unexpected(fmt::format("{} holds no valid secret: remove it to get a new one", path));
   }
   return secret;
 }

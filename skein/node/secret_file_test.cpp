@@ -41,7 +41,7 @@ TEST_F(SecretFileTest, is_refused_when_others_can_read_it_or_it_is_damaged) {
   EXPECT_THAT(secret_in(path()).error(), HasSubstr("can be read by others"));
   ::chmod(path().c_str(), 0600);
   std::ofstream(path()) << "short\n";
-  EXPECT_THAT(secret_in(path()).error(), HasSubstr("holds no secret"));
+  EXPECT_THAT(secret_in(path()).error(), HasSubstr("holds no valid secret"));
 }
 
 TEST_F(SecretFileTest, says_when_there_is_no_place_for_it) {

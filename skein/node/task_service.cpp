@@ -131,8 +131,7 @@ std::vector<std::string> TaskService::declare(const Config& config) {
     const auto fields = ledger::fields_of(swarm);
     const auto there = std::ranges::find(*swarms, name, &ledger::Swarm::name);
     const bool is_same = there != swarms->end() && there->origin == ledger::Origin::config &&
-                         there->definition == fields && there->state != ledger::SwarmState::stopped &&
-                         there->state != ledger::SwarmState::removed;
+                         there->definition == fields && there->state != ledger::SwarmState::removed;
     if (is_same) continue;
     must(ask<Nothing>([&](auto reply) { operations_->swarm_declare({name, fields}, std::move(reply)); }),
          fmt::format("swarm '{}'", name));
@@ -213,7 +212,7 @@ Async<Init> LedgerService::init(Self self) {
   const Instant give_up = later(self.now(), k_engine_wait);
   std::shared_ptr<Engine> engine = context_->engine.get();
   while (!engine) {
-    if (self.now() >= give_up) co_return Init::stop(ExitReason::custom("the journal engine did not come"));
+    if (self.now() >= give_up) co_return Init::stop(ExitReason::custom("the journal engine did not start in time"));
     auto pause = self.sleep(k_engine_look);
     co_await pause;
     engine = context_->engine.get();
@@ -353,6 +352,7 @@ Async<void> LedgerService::withdraw_swarms(Self self) {
   withdraw_due_ = later(self.now(), k_withdraw_every);
   auto withdrawing = self.blocking([context = context_, work = work_] {
     try {
+      const auto declaring = work->declaring();
       for (const std::string& each : work->withdraw(*context->config(), TaskService::Told::changes))
         context->log.info(each);
     } catch (const std::exception& failure) {

@@ -47,6 +47,9 @@ class TaskService {
   [[nodiscard]] Engine& engine() { return *engine_; }
   // What was found wrong with the folder at the start, and mended or accepted.
   [[nodiscard]] const std::vector<std::string>& warnings() const { return warnings_; }
+  // Whoever puts a config into force holds it while it does, and so does whoever withdraws swarms: with the config of
+  // before, a swarm that is declared again would be withdrawn.
+  [[nodiscard]] std::unique_lock<std::mutex> declaring() { return std::unique_lock(declaring_); }
   // Limits and swarms of the config, where the ledger's differ. May block. Answers what was changed.
   [[nodiscard]] std::vector<std::string> declare(const Config& config);
   // Swarms that a config has declared and this one does not: gone if they are empty, else once they are. May block.
@@ -70,13 +73,14 @@ class TaskService {
   std::shared_ptr<Engine> engine_;
   std::vector<std::string> warnings_;
   std::shared_ptr<News> news_;
-  ThreadJobQueue timers_;
-  ThreadJobQueue reads_;
-  ThreadJobQueue archiving_;
+  ThreadJobQueue timers_{"skein-timers"};
+  ThreadJobQueue reads_{"skein-reads"};
+  ThreadJobQueue archiving_{"skein-archive"};
   std::unique_ptr<archive::SqliteStore> store_;  // null: the config wants none
   archive::NoStore nowhere_;                     // then
   std::unique_ptr<archive::Archiver> archiver_;
   std::shared_ptr<operations::Operations> operations_;
+  std::mutex declaring_;
 };
 
 class LedgerService {

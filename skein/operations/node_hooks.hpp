@@ -30,8 +30,8 @@ struct AgentDetail {
   std::string swarm{};
   std::string executor{};
   std::vector<std::string> capabilities{};
-  std::uint32_t slots = 0;
-  std::uint64_t load = 0;  // tasks assigned to it
+  std::uint32_t slots = 0;  // on every wire: 1 + prefetch
+  std::uint64_t load = 0;   // tasks assigned to it
   std::uint64_t queue_length = 0;
   std::optional<TaskId> executing_task{};
   std::string executing_type{};

@@ -66,7 +66,7 @@ void Operations::swarm_withdraw(std::string name, Reply<bool> reply) {
 void Operations::forget_pauses_of(const std::string& swarm) {
   on_ledger(Reply<Nothing>([](const Result<Nothing>&) {}),
             [self = shared_from_this(), prefix = swarm + "-"](Reply<Nothing> answer) {
-              for (const ledger::AgentRecord& each : self->parts_.ledger.agents()) {
+              for (const ledger::AgentNote& each : self->parts_.ledger.agents()) {
                 const bool is_its_own = each.name.starts_with(prefix) && each.name.size() > prefix.size() &&
                                         each.name.find_first_not_of("0123456789", prefix.size()) == std::string::npos;
                 if (!is_its_own) continue;
@@ -81,7 +81,7 @@ void Operations::agent_set_paused(std::string name, bool is_paused, std::functio
   on_ledger(std::move(reply), [self = shared_from_this(), name = std::move(name), is_paused,
                                is_gone = std::move(is_gone)](Reply<Nothing> answer) {
     bool is_there = false;
-    for (const ledger::AgentRecord& each : self->parts_.ledger.agents()) {
+    for (const ledger::AgentNote& each : self->parts_.ledger.agents()) {
       is_there = is_there || each.name == name;
       if (each.name != name && is_gone(each.name)) {
         self->control(ledger::AgentRemove{each.name}, each.name, Reply<Nothing>([](const Result<Nothing>&) {}));

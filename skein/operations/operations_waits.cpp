@@ -75,7 +75,7 @@ bool Operations::may_be_stuck(const SubmitRequest& request) const {
 
 void Operations::note_paused() {
   PausedNames now{paused_.load()->number + 1};
-  for (const ledger::AgentRecord& each : parts_.ledger.agents()) {
+  for (const ledger::AgentNote& each : parts_.ledger.agents()) {
     if (dispatch::is_paused(each)) now.agents.push_back(each.name);
   }
   for (const ledger::Swarm& each : parts_.ledger.swarms()) {

@@ -55,12 +55,26 @@ Error too_large(const ledger::TaskSpec& sent, const ledger::Limits& limits, std:
           found->name == "params" ? "store large data elsewhere and send a reference to it" : "send less", 0ms};
 }
 
+bool is_name(std::string_view text) {
+  const auto is_control = [](char each) { return static_cast<unsigned char>(each) < 0x20 || each == 0x7F; };
+  return !text.empty() && std::ranges::none_of(text, is_control);
+}
+
+Error malformed(const ledger::OpResult& result, const ledger::TaskSpec& sent) {
+  const bool is_type = !is_name(sent.type);
+  if (!is_type && std::ranges::all_of(sent.capabilities, is_name)) return error_of(result, "the task");
+  return invalid(fmt::format("{} is no name", is_type ? "type" : "one of capabilities"),
+                 "a name is not empty and has no line ends or other control characters");
+}
+
 }  // namespace
 
 Error submit_refusal(const ledger::OpResult& result, const ledger::TaskSpec& sent, const ledger::Limits& limits) {
   switch (result.verdict) {
     case Verdict::too_large:
       return too_large(sent, limits, result.number);
+    case Verdict::malformed:
+      return malformed(result, sent);
     case Verdict::no_such_swarm:
       return error_of(result, fmt::format("swarm '{}'", sent.swarm));
     case Verdict::no_such_dependency:

@@ -21,6 +21,17 @@ ledger::TaskSpec plain() {
   return spec;
 }
 
+TEST(SubmitRefusal, names_the_member_that_is_no_name) {
+  auto spec = plain();
+  spec.type = "a\x1b[2J";
+  EXPECT_EQ(refused(Verdict::malformed, spec).message, "type is no name");
+  spec = plain();
+  spec.capabilities = {"good", ""};
+  EXPECT_EQ(refused(Verdict::malformed, spec).message, "one of capabilities is no name");
+  EXPECT_EQ(refused(Verdict::malformed, spec).code, Code::invalid);
+  EXPECT_THAT(refused(Verdict::malformed, plain()).message, HasSubstr("the task"));
+}
+
 TEST(SubmitRefusal, names_the_member_that_is_too_large) {
   auto spec = plain();
   spec.attempts_max = 101;

@@ -20,9 +20,9 @@ void check(const Operation& operation, const std::vector<AnswerType>& answers) {
   };
   std::set<std::string_view> names;
   for (const Param& each : operation.params) {
-    if (!names.insert(each.name).second) wrong(fmt::format("parameter '{}' is there twice", each.name));
+    if (!names.insert(each.name).second) wrong(fmt::format("parameter '{}' is defined twice", each.name));
     for (const std::string_view older : each.older) {
-      if (!names.insert(older).second) wrong(fmt::format("parameter '{}' is there twice", older));
+      if (!names.insert(older).second) wrong(fmt::format("parameter '{}' is defined twice", older));
     }
     if (each.help.empty()) wrong(fmt::format("parameter '{}' has no help", each.name));
     if (!each.unless.empty() && operation.param(each.unless) == nullptr) wrong("an alternative is not there");

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "skein/net/http_status.hpp"
 #include "skein/operations/answer_types.hpp"
 #include "skein/operations/arguments.hpp"
 #include "skein/operations/error.hpp"
@@ -47,7 +48,7 @@ struct Operation {
   struct Route {
     std::string_view method{};
     std::string_view path{};  // below /api/v1; {name} is a parameter
-    int status = 200;
+    int status = net::http_status::k_ok;
   };
   struct Verb {
     std::string_view path{};  // "task wait"

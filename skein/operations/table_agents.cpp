@@ -2,13 +2,14 @@
 #include <utility>
 
 #include "skein/ledger/swarm_fields.hpp"
+#include "skein/net/http_status.hpp"
 #include "skein/operations/pages.hpp"
 #include "skein/operations/table.hpp"
 
 namespace skein::inline v0::operations {
 namespace {
 
-Param the_agent() { return Param::text("id", "The agent's id").required().at("NAME"); }
+Param the_agent() { return Param::text("id", "The agent's name").required().at("NAME"); }
 
 void spawn_agent(const Call& call) {
   const Arguments& in = call.in;
@@ -37,7 +38,7 @@ Operation agent_spawn() {
           "line cannot be given here.",
       .params =
           {Param::text("executor", "Name of the executor in the config, or 'function'").or_else("function"),
-           Param::text("id", "Id of the agent; generated if not given").as_option("name"),
+           Param::text("id", "Name of the agent; generated if none is given").as_option("name"),
            Param::word("role", {"worker", "specialist", "coordinator"}, "Role of the agent").or_else(otherwise.role),
            Param::text("swarm", "Swarm whose tasks the agent runs").or_else(otherwise.swarm),
            Param::texts("capabilities", "Capabilities of the agent, in addition to those of its executor")
@@ -50,7 +51,7 @@ Operation agent_spawn() {
       .rank = Rank::operate,
       .effect = Operation::Effect::adds,
       .is_tool = true,
-      .rest = {"POST", "/agents", 201},
+      .rest = {"POST", "/agents", net::http_status::k_created},
       .cli = {"agent spawn", "skein agent spawn --executor words --swarm words"},
       .handler = spawn_agent,
   };

@@ -9,6 +9,7 @@
 #include "skein/dispatch/swarm_load.hpp"
 #include "skein/ledger/fallback.hpp"
 #include "skein/ledger/swarm_fields.hpp"
+#include "skein/net/http_status.hpp"
 #include "skein/operations/pages.hpp"
 #include "skein/operations/swarm_settings.hpp"
 #include "skein/operations/table.hpp"
@@ -59,7 +60,7 @@ Operation swarm_create() {
       .rank = Rank::operate,
       .effect = Operation::Effect::adds,
       .is_tool = true,
-      .rest = {"POST", "/swarms", 201},
+      .rest = {"POST", "/swarms", net::http_status::k_created},
       .cli = {"swarm create", "skein swarm create words --executor words --capability words --min 1 --max 4"},
       .needs_engine = true,
       .handler = create_swarm,

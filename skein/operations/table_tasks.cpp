@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "skein/archive/store.hpp"
+#include "skein/net/http_status.hpp"
 #include "skein/operations/table.hpp"
 
 namespace skein::inline v0::operations {
@@ -135,7 +136,7 @@ Operation task_submit() {
       .rank = Rank::operate,
       .effect = Operation::Effect::adds,
       .is_tool = true,
-      .rest = {"POST", "/tasks", 201},
+      .rest = {"POST", "/tasks", net::http_status::k_created},
       .cli = {"submit", "skein submit echo --params '{\"a\":1}' --wait"},
       .needs_engine = true,
       .makes_work = true,
@@ -300,7 +301,7 @@ Operation task_retry() {
       .rank = Rank::operate,
       .effect = Operation::Effect::sets,
       .is_tool = true,
-      .rest = {"POST", "/tasks/{id}/retry", 201},
+      .rest = {"POST", "/tasks/{id}/retry", net::http_status::k_created},
       .cli = {"task retry", "skein task retry 0197f0c2-0000-7000-8000-000000000000"},
       .needs_engine = true,
       .handler = retry_task,

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "skein/ledger/limits.hpp"
+#include "skein/net/http_status.hpp"
 #include "skein/operations/table.hpp"
 
 namespace skein::inline v0::operations {
@@ -33,16 +34,17 @@ Operation token_create() {
                  Param::milliseconds("ttl_ms", "Time until the token expires; 0: never").as_option("ttl"),
                  Param::text("swarm", "Restrict the token to this swarm and its tasks"),
                  Param::task_id("task", "Restrict the token to this task and its children; needs the rank operate"),
-                 Param::count("depth", 0, ledger::k_child_depth_max,
+                 // In the ledger 0 is 'as many as there may be': from here it would read as none.
+                 Param::count("depth", 1, ledger::k_child_depth_max,
                               "With task: maximum nesting depth of its children"),
-                 Param::count("children", 0, ledger::k_children_max,
+                 Param::count("children", 1, ledger::k_children_max,
                               "With task: maximum number of children that it may submit")},
       .answer = "MadeToken",
       .errors = {Code::token_exists, Code::swarm_not_found, Code::task_not_found, Code::already_finished,
                  Code::ledger_full, Code::too_large},
       .rank = Rank::administer,
       .effect = Operation::Effect::adds,
-      .rest = {"POST", "/tokens", 201},
+      .rest = {"POST", "/tokens", net::http_status::k_created},
       .cli = {"token create", "skein token create ci --rank operate --ttl 30d"},
       .needs_engine = true,
       .handler = make_token,

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
 #include <iterator>
 
 #include "skein/base/duration_text.hpp"
@@ -53,17 +54,32 @@ WaitReason delayed(const WaitFacts& facts) {
                                              task.attempts_max, when)};
 }
 
+constexpr std::uint64_t k_agents_max_default = 100;  // of a swarm that does not say
+
+// Its swarm starts another agent in the place of the paused ones.
+bool grows(const WaitFacts& facts) {
+  const AbleAgents& agents = *facts.agents;
+  if (!agents.is_paused_one_kept || facts.swarm == nullptr || !facts.problem.empty()) return false;
+  const auto most = facts.swarm->field("agents_max");
+  std::uint64_t number = k_agents_max_default;
+  if (most) std::from_chars(most->data(), most->data() + most->size(), number);
+  return agents.of_swarm < number;
+}
+
 // Agents that could do it, but must be resumed or started first.
-std::optional<WaitReason> held_by_somebody(const AbleAgents& agents) {
+std::optional<WaitReason> held_by_somebody(const WaitFacts& facts) {
+  const AbleAgents& agents = *facts.agents;
   const auto more = [&](std::uint64_t all) {
     return all <= k_agents_named ? std::string() : fmt::format(" and {} more", all - k_agents_named);
   };
   if (!agents.paused.empty()) {
     const bool is_one = agents.paused_count == 1;
-    return WaitReason{
-        WaitCause::agents_paused,
-        fmt::format("{} {}{} can do it and {} paused: 'skein agent resume {}'", is_one ? "agent" : "agents",
-                    quoted(agents.paused), more(agents.paused_count), is_one ? "is" : "are", agents.paused.front())};
+    const bool is_growing = grows(facts);
+    const std::string what_then = is_growing ? std::string("; another is started for it")
+                                             : fmt::format(": 'skein agent resume {}'", agents.paused.front());
+    return WaitReason{is_growing ? WaitCause::no_agent : WaitCause::agents_paused,
+                      fmt::format("{} {}{} can do it and {} paused{}", is_one ? "agent" : "agents",
+                                  quoted(agents.paused), more(agents.paused_count), is_one ? "is" : "are", what_then)};
   }
   if (!agents.failing.empty()) {
     return WaitReason{
@@ -85,7 +101,7 @@ WaitReason unable(const WaitFacts& facts) {
   const AbleAgents& agents = *facts.agents;
   const std::string& swarm = task.shape->swarm;
   const bool has_own = facts.swarm != nullptr && dispatch::has_own_agents(*facts.swarm);
-  if (auto held = held_by_somebody(agents)) return std::move(*held);
+  if (auto held = held_by_somebody(facts)) return std::move(*held);
   if (has_own && agents.of_swarm == 0) {
     const std::string why = facts.problem.empty() ? "; one is started for it" : ": " + facts.problem;
     return {facts.problem.empty() ? WaitCause::no_agent : WaitCause::no_able_agent,

@@ -68,6 +68,7 @@ struct AbleAgents {
   std::vector<std::string> stopped{};    // would be able and were stopped; likewise
   std::string failing{};                 // one that would be able and ends before it is ready; likewise
   std::string failing_why{};             // how it ended last
+  bool is_paused_one_kept = false;       // one of `paused` was started by the swarm, which can start others like it
 };
 
 struct WaitFacts {

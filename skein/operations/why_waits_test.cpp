@@ -130,6 +130,19 @@ TEST_F(WhyWaits, names_agents_that_could_do_it_but_are_paused_or_stopped) {
   EXPECT_TRUE(needs_help(WaitCause::agents_stopped));
 }
 
+TEST_F(WhyWaits, says_that_a_swarm_starts_another_agent_for_its_paused_ones) {
+  swarm_.definition = {{"executor", "e"}, {"agents_max", "3"}};
+  facts_.agents = AbleAgents{.of_swarm = 2, .paused = {"a", "b"}, .paused_count = 2, .is_paused_one_kept = true};
+  EXPECT_EQ(why(WaitCause::no_agent), "agents 'a' and 'b' can do it and are paused; another is started for it");
+  facts_.problem = "no such program";
+  EXPECT_THAT(why(WaitCause::agents_paused), HasSubstr("agent resume a"));
+  facts_.problem.clear();
+  facts_.agents->of_swarm = 3;
+  EXPECT_THAT(why(WaitCause::agents_paused), HasSubstr("agent resume a")) << "there are as many as there may be";
+  facts_.agents = AbleAgents{.of_swarm = 2, .paused = {"ada"}, .paused_count = 1};
+  EXPECT_THAT(why(WaitCause::agents_paused), HasSubstr("agent resume ada")) << "one of [[agents]]";
+}
+
 TEST_F(WhyWaits, names_an_agent_that_could_do_it_but_fails_whenever_it_starts) {
   facts_.agents = AbleAgents{0, 0, 2, {}, {}, 0, {"bob"}, "ada", "it has not said hello within 10000 ms"};
   EXPECT_EQ(why(WaitCause::agents_failing),

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "skein/base/version.hpp"
+#include "skein/net/http_status.hpp"
 #include "skein/operations/schemas.hpp"
 #include "skein/rest/rest_service.hpp"
 #include "skein/rest/routes.hpp"
@@ -18,7 +19,6 @@ namespace {
 using operations::Way;
 
 constexpr std::string_view k_schemas_at = "#/components/schemas/";
-constexpr int k_created = 201;
 
 json::object schema_ref(std::string_view name) { return {{"$ref", fmt::format("{}{}", k_schemas_at, name)}}; }
 
@@ -92,7 +92,7 @@ json::object operation_of(const Operation& operation) {
   const json::value good{{"description", operation.summary},
                          {"content", {{type, {{"schema", schema_ref(operation.answer)}}}}}};
   json::object responses{{std::to_string(operation.rest.status), good}};
-  if (operation.rest.status == k_created && may_exist(operation)) responses["200"] = good;
+  if (operation.rest.status == net::http_status::k_created && may_exist(operation)) responses["200"] = good;
   add_errors(operation, responses);
   out["responses"] = std::move(responses);
   return out;

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <utility>
 
+#include "skein/net/http_status.hpp"
 #include "skein/operations/json_forms.hpp"
 #include "skein/rest/rest_service.hpp"
 
@@ -59,7 +60,9 @@ void RestService::begin_events(Self self, const net::HttpRequest& request, const
   setup_->hooks->watch_operations(self.pid());
   events_ = std::move(*made);
   answers_.begin_stream(
-      {200, {{"Content-Type", "text/event-stream"}, {"Cache-Control", "no-cache"}, {"X-Accel-Buffering", "no"}}, ""});
+      {net::http_status::k_ok,
+       {{"Content-Type", "text/event-stream"}, {"Cache-Control", "no-cache"}, {"X-Accel-Buffering", "no"}},
+       ""});
   answers_.send_event(fmt::format("retry: {}\n\n", k_come_back_after_ms));
   if (is_of_before) answers_.send_event("event: restarted\ndata: {}\n\n");
   self.send(self.pid(), EventsReady{call_});

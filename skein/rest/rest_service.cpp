@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "skein/mcp/http_rules.hpp"
+#include "skein/net/http_status.hpp"
 #include "skein/operations/json_forms.hpp"
 #include "skein/operations/way_words.hpp"
 #include "skein/rest/openapi.hpp"
@@ -15,11 +16,8 @@ namespace skein::inline v0::rest {
 namespace {
 
 using operations::Answer;
+namespace http_status = net::http_status;
 
-constexpr int k_ok = 200;
-constexpr int k_not_found = 404;
-constexpr int k_method_not_allowed = 405;
-constexpr int k_unsupported_media = 415;
 constexpr int k_ms_in_s = 1000;
 
 const char* const k_rest_json = "application/json";
@@ -29,25 +27,40 @@ struct StatusOf {
   int status;
 };
 constexpr auto k_statuses = std::to_array<StatusOf>({
-    {"invalid", 400},           {"invalid_json", 400},
-    {"too_large", 413},         {"bad_cursor", 400},
-    {"task_not_found", 404},    {"swarm_not_found", 404},
-    {"agent_not_found", 404},   {"process_not_found", 404},
-    {"dependency_failed", 422}, {"dependency_not_found", 422},
-    {"swarm_exists", 409},      {"swarm_closed", 409},
-    {"swarm_busy", 409},        {"already_finished", 409},
-    {"wrong_state", 409},       {"queue_full", 429},
-    {"ledger_full", 503},       {"archive_behind", 503},
-    {"overloaded", 503},        {"not_leader", 503},
-    {"unknown", 504},           {"stopped", 503},
-    {"internal", 500},          {"archive_unavailable", 503},
-    {"forbidden", 403},         {"token_not_found", 404},
-    {"token_exists", 409},      {"child_limit", 409},
-    {"key_reused", 409},
+    {"invalid", http_status::k_bad_request},
+    {"invalid_json", http_status::k_bad_request},
+    {"too_large", http_status::k_content_too_large},
+    {"bad_cursor", http_status::k_bad_request},
+    {"task_not_found", http_status::k_not_found},
+    {"swarm_not_found", http_status::k_not_found},
+    {"agent_not_found", http_status::k_not_found},
+    {"process_not_found", http_status::k_not_found},
+    {"dependency_failed", http_status::k_unprocessable},
+    {"dependency_not_found", http_status::k_unprocessable},
+    {"swarm_exists", http_status::k_conflict},
+    {"swarm_closed", http_status::k_conflict},
+    {"swarm_busy", http_status::k_conflict},
+    {"already_finished", http_status::k_conflict},
+    {"wrong_state", http_status::k_conflict},
+    {"queue_full", http_status::k_too_many_requests},
+    {"ledger_full", http_status::k_unavailable},
+    {"archive_behind", http_status::k_unavailable},
+    {"overloaded", http_status::k_unavailable},
+    {"not_leader", http_status::k_unavailable},
+    {"unknown", http_status::k_gateway_timeout},
+    {"stopped", http_status::k_unavailable},
+    {"internal", http_status::k_internal_error},
+    {"archive_unavailable", http_status::k_unavailable},
+    {"forbidden", http_status::k_forbidden},
+    {"token_not_found", http_status::k_not_found},
+    {"token_exists", http_status::k_conflict},
+    {"child_limit", http_status::k_conflict},
+    {"key_reused", http_status::k_conflict},
 });
 
 std::string_view code_of(int status) {
-  return status == 401 ? "unauthorized" : status == 403 ? "forbidden" : "too_many_attempts";
+  if (status == http_status::k_unauthorized) return "unauthorized";
+  return status == http_status::k_forbidden ? "forbidden" : "too_many_attempts";
 }
 
 using Headers = std::vector<std::pair<std::string, std::string>>;
@@ -65,7 +78,7 @@ net::HttpResponse refusal_of(int status, std::string_view code, std::string mess
 
 int status_of(std::string_view code) {
   const auto found = std::ranges::find(k_statuses, code, &StatusOf::code);
-  return found != k_statuses.end() ? found->status : 500;
+  return found != k_statuses.end() ? found->status : http_status::k_internal_error;
 }
 
 std::optional<net::HttpResponse> RestService::on_head(Self self, const net::HttpRequest& head) {
@@ -94,18 +107,18 @@ void RestService::begin(Self self, const net::HttpRequest& request) {
   if (auto refused = on_head(self, request)) return fail(std::move(*refused));
   Match found = match(request.method, request.path);
   if (found.operation == nullptr && found.allowed.empty()) {
-    return fail(refusal_of(k_not_found, "not_found", fmt::format("there is nothing at {}", request.path),
+    return fail(refusal_of(http_status::k_not_found, "not_found", fmt::format("there is nothing at {}", request.path),
                            "/api/v1/openapi.json describes all paths"));
   }
   if (found.operation == nullptr) {
-    return fail(refusal_of(k_method_not_allowed, "method_not_allowed",
+    return fail(refusal_of(http_status::k_method_not_allowed, "method_not_allowed",
                            fmt::format("{} is not for this path", request.method), "use " + found.allowed,
                            {{"Allow", found.allowed}}));
   }
   if (auto no = operations::never(*who_, found.operation->name)) return refuse(*no);
   const std::string* type = request.header("content-type");
   if (!request.body.empty() && (type == nullptr || !mcp::is_json_type(*type))) {
-    return fail(refusal_of(k_unsupported_media, "unsupported_media_type", "the body must be JSON",
+    return fail(refusal_of(http_status::k_unsupported_media_type, "unsupported_media_type", "the body must be JSON",
                            "send Content-Type: application/json"));
   }
   auto params = read_params(*found.operation, std::move(found.values), request);
@@ -156,7 +169,7 @@ void RestService::on_answer(Answer& given) {
   operations::put_waits_in_words_for(operations::Way::rest, *who_, value);
   const json::object* object = value.if_object();
   const bool was_there = object != nullptr && object->contains("existing");
-  answer(was_there ? k_ok : route_->rest.status, value);
+  answer(was_there ? http_status::k_ok : route_->rest.status, value);
 }
 
 void RestService::answer(int status, const json::value& value) {

@@ -89,6 +89,13 @@ def test_an_empty_data_folder_is_a_mistake(home):
 
 
 @with_home
+def test_a_time_and_its_older_name_are_one_option(home):
+    for words in (("--timeout", "1s", "--timeout-ms", "1"), ("--timeout-ms", "1", "--timeout", "1s")):
+        home.expect(2, "status", *words, out="", err="--timeout and --timeout-ms are the same option")
+    assert "Excludes" not in home.ok("help", "submit").out, "it would name an option that the help does not show"
+
+
+@with_home
 def test_a_wrong_address_is_blamed_on_its_option(home):
     home.expect(2, "up", "--http", "127.0.0.1:99999", out="", err="--http 127.0.0.1:99999: ")
     home.expect(2, "up", "--tcp", "nowhere", out="", err="--tcp nowhere: ")
@@ -117,6 +124,16 @@ def test_a_task_says_why_it_waits(home, _node):
                  r"deadline +\d{4}-\d\d-\d\dT", r"not before +\d{4}-", r"capabilities +echo"):
         assert re.search(f"^{line}", shown, re.MULTILINE), (line, shown)
     assert re.search(r"^started +\d{4}-", home.ok("task", "show", first).out, re.MULTILINE)
+
+
+@with_node
+def test_a_wait_says_what_was_not_known_at_its_beginning(home, _node):
+    home.ok("swarm", "create", "late", "--executor", "words")
+    warned = home.expect(4, "submit", "words", "--swarm", "late", "--wait", "--timeout", "5s", err="warning: the task "
+                         "waits: no agent of swarm 'late' can do 'words'; swarm 'words' can: --swarm words\n")
+    assert warned.err.count("warning:") == 1, warned.err
+    warned = home.expect(4, "submit", "words", "--swarm", "late", "--wait", "--timeout", "3s", err="warning:")
+    assert warned.err.count("warning:") == 1, f"it is said once: {warned.err}"
 
 
 @with_node

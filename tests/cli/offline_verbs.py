@@ -186,7 +186,7 @@ def test_log_restore_and_archive_work_on_the_folder_of_a_node_that_has_ended(hom
     home.ok("log", "verify", "again", out="whole")
     saved = home.ok("backup", "data", "saved", "--json").json
     assert saved["last"] == image["last"] and saved["archived"] == 20, saved
-    home.expect(1, "backup", "data", "saved", out="", err="saved is there already")
+    home.expect(1, "backup", "data", "saved", out="", err="saved exists already")
     home.ok("restore", "saved", "back", out="and 20 archived tasks; a node goes on from there")
     home.expect(1, "restore", "nowhere", "other", out="", err="nowhere")
     assert home.ok("archive", "rebuild", "--json").json["missing"] == 0

@@ -64,7 +64,7 @@ def test_trace(home):
     assert "dispatch::" in shown
     messages = home.ok("trace", "dispatcher", "--messages", "1", "--within-ms", "1000", "--json").json["messages"]
     assert len(messages) == 1, messages
-    home.expect(3, "trace", "nosuch", out="", err="no process is called 'nosuch': give a name")
+    home.expect(3, "trace", "nosuch", out="", err="there is no process 'nosuch': give a name")
 
 
 def test_dump(home):

@@ -92,7 +92,7 @@ def first_lines(story, node):
 
 def guessers(story, node):
     """Told so ten times, then only to come back later; the right token works all the while."""
-    before = node.log().count("tcp: a client showed a wrong token")
+    before = node.log().count("tcp: a client sent a wrong token")
     told = set()
     for at in range(K_GUESSES):
         with node.tcp_client(token=f"guess-{at}") as client:
@@ -102,7 +102,7 @@ def guessers(story, node):
                 client.good("beside guesses")
     story.check("TCP: guesses are soon put off", "too many wrong tokens" in told, told)
     log = node.log()
-    logged = log.count("tcp: a client showed a wrong token") - before
+    logged = log.count("tcp: a client sent a wrong token") - before
     story.check("TCP: the log does not grow with the guesses", logged <= 20, logged)
     story.check("TCP: and has none of what was shown", "guess-" not in log and node.secret not in log)
 
@@ -118,7 +118,7 @@ def pages(story, node):
             client.send(head.encode())
             client.say(client.request(1, "tools/call", {"name": "task_submit", "arguments": {"type": "echo"}}))
             told = client.line()
-            story.check("TCP: HTTP is told that it is no message", "no message" in told["error"]["message"], told)
+            story.check("TCP: HTTP is told that it is no message", "not a message" in told["error"]["message"], told)
             story.check("TCP: and closed", client.line() is None)
         with open_node.tcp_client(token=None) as client:
             found = client.call(2, "task_list")
@@ -237,9 +237,9 @@ class Slow:
                 pass
 
     def judge(self, story):
-        for what, client, words in [("who shows no token", self.before_login, "token did not come in time"),
-                                    ("half a first line", self.half_login, "did not come in time"),
-                                    ("half a line", self.half_line, "end of the line did not come in time")]:
+        for what, client, words in [("who shows no token", self.before_login, "no token was sent in time"),
+                                    ("half a first line", self.half_login, "in time"),
+                                    ("half a line", self.half_line, "the line was not completed in time")]:
             told = client.line()
             story.check(f"TCP: {what} is told so", words in (told or {}).get("error", {}).get("message", ""), told)
             story.check(f"TCP: {what} is closed", client.line() is None)

@@ -1,4 +1,4 @@
-"""Finds headers and public functions of the library that only tests use, and keys of the config that nothing reads.
+"""Finds headers and public functions of the library that only tests use, or nobody, and keys that nothing reads.
 
 It reads text, not C++: a header counts as used when another file than its own source and tests includes it, a function
 when its name occurs outside tests more often than it is declared and defined. So a dead function that shares its name
@@ -11,10 +11,13 @@ import re
 FOLDERS = ("skein", "cli", "sim", "bench", "examples", "fuzz")
 # Of the library's API, for C++ programs: nothing of ours calls them.
 FOR_PROGRAMS = {
-    "agent_count", "dump_on_fatal_signal", "event_json", "force_closed", "give_away", "is_sampled", "shutdown_text",
-    "register_or_locate", "register_or_spawn", "restore_journal", "send_to_agent", "send_to_group",
-    "shell_stdio_program", "subscribe_if", "trace_text", "tree_mermaid", "unregister_name",
+    "agent_count", "auto_shutdown_name", "breaker_state_name", "dump_on_fatal_signal", "event_json", "force_closed",
+    "give_away", "is_sampled", "register_or_locate", "register_or_spawn", "restore_journal", "send_to_agent",
+    "send_to_group", "shell_stdio_program", "shutdown_text", "shutting_down", "spawn_link", "subscribe_if",
+    "trace_text", "tree_mermaid", "unregister_name",
 }
+# Called by what the compiler or the standard library makes of other code.
+FOR_THE_LANGUAGE = {"__builtin_ia32_pause", "hash_value", "return_value"}
 # What a test looks at or makes happen where nothing else can be seen or done.
 FOR_TESTS = {
     "adds_up", "fail_seal_with", "fail_with", "intervals", "kv_add", "kv_erase", "limit_pages", "pools",
@@ -68,12 +71,13 @@ def dead_functions(texts):
         if path.suffix != ".hpp" or path.parts[0] != "skein" or is_for_tests(path):
             continue
         own = bare.get(path.with_suffix(".cpp"), "")
-        for name in sorted(set(DECLARED.findall(text)) - FOR_PROGRAMS - FOR_TESTS):
+        for name in sorted(set(DECLARED.findall(text)) - FOR_PROGRAMS - FOR_TESTS - FOR_THE_LANGUAGE):
             declared = len(re.findall(rf"\b{name}\b", text))
             defined = len(re.findall(rf"(?:::|^\w[\w:<>&* ]* ){name}\(", own, re.MULTILINE))
-            if declared == 1 and used[name] <= 1 + defined and tested[name] > 0:
+            if declared == 1 and used[name] <= 1 + defined:
                 line = texts[path][:texts[path].find(f" {name}(")].count("\n") + 1
-                yield f"{path}:{line}: only tests use {name}(); remove it, or say in tests/tidy/dead_code.py why not"
+                who = "only tests use" if tested[name] else "nobody uses"
+                yield f"{path}:{line}: {who} {name}(); remove it, or say in tests/tidy/dead_code.py why not"
 
 
 def dead_keys(texts):

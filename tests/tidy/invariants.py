@@ -12,8 +12,8 @@ import rules
 
 PAGE = "docs/internals/testing.md"
 # Layers whose invariants are in the table.
-LAYERS = ("base", "runtime", "supervision", "registry", "resilience", "routing", "journal", "archive", "agent",
-          "ledger", "dispatch")
+LAYERS = ("base", "runtime", "supervision", "registry", "resilience", "routing", "consensus", "journal",
+          "archive", "agent", "ledger", "dispatch")
 # Numbered, but not what must hold: reasons why a library is wrapped.
 NO_INVARIANTS = {"base/toml.hpp"}
 NUMBERED = re.compile(r"^//\s+(\d+)\. ")

@@ -16,6 +16,7 @@ LAYERS = [
     {"supervision"},
     {"registry", "resilience", "net"},
     {"routing"},
+    {"consensus"},
     {"journal", "cluster"},
     {"ledger"},
     {"archive"},

@@ -1,10 +1,16 @@
-"""Finds words that docs/internals/words.md retires in the names of the library's files, types and functions."""
+"""Finds words that docs/internals/words.md retires in the names of the library's files, types and functions, and types
+of the same name in two layers."""
+import collections
 import pathlib
 import re
 
 import dead_code
 
 PAGE = "docs/internals/words.md"
+TYPE = re.compile(r"^(?:struct|class|enum class|enum)\s+(?:\[\[\w+\]\]\s*|alignas\([\w:]+\)\s*)?(\w+)\b(?!\s*;)",
+                  re.MULTILINE)
+# In two layers that never meet in one file, each plain where it stands.
+MEANT_TWICE = {"Assign", "Client", "Failure", "Key", "Limits", "Place", "Reply", "SlotTable", "Spare"}
 ROW = re.compile(r"^\| (`[^|]+?)\| ([^|]+?) \|$")
 
 
@@ -25,8 +31,22 @@ def spellings(word):
     return re.compile(rf"(?<![a-z]){word}(?![a-z])|{camel}(?![a-z])")
 
 
+def doubles(root):
+    """Types at the top of headers of two layers: one word for two things."""
+    places = collections.defaultdict(dict)
+    for path in sorted((root / "skein").glob("*/*.hpp")):
+        if not dead_code.is_for_tests(path):
+            for name in TYPE.findall(path.read_text()):
+                places[name].setdefault(path.parent.name, path.relative_to(root))
+    for name, layers in sorted(places.items()):
+        if len(layers) > 1 and name not in MEANT_TWICE:
+            first, second, *_ = layers.values()
+            yield f"{second}:1: '{name}' is also a type of {first}: one word, one meaning ({PAGE})"
+
+
 def problems(root):
     root = pathlib.Path(root)
+    yield from doubles(root)
     words = {word: (spellings(word), instead) for word, instead in retired(root).items()}
     for path in sorted((root / "skein").glob("**/*")):
         if path.suffix not in {".cpp", ".hpp"} or path.name.endswith("_test.cpp"):

@@ -99,7 +99,9 @@ def a_token_is_made_for_what_is_there():
         for words, code, said in ((("--swarm", "elswhere"), 3, "did you mean 'elsewhere'"),
                                   (("--swarm", "x"), 3, "known: agents, default"),
                                   (("--task", nobody), 3, nobody), (("--task", done), 7, "is cancelled"),
-                                  (("--task", open_task, "--swarm", "elsewhere"), 2, "is one of swarm 'default'")):
+                                  (("--task", open_task, "--swarm", "elsewhere"), 2, "is one of swarm 'default'"),
+                                  (("--task", open_task, "--children", "0"), 2, "from 1 to 20"),
+                                  (("--task", open_task, "--depth", "0"), 2, "from 1 to 3")):
             refused = at.run("token", "create", "t", "--rank", "operate", *words)
             assert refused.returncode == code and said in refused.stderr, (words, refused)
         create(at, "t", "--rank", "operate", "--task", open_task, "--swarm", "default")
