@@ -151,7 +151,7 @@ for task in tasks(): send(type="error", task=task["task"], fence=task["fence"], 
   EXPECT_EQ(status.task.attempts, 2U);
 }
 
-TEST_F(BadAgents, one_that_is_stopped_in_order_has_time_to_clean_up) {
+TEST_F(BadAgents, one_that_is_stopped_gracefully_has_time_to_clean_up) {
   start("good", R"(
 for task in tasks(): done(task)
 time.sleep(0.2)
@@ -201,7 +201,7 @@ while True: time.sleep(1)
   EXPECT_TRUE(eventually([&] { return host_->os_processes().empty(); }));
 }
 
-TEST_F(BadAgents, a_command_that_is_stopped_with_its_agent_gets_sigterm_and_its_task_is_handed_back) {
+TEST_F(BadAgents, a_command_that_is_stopped_with_its_agent_gets_sigterm_and_its_task_is_returned) {
   start_command("bad", "trap ': > cleaned; exit 1' TERM; : > begun; while :; do sleep 0.05; done");
   ASSERT_TRUE(host_->wait_connected("bad"));
   const auto id = submit({}, 1);
