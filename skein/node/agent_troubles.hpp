@@ -1,6 +1,6 @@
-// Agents of [[agents]] that fail before they have joined the dispatcher: a program that never says hello, for one. Such
-// an agent is registered while its program starts and gone while its supervisor waits, so the registry alone calls it
-// able in one moment and absent in the next. Any thread.
+// Agents of [[agents]] that fail before they have joined the dispatcher, for example because their program never says
+// hello. Such an agent is in the registry while its program starts, and not while its supervisor waits before the next
+// start; so the registry alone cannot tell whether it will ever take a task. Any thread.
 //
 // 1. An agent that joined and ends later is restarted, and is not in trouble: it may join again.
 // 2. Trouble ends when the agent joins, or when somebody stops it.
