@@ -93,7 +93,7 @@ class Collapse {
     return is_done ? milliseconds_since(begin) : -1;
   }
   void fresh() {
-    const double took = world_.restart_in_order();
+    const double took = world_.restart_gracefully();
     restarts_ms_ = std::max(restarts_ms_, took);
     (void)world_.wait_for_agents(k_back_limit);
   }

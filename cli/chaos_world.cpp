@@ -136,7 +136,7 @@ double ChaosWorld::start() {
   return *took;
 }
 
-double ChaosWorld::restart_in_order() {
+double ChaosWorld::restart_gracefully() {
   disconnect();
   const int code = node_.stop(k_stop_limit);
   if (code != 0) throw GaveUp(k_exit_failed, fmt::format("told to stop, the node ended with exit code {}", code));

@@ -40,8 +40,8 @@ class ChaosWorld {
 
   // Milliseconds until it serves again. Throws GaveUp.
   double start();
-  // In order, and again: windows and budgets are empty afterwards.
-  double restart_in_order();
+  // Stops the node gracefully and starts it: windows and budgets are empty afterwards.
+  double restart_gracefully();
   // Connects when needed; one more try when the connection was lost.
   [[nodiscard]] control::ClientResult<json::value> ask(std::string_view op, const json::object& params = {});
   // The answer, or GaveUp.
@@ -60,7 +60,7 @@ class ChaosWorld {
     double drained_ms = 0;       // from the last submit until nothing was open
     std::vector<std::string> wrong;
   };
-  // Ends the load, lets everything finish, stops the node in order and reads its log.
+  // Ends the load, lets everything finish, stops the node gracefully and reads its log.
   // `others`: tasks submitted besides the load's.
   [[nodiscard]] Account settle(std::chrono::milliseconds limit, std::uint64_t others);
   // Prints what is wrong; true when nothing is.

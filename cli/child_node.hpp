@@ -1,7 +1,7 @@
 // A node as an OS process of its own: this very program again, as `skein up`, for verbs that show or test what happens
 // when a node dies. One thread.
 //
-// It ends with its owner: in order by stop(), at once by kill_9() and the destructor, and by the system when this
+// It ends with its owner: gracefully by stop(), at once by kill_9() and the destructor, and by the system when this
 // program dies without a word. Its log goes to a file.
 #pragma once
 

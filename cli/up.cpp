@@ -234,7 +234,7 @@ class Up {
       return is_hurried || news_->is_tree_gone;
     });
     if (is_hurried) node_->context().log.warning("told to stop a second time: stopping at once");
-    if (!is_idle && !is_hurried) node_->context().log.warning("the time is up: what still runs is handed back");
+    if (!is_idle && !is_hurried) node_->context().log.warning("the time is up: what still runs is returned");
     node_->context().state = node::NodeState::stopping;
     const StopReport report = stop_tree(runtime_, root_, is_hurried ? k_hurry_limit : k_stop_limit);
     node_->context().log.info(report.clean ? "stopped" : "stopped: " + report.text());

@@ -12,7 +12,7 @@
 #include <thread>
 
 #include "sim/bad_agents.hpp"
-#include "skein/agent/stdio_programs.hpp"
+#include "sim/stdio_programs.hpp"
 #include "skein/base/test_files.hpp"
 #include "skein/launcher/proc_tree.hpp"
 #include "skein/runtime/testing.hpp"
@@ -151,7 +151,7 @@ for task in tasks(): send(type="error", task=task["task"], fence=task["fence"], 
   EXPECT_EQ(status.task.attempts, 2U);
 }
 
-TEST_F(BadAgents, one_that_is_stopped_in_order_has_time_to_clean_up) {
+TEST_F(BadAgents, one_that_is_stopped_gracefully_has_time_to_clean_up) {
   start("good", R"(
 for task in tasks(): done(task)
 time.sleep(0.2)
@@ -201,7 +201,7 @@ while True: time.sleep(1)
   EXPECT_TRUE(eventually([&] { return host_->os_processes().empty(); }));
 }
 
-TEST_F(BadAgents, a_command_that_is_stopped_with_its_agent_gets_sigterm_and_its_task_is_handed_back) {
+TEST_F(BadAgents, a_command_that_is_stopped_with_its_agent_gets_sigterm_and_its_task_is_returned) {
   start_command("bad", "trap ': > cleaned; exit 1' TERM; : > begun; while :; do sleep 0.05; done");
   ASSERT_TRUE(host_->wait_connected("bad"));
   const auto id = submit({}, 1);
@@ -513,9 +513,9 @@ TEST_F(ExampleAgents, countdown_in_python_stops_when_it_is_cancelled_and_lives_o
 
 TEST_F(BadAgents, small_programs_in_python_and_in_shell_do_their_tasks) {
   OsExecutorOptions options;
-  options.command = {"/bin/sh", "-c", agent::shell_stdio_program("work() { answer \"{\\\"n\\\":$(number n)}\"; }")};
+  options.command = {"/bin/sh", "-c", sim::shell_stdio_program("work() { answer \"{\\\"n\\\":$(number n)}\"; }")};
   host_->start_agent("shell", Kind::stdio, "in_shell", options);
-  options.command = {"python3", "-c", agent::python_stdio_program("def work(task): done(task, task['params'])")};
+  options.command = {"python3", "-c", sim::python_stdio_program("def work(task): done(task, task['params'])")};
   host_->start_agent("python", Kind::stdio, "in_python", options);
   agents_ = {"shell", "python"};
   for (const char* type : {"in_shell", "in_python"}) {

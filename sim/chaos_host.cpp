@@ -9,9 +9,9 @@
 #include <thread>
 
 #include "sim/host_parts.hpp"
+#include "sim/stdio_programs.hpp"
 #include "skein/agent/command_executor.hpp"
 #include "skein/agent/stdio_executor.hpp"
-#include "skein/agent/stdio_programs.hpp"
 #include "skein/launcher/proc_tree.hpp"
 #include "skein/supervision/supervisor_api.hpp"
 #include "skein/supervision/trees.hpp"
@@ -67,7 +67,7 @@ ChaosHost::ChaosHost(std::uint32_t agents) : OsHost("skein-chaos", "SKEIN_CHAOS_
   options.term_after = 200ms;
   options.kill_after = 500ms;
   options.heartbeat_timeout = 3s;
-  options.command = {"python3", "-S", "-E", "-c", agent::python_stdio_program(k_talker)};
+  options.command = {"python3", "-S", "-E", "-c", sim::python_stdio_program(k_talker)};
   talker_ = std::make_shared<const agent::OsExecutorOptions>(options);
   options.command = {"/bin/sh", "-c", k_command};
   command_ = std::make_shared<const agent::OsExecutorOptions>(options);

@@ -400,7 +400,7 @@ void StackWorld::start_dispatcher() {
 }
 
 void StackWorld::close_node() {
-  note([] { return std::string("the node is closed in order"); });
+  note([] { return std::string("the node is closed gracefully"); });
   Node& node = *node_;
   node.journal->answer_reads_at_once(true);
   runtime_.exit(node.dispatcher, ExitReason::shutdown());

@@ -54,7 +54,7 @@ class Core : public testing::Test {
   Instant now_{1s};
 };
 
-TEST_F(Core, hands_back_what_is_asked_back_unless_it_has_begun) {
+TEST_F(Core, returns_what_is_asked_for_unless_it_has_begun) {
   give({1, 2, 3});
   ASSERT_NE(core_.begin(now_), nullptr);
   for (const std::uint64_t n : {1U, 2U}) stop(n, StopReason::return_unbegun);
@@ -158,7 +158,7 @@ TEST_F(Core, settling_what_has_not_ended_changes_nothing) {
   EXPECT_TRUE(core_.complete(ref(1), nullptr, now_));
 }
 
-TEST_F(Core, a_waiting_task_that_is_stopped_is_handed_back_at_once_and_never_begun) {
+TEST_F(Core, a_waiting_task_that_is_stopped_is_returned_at_once_and_never_begun) {
   give({1, 2});
   stop(1, StopReason::cancelled);
   EXPECT_EQ(core_.take_report().returned, std::vector{ref(1)});
@@ -166,7 +166,7 @@ TEST_F(Core, a_waiting_task_that_is_stopped_is_handed_back_at_once_and_never_beg
   EXPECT_EQ(core_.begin(now_)->ref, ref(2));
 }
 
-TEST_F(Core, a_task_ordered_and_stopped_in_one_message_is_handed_back_and_never_begun) {
+TEST_F(Core, a_task_ordered_and_stopped_in_one_message_is_returned_and_never_begun) {
   Orders orders;
   orders.run.push_back(order(1));
   orders.stop.push_back({ref(1), StopReason::yield});
@@ -318,7 +318,7 @@ TEST_F(Core, answers_for_what_does_not_run_change_nothing) {
   EXPECT_FALSE(core_.has_report());
 }
 
-TEST_F(Core, at_the_end_what_waits_is_left_over_and_what_runs_only_when_it_ends_in_order) {
+TEST_F(Core, at_the_end_what_waits_is_left_over_and_what_runs_only_when_it_ends_gracefully) {
   give({1, 2, 3});
   core_.begin(now_);
   EXPECT_EQ(core_.left_over(false), (std::vector{ref(2), ref(3)}));

@@ -139,7 +139,7 @@ TEST_F(AgentProcess, takes_new_settings_or_says_what_is_wrong_with_them) {
   EXPECT_EQ(world_.state(2), State::queued) << "it cannot sleep any more";
 }
 
-TEST_F(AgentProcess, one_that_goes_down_in_order_hands_back_what_it_runs_without_cost) {
+TEST_F(AgentProcess, one_that_goes_down_gracefully_returns_what_it_runs_without_cost) {
   const Pid pid = start("a");
   world_.append(world_.submit(1, "sleep", "800"));
   world_.runtime.run_for(50ms);

@@ -70,12 +70,6 @@ TraceContext TraceContext::child(Random& random) const {
   return context;
 }
 
-std::string TraceContext::trace_text() const {
-  std::string text;
-  write_hex(text, trace_id);
-  return text;
-}
-
 std::string TraceContext::text() const {
   std::string text;
   text.reserve(k_length);

@@ -33,8 +33,6 @@ struct TraceContext {
   [[nodiscard]] TraceContext child(Random& random) const;
   // As version 00. Flags other than sampled are not handed on.
   [[nodiscard]] std::string text() const;
-  [[nodiscard]] std::string trace_text() const;
-  [[nodiscard]] bool is_sampled() const { return (flags & k_sampled) != 0; }
 
   friend constexpr auto operator<=>(const TraceContext&, const TraceContext&) = default;
 };

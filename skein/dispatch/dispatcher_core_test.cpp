@@ -163,7 +163,7 @@ TEST(DispatcherCore, the_first_crash_puts_a_task_to_the_front_the_second_makes_i
   EXPECT_EQ(world.where(1), "agent3");
 }
 
-TEST(DispatcherCore, an_agent_that_leaves_in_order_costs_nothing) {
+TEST(DispatcherCore, an_agent_that_leaves_gracefully_costs_nothing) {
   CoreWorld world;
   world.begin_with_run();
   world.leave(1);

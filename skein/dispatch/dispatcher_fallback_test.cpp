@@ -137,7 +137,7 @@ TEST_F(DispatcherFallback, a_crash_of_the_node_costs_no_attempt_and_leaves_it_wh
   EXPECT_EQ(world.where(1), "agent1");
 }
 
-TEST_F(DispatcherFallback, a_new_dispatcher_goes_on_with_what_was_handed_on) {
+TEST_F(DispatcherFallback, a_new_dispatcher_goes_on_with_what_fell_back) {
   begin();
   submit(1, 1);
   world.fail(1, world.ref(1), ErrorClass::transient);
@@ -179,7 +179,7 @@ TEST_F(DispatcherFallback, a_ledger_that_does_not_know_of_it_fails_the_task_as_b
   EXPECT_EQ(world.core->counters().refused_ops, 0U);
 }
 
-TEST_F(DispatcherFallback, many_at_once_are_all_handed_on) {
+TEST_F(DispatcherFallback, many_at_once_all_fall_back) {
   begin();
   world.join_wide(1, 100);
   for (std::uint64_t n = 1; n <= 100; ++n) submit(n, 1);

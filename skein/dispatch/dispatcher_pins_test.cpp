@@ -219,7 +219,7 @@ TEST(DispatcherPins, a_critical_task_asks_its_agent_only_to_make_way) {
   EXPECT_TRUE(world.agents[2].stops.empty());
 }
 
-TEST(DispatcherPins, what_is_for_one_agent_alone_is_not_handed_on) {
+TEST(DispatcherPins, what_is_for_one_agent_alone_does_not_fall_back) {
   PinWorld world;
   ASSERT_EQ(world.run(ledger::SwarmPut{"second", ledger::Origin::api, {}}).verdict, ledger::Verdict::ok);
   ASSERT_EQ(world.run(ledger::SwarmPut{"default", ledger::Origin::api, {{"fallback", "second"}}}).verdict,

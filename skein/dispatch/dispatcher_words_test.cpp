@@ -27,10 +27,10 @@ class DispatcherWords : public testing::Test {
     world.settle();
     world.start(1, world.ref(1));
   }
-  void say(const std::string& text, bool and_hand_back = false) {
+  void say(const std::string& text, bool and_return = false) {
     AgentReport report;
     report.last_words.push_back({world.ref(1), text});
-    if (and_hand_back) report.returned.push_back(world.ref(1));
+    if (and_return) report.returned.push_back(world.ref(1));
     world.core->on_report(CoreWorld::pid_of(1), std::move(report), world.moment);
     world.settle();
   }
@@ -108,7 +108,7 @@ TEST_F(DispatcherWords, an_agent_that_tells_none_is_not_waited_for) {
   EXPECT_EQ(last_attempt().message, "no outcome within 1000 ms");
 }
 
-TEST_F(DispatcherWords, one_that_is_handed_back_after_its_timeout_has_timed_out) {
+TEST_F(DispatcherWords, one_that_is_returned_after_its_timeout_has_timed_out) {
   begin();
   world.pass(1s);
   EXPECT_FALSE(has_failed());
@@ -118,7 +118,7 @@ TEST_F(DispatcherWords, one_that_is_handed_back_after_its_timeout_has_timed_out)
   EXPECT_EQ(world.task(1).attempts, 1U);
 }
 
-TEST_F(DispatcherWords, words_and_the_hand_back_may_come_together) {
+TEST_F(DispatcherWords, words_and_the_return_may_come_together) {
   begin();
   world.pass(1s);
   say("stopped at once", true);

@@ -148,8 +148,4 @@ StoreResult<JournalImage> back_up_journal(Disk& disk, const std::string& dir, co
   return copy_journal(disk, dir, dest);
 }
 
-StoreResult<JournalImage> restore_journal(Disk& disk, const std::string& backup, const std::string& dest) {
-  return copy_journal(disk, backup, dest);
-}
-
 }  // namespace skein::inline v0::journal

@@ -12,9 +12,8 @@
 
 namespace skein::inline v0::journal {
 
-// Answers what the copy holds. An error when `dest` is there already, or when the source is damaged.
+// Answers what the copy holds. The way back is the same: a copy of a backup is a journal to start with. An error when
+// `dest` is there already, or when the source is damaged.
 [[nodiscard]] StoreResult<JournalImage> back_up_journal(Disk& disk, const std::string& dir, const std::string& dest);
-// The same the other way: `dest` must not hold anything yet.
-[[nodiscard]] StoreResult<JournalImage> restore_journal(Disk& disk, const std::string& backup, const std::string& dest);
 
 }  // namespace skein::inline v0::journal

@@ -349,7 +349,7 @@ TEST_F(LogToolsTest, a_backup_of_a_running_journal_restores_to_the_same_state) {
   EXPECT_EQ(backed_up->log.last, 170U);
   add(*core, 5);
   core.reset();
-  ASSERT_TRUE(restore_journal(disk_, "b", "r"));
+  ASSERT_TRUE(back_up_journal(disk_, "b", "r"));
   core = open("r");
   EXPECT_EQ(machine_->digest(), digest);
 }

@@ -197,7 +197,7 @@ TEST(LedgerSnapshot, keeps_all_that_can_be_seen_of_a_task) {
   EXPECT_EQ(twin.epoch(), 1U);
 }
 
-TEST(LedgerSnapshot, keeps_the_swarms_a_task_was_handed_on_by) {
+TEST(LedgerSnapshot, keeps_the_swarms_a_task_fell_back_from) {
   Ledger ledger;
   journal::Position position = 0;
   for (const auto& each : eventful_log_2()) (void)ledger.apply(++position, each);

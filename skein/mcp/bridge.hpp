@@ -1,13 +1,14 @@
 // What `skein mcp` knows of its client, so that the client's session outlives the node: requests that are not answered,
 // and what a new node must be told. Pure: lines go in and out, the time is handed in. One thread.
 //
-// 1. Every request is answered once: by the node, or with an error that says what to do. One that is under way when the
-//    node goes is answered at once ("call again"); one that comes while there is no node waits for it, k_bridge_wait at
-//    most, and is then told why there is none; at once where waiting does not help, as with a token that was revoked.
-// 2. A node that comes back is told of the session anew: initialize, log level and subscriptions of a legacy client,
-//    subscriptions/listen of a modern one. The client sees none of that; it is told that what it subscribed to may have
+// 1. Every request is answered once: by the node, or with an error that says what to do. A request under way when the
+//    node ends is answered at once ("call again"). A request that comes while there is no node waits for one, at most
+//    k_bridge_wait, and is then answered with the reason why there is none. It is answered at once where waiting does
+//    not help, as with a revoked token.
+// 2. When a node is back, the session is set up again: initialize, log level and subscriptions of a legacy client,
+//    subscriptions/listen of a modern one. The client does not see this; it is told that what it subscribed to may have
 //    changed.
-// 3. A client's answer to a question of a node that is gone is dropped.
+// 3. A client's answer to a question of a node that has ended is dropped.
 #pragma once
 
 #include <boost/json/object.hpp>

@@ -1,7 +1,7 @@
 // What a JSON-RPC message is, without parsing it: its id, its method, whether it is an answer. For texts that cannot be
 // parsed, so that the error still names the request, and for messages that are only handed on. Pure; one thread.
 //
-// 1. It takes bytes in pieces of any size and keeps at most a few hundred of them, however long the message is.
+// 1. It takes bytes in pieces of any size and keeps at most 2 KiB of them, however long the message is.
 // 2. Only members of the outermost object count. Nothing is said of a member that stands there twice.
 // 3. It never fails: of a text that is no JSON it tells what could be read before the fault.
 #pragma once

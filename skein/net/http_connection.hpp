@@ -1,15 +1,14 @@
 // One HTTP client: a process that reads requests, one at a time, hands each to a service and writes what it answers.
 //
-// 1. Nothing blocks, and nothing grows past HttpConnectionLimits: a client that is slow to ask is answered 408 and
-//    closed, one that does not read is closed, one that says nothing is closed after `idle`.
-// 2. The next request is read when the one before is answered, and when not too much waits for the client: who asks
-//    without reading is held back, for as long as it likes, and closed only when it takes nothing for `stalled`; `idle`
-//    and `receive` are for those who could be heard. A request that cannot be read
-//    ends the connection; what still comes of it is read and dropped for a moment, since closing with bytes unread
-//    would take the answer back.
-// 3. A request that was whole before the client closed its side is answered.
-// 4. Who asks is looked at before the body is taken in: a stranger cannot make the node hold one.
-// 5. A connection that was upgraded carries bytes of another protocol, and the service that asked for it reads them.
+// 1. Nothing blocks, and nothing grows past HttpConnectionLimits: a client that sends its request too slowly is
+//    answered 408 and closed, a client that does not read is closed, a silent client is closed after `idle`.
+// 2. The next request is read only after the one before was answered, and only while little output waits for the
+//    client. A client that sends without reading is thus throttled; it is closed when it reads nothing for `stalled`.
+//    Meanwhile `idle` and `receive` do not count. A malformed request ends the connection; the rest of it is read and
+//    dropped for a moment, since closing a socket with unread bytes would discard the answer.
+// 3. A request that was complete before the client closed its side is answered.
+// 4. The client is checked (host, origin, token) before the body is read: a stranger cannot make the node buffer one.
+// 5. An upgraded connection carries bytes of another protocol, and the service that asked for the upgrade reads them.
 // 6. A stream sends a comment every `comment_every`, so that both sides know it is alive; when the client ends it, the
 //    service is told.
 #pragma once

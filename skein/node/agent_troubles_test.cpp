@@ -7,6 +7,7 @@ namespace {
 
 class AgentTroublesTest : public testing::Test {
  protected:
+  void SetUp() override { troubles_.starts("ada"); }
   void tell(EventKind kind, const std::string& supervisor = "named_agents") {
     SupervisionEvent event;
     event.kind = kind;
@@ -41,6 +42,16 @@ TEST_F(AgentTroublesTest, an_agent_that_had_joined_is_in_trouble_only_when_it_fa
 TEST_F(AgentTroublesTest, an_agent_that_somebody_stopped_is_in_no_trouble) {
   tell(EventKind::child_terminated);
   tell(EventKind::child_stopped);
+  EXPECT_FALSE(troubles_.is_any());
+}
+
+TEST_F(AgentTroublesTest, agents_that_the_config_does_not_name_are_not_kept) {
+  for (int number = 1; number <= 1000; ++number) troubles_.joined("default-" + std::to_string(number));
+  EXPECT_EQ(troubles_.remembered(), 1U) << "ada";
+  tell(EventKind::child_terminated);
+  EXPECT_EQ(troubles_.remembered(), 1U) << "an agent that is restarted is still named";
+  troubles_.forget("ada");
+  EXPECT_EQ(troubles_.remembered(), 0U);
   EXPECT_FALSE(troubles_.is_any());
 }
 

@@ -77,6 +77,7 @@ ChildSpec named_agent_child(const ContextPtr& context, const AgentConfig& agent)
   spec.start = [context, id = agent.id, start = std::move(spec.start)](Self self,
                                                                        const std::any& arguments) -> ChildStarting {
     if (context->deployment.is_stopped(id)) return ChildStart::ignore();
+    context->troubles.starts(id);
     return start(self, arguments);
   };
   return spec;

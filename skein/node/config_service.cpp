@@ -243,6 +243,7 @@ Async<bool> ConfigService::end_unit(Self self, std::string name, Unit unit) {
   if (!removed && removed.error().failure != ChildFailure::not_found) co_return false;
   retiring_.erase(name);
   context_->deployment.forget(name);
+  if (!unit.is_supervisor) context_->troubles.forget(child);
   co_return true;
 }
 

@@ -1,12 +1,12 @@
-// What of the config lives under agents_sup: the [[agents]] and the trees of [[supervisors]], each with all that it was
-// made from. A reload compares what is wanted with what is there. The plan is pure; Deployment may be used from any
-// thread.
+// The parts of the config that run under agents_sup: the [[agents]] and the trees of [[supervisors]], each a unit, with
+// the settings that it was started from. A reload compares the units that run with those of the new config. The plan is
+// pure; Deployment may be used from any thread.
 //
-// 1. Whoever starts a unit notes it, also a supervisor that is restarted and starts all of them anew.
-// 2. A unit that differs from what is wanted, or is wanted no more, is ended once its agents are idle: what runs is not
-//    killed. Until then it counts as there.
-// 3. An agent of [[agents]] that somebody stopped stays stopped, also when its supervisor is restarted, until somebody
-//    starts it, a reload brings it back, or the node starts anew.
+// 1. Every unit that is started is noted here, also when a restarted supervisor starts all of its units again.
+// 2. A unit that the new config changes or no longer has is ended once its agents are idle: running tasks are not
+//    killed. Until then the unit counts as running.
+// 3. An agent of [[agents]] that was stopped by a client stays stopped, also when its supervisor is restarted, until a
+//    client starts it, a reload brings it back, or the node is restarted.
 #pragma once
 
 #include <functional>

@@ -33,7 +33,7 @@ TEST(SupervisionLog, makes_events_of_restarts_parking_and_intensity) {
   EXPECT_EQ(event_of(event(EventKind::intensity_exceeded, ""))->kind, Event::Kind::intensity_exceeded);
 }
 
-TEST(SupervisionLog, keeps_what_happens_in_order_to_itself) {
+TEST(SupervisionLog, keeps_what_is_no_failure_to_itself) {
   for (const EventKind dull : {EventKind::child_started, EventKind::child_stopped, EventKind::child_terminated,
                                EventKind::supervisor_started, EventKind::reconfigured}) {
     EXPECT_FALSE(event_of(event(dull))) << event_name(dull);

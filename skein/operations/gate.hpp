@@ -1,6 +1,6 @@
-// Many operations, few journal entries. Whoever asks encodes his operation on his own thread and leaves it here; what
-// has come together goes into one command. The first goes at once, so a lone caller waits for nobody; while commands
-// are under way, others gather.
+// Puts many operations into few journal entries. A caller encodes its operation on its own thread and adds it here; all
+// operations that have gathered are appended as one command. The first one is appended at once, so a single caller does
+// not wait; while commands are under way, further operations gather.
 //
 // Any thread. Callbacks run on the journal's thread, or on the caller's or the timers' when nothing was appended; they
 // must not block.

@@ -100,7 +100,7 @@ class Gates : public testing::Test {
       if (!result) last_error_ = result.error();
       const auto returned = operation_in(sent);
       const auto* submit = returned ? std::get_if<ledger::Submit>(&*returned) : nullptr;
-      handed_back_.push_back(submit != nullptr ? submit->id : ledger::TaskId{});
+      returned_ops_.push_back(submit != nullptr ? submit->id : ledger::TaskId{});
     });
   }
 
@@ -108,7 +108,7 @@ class Gates : public testing::Test {
   ManualJobQueue jobs_;
   std::shared_ptr<Gate> gate_;
   std::vector<std::string> answers_;
-  std::vector<ledger::TaskId> handed_back_;  // of the submits that came with the answers
+  std::vector<ledger::TaskId> returned_ops_;  // of the submits that came with the answers
   Error last_error_;
 };
 
@@ -148,7 +148,7 @@ TEST_F(Gates, hand_each_operation_back_with_the_answer_of_the_ledger) {
   journal_.apply();
   EXPECT_THAT(answers_, ElementsAre("1 ok", "2 too_large", "3 ok", "4 ok"));
   const auto id = [](std::uint64_t n) { return archive::TestWorld::id(n); };
-  EXPECT_THAT(handed_back_, ElementsAre(id(1), ledger::TaskId{}, id(3), id(4))) << "the ledger has not answered 2";
+  EXPECT_THAT(returned_ops_, ElementsAre(id(1), ledger::TaskId{}, id(3), id(4))) << "the ledger has not answered 2";
 }
 
 TEST_F(Gates, gathers_what_comes_meanwhile_into_one_command) {

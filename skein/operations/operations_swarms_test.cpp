@@ -117,7 +117,7 @@ TEST_F(SwarmOperations, refuses_a_fallback_that_is_not_there_or_leads_back) {
   EXPECT_EQ(override_default("").code(), "ok") << "none again";
 }
 
-TEST_F(SwarmOperations, tells_where_a_task_was_handed_on_from_and_to) {
+TEST_F(SwarmOperations, tells_where_a_task_fell_back_from_and_to) {
   ASSERT_EQ(create("blue"), "ok");
   const auto events = std::move(*ops_->events().subscribe({{Event::Kind::task_fell_back}, {}}));
   SubmitRequest request;

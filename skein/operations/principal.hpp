@@ -1,5 +1,5 @@
-// Who asks a node for something, and what that one may do. Every way in finds out who asks (access.hpp) and hands the
-// Principal on with each request; may() decides, for all of them alike. Immutable; any thread.
+// Who sends a request to a node, and what they may do. Every transport identifies its client (access.hpp) and passes
+// the Principal along with each request; may() decides for all transports alike. Immutable; any thread.
 //
 // 1. An operation has a rank (rank_of()); a principal may ask for those of its own rank and below.
 // 2. A token that is bound to a swarm works on that swarm and its tasks only.

@@ -12,7 +12,7 @@ using ::testing::HasSubstr;
 
 class StopTree : public SupervisorTest {};
 
-TEST_F(StopTree, ends_a_tree_in_order) {
+TEST_F(StopTree, ends_a_tree_gracefully) {
   const Pid sup = start(tree(Strategy::one_for_one, 1, 5s, {worker("a"), worker("b")}));
   const StopReport report = stop_tree(rt, sup, 10s);
   EXPECT_TRUE(report.clean);

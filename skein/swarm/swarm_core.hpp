@@ -4,16 +4,16 @@
 // What holds after each plan():
 // 1. The agents there and those being started are at least agents_min, unless the swarm is stopped, drained empty, or
 //    starts are being held back, and never more than agents_max are started.
-// 2. More than the minimum are there only as long as there was work for them within `idle_after`. Work is what runs,
-//    what waits behind it at an agent, and what waits in the queue and the agents could do. As long as nobody knows
-//    what they can do, since none has announced itself yet, there are no more than the minimum, or one.
-//    A paused agent that holds nothing counts for the minimum and the maximum, but does no work: others are started
-//    for what waits. It is not ended for being idle.
-// 3. An agent with a task is ended only when the swarm is stopped. One that is to be replaced is told to begin nothing
-//    more (Plan::retire) and ended once a later load shows that it holds nothing: what it runs is not killed.
+// 2. There are more agents than the minimum only if there was work for them within `idle_after`. Work is the tasks that
+//    run, those that wait behind them at an agent, and those in the queue that these agents can do. Until the first
+//    agent has announced its capabilities, there are no more agents than the minimum, or one.
+//    A paused agent without tasks counts for the minimum and the maximum, but does no work: other agents are started
+//    for tasks that wait. It is not ended for being idle.
+// 3. An agent with a task is ended only when the swarm is stopped. An agent that is to be replaced is told to begin no
+//    further task (Plan::retire), and ended once a later load shows that it holds none: its running task is not killed.
 // 4. Agents that die young, within k_young or before they have announced themselves (a program that never says hello),
-//    are replaced ever more slowly (k_hold_back to k_hold_back_max). That ends when one that lived dies, when the pool
-//    is whole with agents that live, or when the definition changes.
+//    are replaced after longer and longer delays (k_hold_back to k_hold_back_max). The delays end when an agent dies
+//    that had lived longer, when the swarm has all its agents and they live on, or when the definition changes.
 #pragma once
 
 #include <cstdint>

@@ -8,20 +8,21 @@ import collections
 import pathlib
 import re
 
+import rules
+
 FOLDERS = ("skein", "cli", "sim", "bench", "examples", "fuzz")
-# Of the library's API, for C++ programs: nothing of ours calls them.
+# Of the library's API (headers that are installed), for C++ programs: nothing of ours calls them.
 FOR_PROGRAMS = {
     "agent_count", "auto_shutdown_name", "breaker_state_name", "dump_on_fatal_signal", "event_json", "force_closed",
-    "give_away", "is_sampled", "register_or_locate", "register_or_spawn", "restore_journal", "send_to_agent",
-    "send_to_group", "shell_stdio_program", "shutdown_text", "shutting_down", "spawn_link", "subscribe_if",
-    "trace_text", "tree_mermaid", "unregister_name",
+    "give_away", "register_or_locate", "register_or_spawn", "send_to_agent", "send_to_group", "shutdown_text",
+    "shutting_down", "spawn_link", "subscribe_if", "tree_mermaid", "unregister_name",
 }
 # Called by what the compiler or the standard library makes of other code.
 FOR_THE_LANGUAGE = {"__builtin_ia32_pause", "hash_value", "return_value"}
 # What a test looks at or makes happen where nothing else can be seen or done.
 FOR_TESTS = {
     "adds_up", "fail_seal_with", "fail_with", "intervals", "kv_add", "kv_erase", "limit_pages", "pools",
-    "segment_count",
+    "remembered", "segment_count",
 }
 HEADERS_OF_ONE_SOURCE = {"skein/journal/threaded_journal.hpp"}  # its source has the functions that journal.hpp declares
 COMMENT_OR_STRING = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.DOTALL)
@@ -62,7 +63,7 @@ def dead_headers(texts):
             yield f"{path}:1: only tests use this header; remove it with its source"
 
 
-def dead_functions(texts):
+def dead_functions(texts, public):
     bare = {path: COMMENT_OR_STRING.sub(" ", text) for path, text in texts.items()}
     used, tested = collections.Counter(), collections.Counter()
     for path, text in bare.items():
@@ -71,7 +72,8 @@ def dead_functions(texts):
         if path.suffix != ".hpp" or path.parts[0] != "skein" or is_for_tests(path):
             continue
         own = bare.get(path.with_suffix(".cpp"), "")
-        for name in sorted(set(DECLARED.findall(text)) - FOR_PROGRAMS - FOR_TESTS - FOR_THE_LANGUAGE):
+        for_programs = FOR_PROGRAMS if path.as_posix() in public else set()
+        for name in sorted(set(DECLARED.findall(text)) - for_programs - FOR_TESTS - FOR_THE_LANGUAGE):
             declared = len(re.findall(rf"\b{name}\b", text))
             defined = len(re.findall(rf"(?:::|^\w[\w:<>&* ]* ){name}\(", own, re.MULTILINE))
             if declared == 1 and used[name] <= 1 + defined:
@@ -95,4 +97,5 @@ def dead_keys(texts):
 
 def problems(root):
     texts = sources(pathlib.Path(root))
-    return [*dead_headers(texts), *dead_functions(texts), *dead_keys(texts)]
+    public = rules.public_headers(pathlib.Path(root))
+    return [*dead_headers(texts), *dead_functions(texts, public), *dead_keys(texts)]

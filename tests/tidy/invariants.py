@@ -1,4 +1,4 @@
-"""Compares the invariants that headers number with the table of docs/internals/testing.md, which says what checks each.
+"""Compares the invariants that headers number with docs/internals/invariants.md, which says what checks each.
 
 A row is `| layer/file.hpp | 2 | what checks it |`. Checks are in backticks: `must_hold` (a source asserts it, with
 a text that begins with the header and the number), `Suite.test` (or how it begins, and `...`), `skein-sim NAME`,
@@ -10,10 +10,10 @@ import re
 
 import rules
 
-PAGE = "docs/internals/testing.md"
+PAGE = "docs/internals/invariants.md"
 # Layers whose invariants are in the table.
-LAYERS = ("base", "runtime", "supervision", "registry", "resilience", "routing", "consensus", "journal",
-          "archive", "agent", "ledger", "dispatch")
+LAYERS = ("base", "runtime", "supervision", "registry", "resilience", "routing", "consensus", "journal", "archive",
+          "agent", "ledger", "dispatch", "launcher", "net", "control", "swarm", "operations", "mcp", "rest", "node")
 # Numbered, but not what must hold: reasons why a library is wrapped.
 NO_INVARIANTS = {"base/toml.hpp"}
 NUMBERED = re.compile(r"^//\s+(\d+)\. ")

@@ -207,16 +207,34 @@ def code_rules(path, text, lines):
     yield from coroutine_rules(text)
 
 
+def public_headers(root):
+    """The library's API, as cmake/headers.cmake lists it."""
+    page = root / "cmake/headers.cmake"
+    listed = re.search(r"set\(SKEIN_API_HEADERS\s+([^)]*)\)", page.read_text()) if page.exists() else None
+    return {f"skein/{each}" for each in listed[1].split()} if listed else set()
+
+
+def page_rules(path, lines, public):
+    """A page for users shows no header that is not installed."""
+    if path.suffix != ".md" or path.parts[:2] == ("docs", "internals"):
+        return
+    for number, line in enumerate(lines, 1):
+        match = INCLUDE.match(line)
+        if match and match[1].startswith("skein/") and match[1] not in public:
+            yield number, f"programs cannot include {match[1]}: it is no header of cmake/headers.cmake"
+
+
 def problems(root):
     root = pathlib.Path(root)
     found = []
     documented = documented_limits(root)
+    public = public_headers(root)
     for path in files_of(root):
         if not is_text(root, path):
             continue
         text = (root / path).read_text(errors="replace")
         lines = text.splitlines()
-        rules = [text_rules(path, lines), shared_rules(path, lines)]
+        rules = [text_rules(path, lines), shared_rules(path, lines), page_rules(path, lines, public)]
         if path.suffix in CODE:
             rules += [layering(path, lines), code_rules(path, text, lines), limit_rules(path, lines, documented)]
         found += [f"{path}:{number}: {what}" for rule in rules for number, what in rule]

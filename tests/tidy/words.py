@@ -1,5 +1,5 @@
-"""Finds words that docs/internals/words.md retires in the names of the library's files, types and functions, and types
-of the same name in two layers."""
+"""Finds words that docs/internals/words.md retires in the names of files, types and functions of the library and the
+program, and types of the same name in two layers."""
 import collections
 import pathlib
 import re
@@ -48,7 +48,7 @@ def problems(root):
     root = pathlib.Path(root)
     yield from doubles(root)
     words = {word: (spellings(word), instead) for word, instead in retired(root).items()}
-    for path in sorted((root / "skein").glob("**/*")):
+    for path in sorted([*(root / "skein").glob("**/*"), *(root / "cli").glob("**/*")]):
         if path.suffix not in {".cpp", ".hpp"} or path.name.endswith("_test.cpp"):
             continue
         place = path.relative_to(root)

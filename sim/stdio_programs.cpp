@@ -1,10 +1,10 @@
-#include "skein/agent/stdio_programs.hpp"
+#include "sim/stdio_programs.hpp"
 
 #include <fmt/format.h>
 
 #include "skein/agent/stdio_protocol.hpp"
 
-namespace skein::inline v0::agent {
+namespace skein::sim {
 
 std::string python_stdio_program(std::string_view work) {
   return fmt::format(R"(import json, os, random, sys, time
@@ -21,7 +21,7 @@ for line in sys.stdin:
     if message["type"] == "task":
         work(message)
 )",
-                     work, k_stdio_protocol);
+                     work, agent::k_stdio_protocol);
 }
 
 std::string shell_stdio_program(std::string_view work) {
@@ -39,7 +39,7 @@ while IFS= read -r line; do
   esac
 done
 )sh",
-                     work, k_stdio_protocol);
+                     work, agent::k_stdio_protocol);
 }
 
-}  // namespace skein::inline v0::agent
+}  // namespace skein::sim

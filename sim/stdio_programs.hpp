@@ -1,4 +1,4 @@
-// Small programs that speak the stdio protocol, as text, for demos, chaos and tests: what all of them have in common is
+// Small programs that speak the stdio protocol, as text, for chaos and tests: what all of them have in common is
 // here once, what one does with a task is its own. Those under examples/agents are the ones to copy from.
 //
 // Pure; any thread.
@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace skein::inline v0::agent {
+namespace skein::sim {
 
 // Python. `work` defines work(task), which is called with each task as it came; it may use send(**message),
 // done(task, result) and the modules json, os, random, sys and time. Its time to start matters: run it with -S -E.
@@ -18,4 +18,4 @@ namespace skein::inline v0::agent {
 // JSON.
 [[nodiscard]] std::string shell_stdio_program(std::string_view work);
 
-}  // namespace skein::inline v0::agent
+}  // namespace skein::sim
