@@ -7,7 +7,8 @@
 //    and `receive` are for those who could be heard. A request that cannot be read
 //    ends the connection; what still comes of it is read and dropped for a moment, since closing with bytes unread
 //    would take the answer back.
-// 3. A request that was whole before the client closed its side is answered.
+// 3. A request that was whole before the client closed its side is answered. If that takes a while, '100 Continue' goes
+//    ahead of the answer: a client that still reads passes it over, and one that is gone is noticed.
 // 4. Who asks is looked at before the body is taken in: a stranger cannot make the node hold one.
 // 5. A connection that was upgraded carries bytes of another protocol, and the service that asked for it reads them.
 // 6. A stream sends a comment every `comment_every`, so that both sides know it is alive; when the client ends it, the
@@ -137,6 +138,7 @@ class HttpConnection final : private HttpAnswers {
   void answered();
   void enter(Self self, Stage stage);
   void on_check(Self self);
+  void find_out_if_gone();
   void on_comment(Self self);
   // Of a stream.
   void put_piece(std::string_view piece);
@@ -158,6 +160,7 @@ class HttpConnection final : private HttpAnswers {
   bool is_going_on_ = false;      // it will be told so
   bool is_refused_ = false;       // what the client still sends will be dropped
   bool is_closed_by_client_ = false;
+  bool may_be_gone_ = false;  // it sends nothing more; whether it reads is not known
   bool is_commenting_ = false;
   bool is_trusted_ = false;
   Instant since_{};       // in this stage
