@@ -89,7 +89,9 @@ control::ClientResult<void> TaskWait::find_again(control::ClientError why) {
 control::ClientResult<json::value> TaskWait::wait_once(const std::string& id, bool shows_progress, milliseconds most) {
   const auto step = std::min(left(), most);
   const auto on_part = [&](const json::value& part) {
-    if (shows_progress) fmt::print(stderr, "{}\n", text_of(part, "progress"));
+    const std::string mark = text_of(part, "progress");
+    // Each wait begins with the last one.
+    if (shows_progress && mark != std::exchange(last_mark_, mark)) fmt::print(stderr, "{}\n", mark);
     return true;
   };
   return client_.ask("task_wait", {{"id", id}, {"timeout_ms", step.count()}, {"progress", shows_progress}},

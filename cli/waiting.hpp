@@ -42,6 +42,7 @@ class TaskWait {
   control::Client& client_;
   std::chrono::steady_clock::time_point until_;
   std::optional<std::string> said_;
+  std::string last_mark_;
 };
 
 }  // namespace skein::cli

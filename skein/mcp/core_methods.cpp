@@ -157,6 +157,16 @@ void McpCore::list_templates(Exchange& exchange, const json::object& params) {
        [this](const Catalog::ListedResource& each) { return each.is_template && may_read(each.resource); });
 }
 
+namespace {
+
+// Null counts as absent, as it does for a single optional argument: some clients write it for no arguments.
+const json::value* arguments_in(const json::object& params) {
+  const json::value* found = params.if_contains("arguments");
+  return found != nullptr && !found->is_null() ? found : nullptr;
+}
+
+}  // namespace
+
 void McpCore::call_tool(Exchange& exchange, const json::object& params) {
   const json::string* name = string_in(params, "name");
   if (name == nullptr) return exchange.fail(bad_params("tools/call needs the name of a tool"));
@@ -168,7 +178,7 @@ void McpCore::call_tool(Exchange& exchange, const json::object& params) {
   if (const auto no = operations::never(*setup_.who, found->tool.name)) {
     return exchange.finish_error(fmt::format("{} [{}]", no->describe(), operations::name_of(no->code)));
   }
-  const json::value* arguments = params.if_contains("arguments");
+  const json::value* arguments = arguments_in(params);
   if (arguments != nullptr && !arguments->is_object()) return exchange.fail(bad_params("arguments must be an object"));
   exchange.name_ = *name;
   if (arguments != nullptr) exchange.arguments_ = arguments->get_object();
@@ -194,7 +204,7 @@ void McpCore::get_prompt(Exchange& exchange, const json::object& params) {
   const json::string* name = string_in(params, "name");
   const Catalog::ListedPrompt* found = name != nullptr ? setup_.catalog->prompt(*name) : nullptr;
   if (found == nullptr) return exchange.fail(bad_params("there is no such prompt; prompts/list names them all"));
-  const json::value* arguments = params.if_contains("arguments");
+  const json::value* arguments = arguments_in(params);
   if (arguments != nullptr && !arguments->is_object()) return exchange.fail(bad_params("arguments must be an object"));
   exchange.name_ = *name;
   if (arguments != nullptr) exchange.arguments_ = arguments->get_object();

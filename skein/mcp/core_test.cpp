@@ -156,6 +156,8 @@ TEST_F(McpCoreTest, calls_a_tool_and_says_what_is_wrong_with_its_arguments) {
   EXPECT_EQ(text_of(wrong), "arguments.text must be of type string");
   EXPECT_EQ(text_of(result("tools/call", {{"name", "echo"}})), "arguments must have the member 'text'");
   EXPECT_EQ(error_code("tools/call", tool("none")), k_invalid_params);
+  EXPECT_EQ(text_of(result("tools/call", {{"name", "echo"}, {"arguments", nullptr}})),
+            "arguments must have the member 'text'");
   EXPECT_EQ(error_code("tools/call", {{"name", "echo"}, {"arguments", 7}}), k_invalid_params);
   EXPECT_EQ(error_code("tools/call", {}), k_invalid_params);
 }

@@ -19,11 +19,11 @@ constexpr int k_come_back_ms = 500;  // for the rest of a stream
 const char* const k_json_type = "application/json";
 const char* const k_stream_type = "text/event-stream";
 const char* const k_nothing_here = "there is nothing at this path; MCP is at /mcp and /mcp/ws, REST at /api/v1\n";
-// Clients ask for these when a request without a token was refused, and print what they are answered.
+// Clients ask for these when their request was refused, and print what they are answered. Most do so without the token
+// that they have, so a wrong one cannot be told from none.
 const char* const k_no_oauth =
-    "the token is missing, and this node has no OAuth to get one: add the header, as in --header \"Authorization: "
-    "Bearer "
-    "$(cat DATA/token)\"; DATA is the node's data folder\n";
+    "the token is missing or wrong, and this node has no OAuth to get one: add the header, as in --header "
+    "\"Authorization: Bearer $(cat DATA/token)\"; DATA is the node's data folder\n";
 
 std::uint64_t random_number() {
   std::random_device device;

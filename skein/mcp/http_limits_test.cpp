@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <string>
 
@@ -61,6 +62,47 @@ TEST_F(HttpLimitsTest, does_not_close_a_client_that_reads_late_for_being_idle_or
     ASSERT_FALSE(got.empty()) << "answer " << i << " did not come";
   }
   EXPECT_TRUE(client.is_closed()) << "then it is idle";
+}
+
+// Calls of the modern era: one that is never answered, and one that is answered late.
+class HttpGoneTest : public HttpLimitsTest {
+ protected:
+  void serve_calls() {
+    net::HttpConnectionLimits limits;
+    limits.receive = 1s;
+    serve({}, limits);
+    const json::object anything{{"type", "object"}};
+    catalog_->add(Tool{"waits", "Waits", "", anything, {}, {}, [this](Exchange&) { ++waiting_; }});
+    catalog_->add(Tool{"is_late", "Is late", "", anything, {}, {}, [](Exchange& exchange) {
+                         exchange.after(800ms, [](Exchange& late) { late.finish_error("here it is"); });
+                       }});
+  }
+  static std::string call(const std::string& tool) {
+    return post(modern_text(1, "tools/call", {{"name", tool}}), "Mcp-Method: tools/call\r\nMcp-Name: " + tool + "\r\n");
+  }
+  std::atomic<int> waiting_ = 0;
+};
+
+TEST_F(HttpGoneTest, notices_a_client_that_goes_while_its_plain_request_is_answered) {
+  serve_calls();
+  TcpClient client(port_);
+  ASSERT_TRUE(client.send(call("waits")));
+  ASSERT_TRUE(tests::eventually([&] { return waiting_ == 1; }));
+  client.close();
+  EXPECT_TRUE(tests::eventually([&] { return open_->load() == 0; })) << "nobody waits for the answer any more";
+  TcpClient hasty(port_);
+  ASSERT_TRUE(hasty.send(call("waits")));
+  hasty.close();
+  EXPECT_TRUE(tests::eventually([&] { return waiting_ == 2 && open_->load() == 0; }));
+}
+
+TEST_F(HttpGoneTest, answers_one_that_only_sends_nothing_more) {
+  serve_calls();
+  TcpClient client(port_);
+  ASSERT_TRUE(client.send(call("is_late")));
+  client.half_close();
+  EXPECT_EQ(client.until("\r\n\r\n"), "HTTP/1.1 100 Continue\r\n\r\n");
+  EXPECT_THAT(body(client), testing::HasSubstr("here it is"));
 }
 
 TEST_F(HttpLimitsTest, closes_a_client_that_asks_and_takes_nothing) {

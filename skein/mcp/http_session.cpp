@@ -193,6 +193,7 @@ void HttpSession::answer_lost(const SessionListen& listen, const EventId& event)
   auto text = std::make_shared<const std::string>(
       operations::json_text(make_error(event.asked, {k_internal_error, why, nullptr})));
   tell(lost, {.kind = SessionEvent::Kind::message, .stream = event.stream, .number = event.number});
+  lost.ending = nullptr;  // SDK 1 comes back after an error, for ever; with an id that names no request it is refused
   tell(lost, {.kind = SessionEvent::Kind::last_message,
               .stream = event.stream,
               .number = event.number + 1,
@@ -204,19 +205,21 @@ void HttpSession::attach(StreamId id, Stream& stream, Pid connection, std::uint6
   if (stream.connection) tell(stream, {.kind = SessionEvent::Kind::end});
   stream.connection = connection;
   stream.exchange = exchange;
+  // An end would be answered by another GET, once a second for ever.
+  if (stream.is_over && (stream.kept.empty() || after >= stream.sent)) {
+    tell(stream, {.kind = SessionEvent::Kind::refused});
+    stream.connection = {};
+    return;
+  }
   tell(stream, {.kind = SessionEvent::Kind::message, .stream = id, .number = std::min(after, stream.sent)});
-  bool has_end = false;
   for (const Kept& each : stream.kept) {
     if (each.number <= after) continue;
-    has_end = each.is_last;
     tell(stream, {.kind = each.is_last ? SessionEvent::Kind::last_message : SessionEvent::Kind::message,
                   .stream = id,
                   .number = each.number,
                   .text = each.text});
   }
-  if (!stream.is_over) return;
-  if (!has_end) tell(stream, {.kind = SessionEvent::Kind::end});  // all of it was seen
-  stream.connection = {};
+  if (stream.is_over) stream.connection = {};
 }
 
 void HttpSession::on_gone(const SessionGone& gone) {
@@ -261,8 +264,17 @@ void HttpSession::send(StreamId to, json::object message, Outlet::Then then, int
 void HttpSession::end(StreamId id) {
   const auto found = streams_.find(id);
   if (found == streams_.end() || id == k_own_stream) return;
-  tell(found->second, {.kind = SessionEvent::Kind::end});
-  streams_.erase(found);
+  Stream& stream = found->second;
+  tell(stream, {.kind = SessionEvent::Kind::end});
+  if (stream.sent == 0) {
+    streams_.erase(found);  // no event was seen that a client could come back with
+    return;
+  }
+  // A client that cancelled its request still comes back for it.
+  stream.is_over = true;
+  stream.connection = {};
+  stream.kept.clear();
+  forget_old_streams();
 }
 
 void HttpSession::let_go(StreamId id) {

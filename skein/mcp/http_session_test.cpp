@@ -168,14 +168,43 @@ TEST_F(HttpSessionTest, begins_the_stream_of_a_get_with_an_id_to_come_back_with)
   EXPECT_THAT(client.until("data: \n\n"), HasSubstr("-0-0\ndata: \n\n"));
 }
 
-TEST_F(HttpSessionTest, ends_a_stream_that_is_over_for_who_has_seen_all_of_it) {
+TEST_F(HttpSessionTest, refuses_a_stream_that_is_over_to_who_has_seen_all_of_it) {
   serve_sessions();
   TcpClient client(port_);
   const std::string session = initialized(client);
   client.send(call("test_tool_with_logging", session));
   const std::string last = last_id(client.until("0\r\n\r\n"));
   client.send(get(session, last));
-  EXPECT_THAT(client.until("0\r\n\r\n"), HasSubstr("0\r\n\r\n"));
+  EXPECT_THAT(response(client), HasSubstr("405 Method Not Allowed"));
+}
+
+TEST_F(HttpSessionTest, refuses_who_comes_back_for_a_request_that_it_has_cancelled) {
+  serve_sessions();
+  TcpClient client(port_);
+  const std::string session = initialized(client);
+  TcpClient caller(port_);
+  caller.send(call("says", session));
+  const std::string seen = last_id(caller.until("a word"));
+  client.send(legacy(make_notification("notifications/cancelled", {{"requestId", "c"}}), session));
+  EXPECT_THAT(client.until("\r\n\r\n"), HasSubstr("202 Accepted"));
+  EXPECT_THAT(caller.until("0\r\n\r\n"), HasSubstr("0\r\n\r\n"));
+  client.send(get(session, seen));
+  EXPECT_THAT(response(client), HasSubstr("405 Method Not Allowed"));
+}
+
+// SDK 1.32 takes no error for an answer: it comes back with the id of the error, once a second for ever.
+TEST_F(HttpSessionTest, refuses_who_comes_back_after_it_was_told_that_its_answer_is_lost) {
+  serve_sessions();
+  TcpClient client(port_);
+  const std::string session = initialized(client);
+  client.send(call("says", session));
+  const std::string seen = last_id(client.until("a word"));
+  end_process(session);
+  TcpClient listener(port_);
+  listener.send(get(session, seen));
+  const std::string told = last_id(listener.until("0\r\n\r\n"));
+  listener.send(get(session, told));
+  EXPECT_THAT(response(listener), HasSubstr("405 Method Not Allowed"));
 }
 
 TEST_F(HttpSessionTest, takes_no_event_of_a_process_of_before_for_one_of_its_own) {

@@ -16,6 +16,7 @@ constexpr std::size_t k_unsent_at_most = 256ULL << 10U;  // past that, the next 
 constexpr Duration k_check_at_least = std::chrono::milliseconds(250);
 constexpr Duration k_check_at_most = std::chrono::seconds(5);
 constexpr Duration k_linger = std::chrono::seconds(2);
+constexpr std::string_view k_continue = "HTTP/1.1 100 Continue\r\n\r\n";
 
 // A limit is noticed at most a quarter of it too late.
 Duration check_every(const HttpConnectionLimits& limits) {
@@ -114,7 +115,10 @@ void HttpConnection::drop_input() { wire_.consume(wire_.in().size()); }
 void HttpConnection::on_ready(Self self, const FdReady& ready) {
   if (ready.is_broken && !ready.is_readable) return lost(self);
   if (ready.is_writable) write_some(self);
-  if (ready.has_ended && !may_read()) wire_.note_end();
+  if (ready.has_ended && !may_read()) {
+    wire_.note_end();
+    may_be_gone_ = true;
+  }
   if (!is_hearing() && stage_ != Stage::lingering) {
     // What can be read has its turn later. When the client will send nothing more, whether it still reads is not known:
     // a short answer is given all the same, a stream is taken as ended.
@@ -128,6 +132,7 @@ void HttpConnection::on_ready(Self self, const FdReady& ready) {
     if (got == Wire::Got::end) {
       if (stage_ == Stage::upgraded) return lost(self);
       is_closed_by_client_ = true;
+      may_be_gone_ = true;
       break;
     }
     if (stage_ == Stage::idle) enter(self, Stage::receiving);
@@ -177,7 +182,7 @@ void HttpConnection::look_at_head(Self self) {
   const HttpRequest* head = reader_.head();
   if (head == nullptr || std::exchange(has_seen_head_, true)) return;
   if (const auto refusal = service_->on_head(self, *head)) return refuse(*refusal);
-  if (reader_.wants_continue()) wire_.put("HTTP/1.1 100 Continue\r\n\r\n");
+  if (reader_.wants_continue()) wire_.put(k_continue);
 }
 
 void HttpConnection::refuse(int status, const std::string& why) {
@@ -302,6 +307,13 @@ void HttpConnection::on_check(Self self) {
     refuse(http_status::k_request_timeout, "the request did not come in time");
   }
   if (stage_ == Stage::upgraded) service_->on_tick(self);
+  find_out_if_gone();
+}
+
+// One that has closed both sides looks like one that has closed its own, until it is written to.
+void HttpConnection::find_out_if_gone() {
+  const bool takes_it = stage_ == Stage::answering && takes_chunks_ && wire_.unsent() == 0;
+  if (takes_it && std::exchange(may_be_gone_, false)) wire_.put(k_continue);
 }
 
 }  // namespace skein::inline v0::net

@@ -6,7 +6,8 @@
 //    client. A client that sends without reading is thus throttled; it is closed when it reads nothing for `stalled`.
 //    Meanwhile `idle` and `receive` do not count. A malformed request ends the connection; the rest of it is read and
 //    dropped for a moment, since closing a socket with unread bytes would discard the answer.
-// 3. A request that was complete before the client closed its side is answered.
+// 3. A request that was complete before the client closed its side is answered. If the answer takes a while,
+//    '100 Continue' goes ahead of it: a client that still reads skips it, and a client that is gone is noticed.
 // 4. The client is checked (host, origin, token) before the body is read: a stranger cannot make the node buffer one.
 // 5. An upgraded connection carries bytes of another protocol, and the service that asked for the upgrade reads them.
 // 6. A stream sends a comment every `comment_every`, so that both sides know it is alive; when the client ends it, the
@@ -136,6 +137,7 @@ class HttpConnection final : private HttpAnswers {
   void answered();
   void enter(Self self, Stage stage);
   void on_check(Self self);
+  void find_out_if_gone();
   void on_comment(Self self);
   // Of a stream.
   void put_piece(std::string_view piece);
@@ -157,6 +159,7 @@ class HttpConnection final : private HttpAnswers {
   bool is_going_on_ = false;      // it will be told so
   bool is_refused_ = false;       // what the client still sends will be dropped
   bool is_closed_by_client_ = false;
+  bool may_be_gone_ = false;  // it sends nothing more; whether it reads is not known
   bool is_commenting_ = false;
   bool is_trusted_ = false;
   Instant since_{};       // in this stage

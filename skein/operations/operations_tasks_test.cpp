@@ -320,6 +320,9 @@ TEST_F(TaskOperations, tells_who_waits_of_progress_and_the_end) {
   const auto fence = world_.assign(task);
   world_.apply_one(ledger::Progress{task, fence, 1, ledger::body_of("1/2")});
   EXPECT_FALSE(first.here());
+  std::vector<std::string> known;
+  auto late = wait(task, 50s, [&](TaskId, const ledger::Body& mark) { known.emplace_back(ledger::view_of(mark)); });
+  EXPECT_THAT(known, ElementsAre("1/2")) << "the last mark is told to who waits only now";
   world_.apply_one(ledger::Complete{task, fence, 2, ledger::body_of("[3]")});
   EXPECT_TRUE(first.value().finished);
   EXPECT_EQ(ledger::view_of(first.value().status.finished->result), "[3]");

@@ -173,7 +173,8 @@ Operation task_wait() {
                      .or_else(static_cast<std::uint64_t>(WaitRequest{}.timeout.count()))
                      .narrowed(Way::mcp, k_wait_mcp_ms, k_wait_mcp_ms)
                      .only_on({Way::socket, Way::mcp, Way::rest}),
-                 Param::flag("progress", "Also send each progress mark of the task").only_on({Way::socket})},
+                 Param::flag("progress", "Also send the last progress mark of the task, and each new one")
+                     .only_on({Way::socket})},
       .answer = "Waited",
       .errors = {Code::task_not_found, Code::archive_unavailable},
       .is_tool = true,
