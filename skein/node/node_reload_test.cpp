@@ -255,6 +255,8 @@ TEST_F(NodeReload, a_pause_ends_with_the_agent_that_was_paused) {
   asked(to_node, "swarm_stop", {{"name", "z"}});
   ASSERT_TRUE(eventually([&] { return agents_of(to_node, "z").empty(); }));
   asked(to_node, "swarm_remove", {{"name", "z"}});
+  // The old coordinator would go on counting its agents.
+  ASSERT_TRUE(eventually([&] { return !to_node.ask("describe", {{"target", "swarm/z"}}, 10s); }));
   ASSERT_TRUE(makes_one());
   EXPECT_EQ(agents_of(to_node, "z").front(), agent) << "of the same name";
   EXPECT_TRUE(eventually([&] { return status_of(to_node, agent) == "idle"; }));
