@@ -321,8 +321,9 @@ int up(const UpArguments& args) {
     config->node.data = args.data;
   } else if (data != nullptr && *data != '\0') {
     config->node.data = data;
-  } else if (config->node.data.empty()) {
-    config->node.data = node::default_data_folder();
+  } else {
+    config->data_of_file = config->node.data;
+    if (config->node.data.empty()) config->node.data = node::default_data_folder();
   }
   config->conformance_fixtures = args.fixtures;
   config->node.data = std::filesystem::absolute(config->node.data).lexically_normal().string();

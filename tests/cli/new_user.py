@@ -102,6 +102,14 @@ def test_a_wrong_address_is_blamed_on_its_option(home):
 
 
 @with_node
+def test_a_reload_names_a_data_folder_that_differs(home, _node):
+    home.expect(0, "reload", out="nothing has changed", err="")
+    (home.path / "skein.toml").write_text(CONFIG.replace('"data"', '"elsewhere"'))
+    home.expect(0, "reload", "--data", "data", err="[node] data differs and is taken over at the next start")
+    home.expect(5, "status", err="no node is running in elsewhere")
+
+
+@with_node
 def test_a_task_says_why_it_waits(home, _node):
     wait_for(lambda: len(home.ok("agents", "--json").json["agents"]) == 3, "the agents do not come")
     warned = home.expect(0, "submit", "words", err="warning: the task waits: no agent of swarm 'default' can do "
