@@ -106,7 +106,8 @@ class LocalNode {
     auto client = control::Client::connect(data_);
     if (!client) {
       const bool is_refused = client.error().kind == control::ClientError::Kind::refused;
-      return std::unexpected(NoLink{.why = told(client.error()), .is_final = is_refused});
+      const int code = is_refused ? k_exit_refused : k_exit_unreachable;
+      return std::unexpected(NoLink{.why = told(client.error()), .is_final = is_refused, .code = code});
     }
     const auto begun = client->ask("mcp", {});
     if (begun) return make_line_link(std::move(*client).release());
