@@ -188,7 +188,7 @@ void add_mcp(Verb& root) {
   const auto args = std::make_shared<McpArguments>();
   Verb verb = root.verb("mcp", "Speak MCP on standard input and output");
   verb.optional_place("CONFIG", args->config, "Config file for the node that this command starts");
-  verb.folder("--data", args->data, "Data folder of the node; a node is started if none is running there");
+  verb.filled("--data", args->data, "Data folder of the node; a node is started if none is running there");
   verb.flag("--attach", args->attach, "Never start a node; wait until one is running");
   verb.flag("--keep", args->keep, "Keep a node that this command started running at the end");
   verb.flag("--take-over", args->take_over, "Start a node even if an operator usually runs it in this folder");

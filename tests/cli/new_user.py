@@ -88,6 +88,16 @@ def test_an_empty_data_folder_is_a_mistake(home):
     home.expect(2, "up", "--data=", out="", err="--data")
 
 
+@with_node
+def test_an_empty_id_is_no_task(home, _node):
+    """Ids may be given by their beginning: with a single task there, an unset variable would mean that one."""
+    task = home.ok("submit", "sleep", "--params", "60000").out.strip()
+    for words in (("task", "cancel", ""), ("task", "show", ""), ("task", "wait", ""), ("task", "logs", ""),
+                  ("task", "retry", ""), ("submit", "echo", "--after", ""), ("events", "--task", ""), ("backup", "")):
+        home.expect(2, *words, out="", err="is a shell variable not set?")
+    assert home.ok("task", "show", task, "--json").json["state"] != "cancelled"
+
+
 @with_home
 def test_a_time_and_its_older_name_are_one_option(home):
     for words in (("--timeout", "1s", "--timeout-ms", "1"), ("--timeout-ms", "1", "--timeout", "1s")):
