@@ -168,12 +168,12 @@ void add_archive(CLI::App& app) {
   const auto session = std::make_shared<Session>();
   CLI::App& rebuild_app = *archive_app.add_subcommand(
       "rebuild", "Build a new archive from the readable parts of the old one and from the journal");
-  Verb(rebuild_app).folder("--data", session->data, "Data folder of the node, which must not be running");
+  Verb(rebuild_app).filled("--data", session->data, "Data folder of the node, which must not be running");
   rebuild_app.add_flag("--json", session->json, "Print JSON");
   rebuild_app.callback([session] { rebuild(*session); });
   CLI::App& verify_app =
       *archive_app.add_subcommand("verify", "Read every record and verify its checksum; the node may be running");
-  Verb(verify_app).folder("--data", session->data, "Data folder of the node");
+  Verb(verify_app).filled("--data", session->data, "Data folder of the node");
   verify_app.add_flag("--json", session->json, "Print JSON");
   verify_app.callback([session] {
     if (const int code = verify(*session); code != 0) throw CLI::RuntimeError(code);

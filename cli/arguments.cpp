@@ -21,6 +21,10 @@ std::string whole_number(const std::string& text) {
   return fits ? "" : "'" + text + "' is not a whole number between 0 and 18446744073709551615";
 }
 
+std::string is_filled(const std::string& text) {
+  return text.empty() ? "it is empty; is a shell variable not set?" : "";
+}
+
 }  // namespace
 
 Verb Verb::verb(const std::string& name, const std::string& what) { return Verb(*app_->add_subcommand(name, what)); }
@@ -40,10 +44,8 @@ Verb& Verb::option(const std::string& names, std::string& value, const std::stri
   return *this;
 }
 
-Verb& Verb::folder(const std::string& names, std::string& value, const std::string& what) {
-  app_->add_option(names, value, what)->check([](const std::string& text) {
-    return text.empty() ? std::string("it is empty; is a shell variable not set?") : std::string();
-  });
+Verb& Verb::filled(const std::string& names, std::string& value, const std::string& what) {
+  app_->add_option(names, value, what)->check(is_filled);
   return *this;
 }
 
@@ -58,12 +60,12 @@ Verb& Verb::option(const std::string& names, std::vector<std::string>& values, c
 }
 
 Verb& Verb::place(const std::string& name, std::string& value, const std::string& what) {
-  app_->add_option(name, value, what)->required();
+  app_->add_option(name, value, what)->check(is_filled)->required();
   return *this;
 }
 
 Verb& Verb::optional_place(const std::string& name, std::string& value, const std::string& what) {
-  app_->add_option(name, value, what);
+  app_->add_option(name, value, what)->check(is_filled);
   return *this;
 }
 

@@ -48,7 +48,7 @@ class Verb {
   Verb& flag(const std::string& names, bool& value, const std::string& what);
   Verb& option(const std::string& names, std::string& value, const std::string& what);
   // An empty one is refused: a shell variable that is not set must not mean the default.
-  Verb& folder(const std::string& names, std::string& value, const std::string& what);
+  Verb& filled(const std::string& names, std::string& value, const std::string& what);
   Verb& option(const std::string& names, std::uint64_t& value, const std::string& what);
   Verb& option(const std::string& names, std::vector<std::string>& values, const std::string& what);
   // A duration with its unit, --timeout 5s, kept in milliseconds. --timeout-ms 5000 is still taken, and not shown.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <boost/json/parse.hpp>
 #include <cstdio>
 #include <filesystem>
 
@@ -68,6 +69,13 @@ int check(const ConfigArguments& args) {
   return is_good ? k_exit_ok : k_exit_config;
 }
 
+// A value as the file has it: numbers are numbers, strings have no quotes of their own.
+json::value in_json(const std::string& value) {
+  json::error_code failed;
+  json::value read = json::parse(value, failed);
+  return failed ? json::value(value) : read;
+}
+
 int limits(const ConfigArguments& args) {
   if (args.markdown) {
     fmt::print("{}", node::limits_page());
@@ -86,7 +94,7 @@ int limits(const ConfigArguments& args) {
     if (args.json) {
       print_json(json::object{{"section", each.section},
                               {"key", each.key},
-                              {"value", each.value},
+                              {"value", in_json(each.value)},
                               {"range", each.range},
                               {"at_limit", each.at_limit}});
     } else if (!each.at_limit.empty()) {

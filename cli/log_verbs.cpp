@@ -173,7 +173,7 @@ void add_log(CLI::App& app) {
   const char* const k_dir_help = "Folder of the journal, or the data folder (default: the node's)";
   const char* const k_json_help = "Print JSON";
   const auto add_data = [&](CLI::App& verb_app) {
-    Verb(verb_app).folder("--data", args->data, "Data folder of the node");
+    Verb(verb_app).filled("--data", args->data, "Data folder of the node");
   };
 
   CLI::App& verify_app = verb(log, "verify", "Read the whole journal and verify every checksum", args, verify);

@@ -106,7 +106,8 @@ class LocalNode {
     auto client = control::Client::connect(data_);
     if (!client) {
       const bool is_refused = client.error().kind == control::ClientError::Kind::refused;
-      return std::unexpected(NoLink{.why = told(client.error()), .is_final = is_refused});
+      const int code = is_refused ? k_exit_refused : k_exit_unreachable;
+      return std::unexpected(NoLink{.why = told(client.error()), .is_final = is_refused, .code = code});
     }
     const auto begun = client->ask("mcp", {});
     if (begun) return make_line_link(std::move(*client).release());
@@ -187,7 +188,7 @@ void add_mcp(Verb& root) {
   const auto args = std::make_shared<McpArguments>();
   Verb verb = root.verb("mcp", "Speak MCP on standard input and output");
   verb.optional_place("CONFIG", args->config, "Config file for the node that this command starts");
-  verb.folder("--data", args->data, "Data folder of the node; a node is started if none is running there");
+  verb.filled("--data", args->data, "Data folder of the node; a node is started if none is running there");
   verb.flag("--attach", args->attach, "Never start a node; wait until one is running");
   verb.flag("--keep", args->keep, "Keep a node that this command started running at the end");
   verb.flag("--take-over", args->take_over, "Start a node even if an operator usually runs it in this folder");

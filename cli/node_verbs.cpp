@@ -370,7 +370,7 @@ void add_node(Verb& root) {
 
   Verb events_verb = simple(root, "events", "Show events; with --follow, keep showing new ones", args, events);
   events_verb.flag("--follow", args->follow, "Keep following new events");
-  events_verb.option("--task", args->task, "Only events of this task");
+  events_verb.filled("--task", args->task, "Only events of this task");
   events_verb.option("--kind", args->kinds, "Only events of this kind, such as task_failed; may be repeated");
   events_verb.option("--limit", args->events_limit, "Only the last N events; 0: all that are kept [default: 1000]");
   events_verb.time("--since", args->since_ms, "Only events that are not older than this; 0s: all");

@@ -31,7 +31,7 @@ void say_as_json(std::string_view name, std::string_view message, std::string_vi
 }  // namespace
 
 void Session::add_to(Verb& verb) {
-  verb.folder("--data", data, "Data folder of the node");
+  verb.filled("--data", data, "Data folder of the node");
   verb.flag("--json", json, "Print JSON");
   verb.time("--timeout", timeout_ms, timeout_help);
 }

@@ -118,6 +118,9 @@ int submit(const Invocation& invocation, const SubmitOptions& options) {
     return complain(k_exit_usage, fmt::format("--count is from 1 to {}", k_count_max));
   }
   json::object params = invocation.params;
+  if (options.count > 1 && params.contains("key")) {
+    return complain(k_exit_usage, "--key makes one task of all the copies that --count asks for; choose one");
+  }
   if (params.contains("params") && !options.file.empty()) {
     return complain(k_exit_usage, "--params and --file both give the parameters; choose one");
   }

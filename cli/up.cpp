@@ -321,8 +321,9 @@ int up(const UpArguments& args) {
     config->node.data = args.data;
   } else if (data != nullptr && *data != '\0') {
     config->node.data = data;
-  } else if (config->node.data.empty()) {
-    config->node.data = node::default_data_folder();
+  } else {
+    config->data_of_file = config->node.data;
+    if (config->node.data.empty()) config->node.data = node::default_data_folder();
   }
   config->conformance_fixtures = args.fixtures;
   config->node.data = std::filesystem::absolute(config->node.data).lexically_normal().string();
@@ -380,7 +381,7 @@ void add_up(Verb& root) {
   const auto args = std::make_shared<UpArguments>();
   Verb verb = root.verb("up", "Run a node in the foreground");
   verb.optional_place("CONFIG", args->file, "Config file (default: skein.toml if it is there)");
-  verb.folder("--data", args->data, "Data folder");
+  verb.filled("--data", args->data, "Data folder");
   verb.option("--http", args->http, "Address to listen on, HOST:PORT, or off");
   verb.option("--tcp", args->tcp, "Address to listen on, HOST:PORT, or off");
   verb.option("--auth", args->auth, "Authentication: token, or none (on loopback only)");

@@ -59,7 +59,7 @@ class SocketTest : public testing::Test {
     if (listener_) runtime_->exit(listener_, ExitReason::kill());
     if (pool_) stop_tree(*runtime_, pool_, std::chrono::seconds(10));
     runtime_.reset();
-    std::filesystem::remove_all(folder_);
+    std::filesystem::remove_all(top_);
   }
   void listen(const SocketLimits& limits = {}) {
     std::filesystem::remove_all(folder_);
@@ -97,10 +97,11 @@ class SocketTest : public testing::Test {
   std::unique_ptr<Runtime> runtime_ = std::make_unique<Runtime>();
   std::shared_ptr<TestHooks> hooks_ = std::make_shared<TestHooks>();
   std::shared_ptr<ConnectionSetup> shared_ = std::make_shared<ConnectionSetup>();
-  std::filesystem::path folder_ =
+  std::filesystem::path top_ =
       std::filesystem::temp_directory_path() /
       (std::string("skein-socket-") + testing::UnitTest::GetInstance()->current_test_info()->name() + "-" +
        std::to_string(::getpid()));
+  std::filesystem::path folder_ = top_;  // of the socket
   Pid pool_;
   Pid listener_;
 };

@@ -41,7 +41,7 @@ struct DispatcherOptions {
   // A step that comes so much later than it was asked for (or a quarter of the lease, if that is less) gives every run
   // a full lease: what agents said meanwhile has yet to be read.
   Duration late_after = std::chrono::seconds(3);
-  Duration routing_timeout = std::chrono::seconds(5);  // with nobody free: said once, the task stays queued
+  Duration routing_timeout = std::chrono::seconds(5);  // without a free agent for this long, one event tells it
   // An agent that beats once a second is given up about so long after its last word and gets nothing new; one that is
   // irregular is given more time.
   Duration silent_after = std::chrono::seconds(5);

@@ -122,20 +122,29 @@ struct TreePlace {
   TreeEntry child;
 };
 
-// By its path from the root or below it.
-std::optional<TreePlace> find_place(const TreeEntry& above, std::string_view path) {
+// By its path from the root or below it. A child of a pool goes by the name that the tree shows for it, or by its Pid.
+std::optional<TreePlace> find_place(const NodeContext& context, const TreeEntry& above, std::string_view path) {
   if (path.starts_with("node_sup/")) path.remove_prefix(std::string_view("node_sup/").size());
+  Pid named = context.runtime.whereis(path);
+  if (!named) named = context.registry->find_agent(path).value_or(Pid{});
   for (const TreeEntry& each : above.children) {
     const std::string name = each.id.empty() ? each.pid.text() : each.id;
-    if (path == name) return TreePlace{above.pid, each};
-    if (path.starts_with(name) && path[name.size()] == '/') return find_place(each, path.substr(name.size() + 1));
+    if (path == name || (named && each.id.empty() && each.pid == named)) return TreePlace{above.pid, each};
+    if (path.starts_with(name) && path[name.size()] == '/') {
+      return find_place(context, each, path.substr(name.size() + 1));
+    }
   }
   return std::nullopt;
 }
 
 Async<void> restart_place(Self self, ContextPtr context, std::string path, operations::Reply<std::string> reply) {
+  if (path == "node_sup") {
+    reply.fail(operations::invalid("'node_sup' is the root of the tree and cannot be restarted by itself",
+                                   "restart the node: 'skein stop', then 'skein up'"));
+    co_return;
+  }
   const auto tree = read_tree(context->runtime, context->root);
-  const auto place = tree ? find_place(*tree, path) : std::nullopt;
+  const auto place = tree ? find_place(*context, *tree, path) : std::nullopt;
   if (!place) {
     reply.fail({Code::process_not_found, fmt::format("the supervision tree has nothing at '{}'", path),
                 "give a path as 'skein tree' shows it, such as agents_sup/named_agents/ada",
@@ -162,6 +171,11 @@ Async<void> restart_place(Self self, ContextPtr context, std::string path, opera
   const auto started = co_await starting;
   // Its own supervisor may have been faster.
   const bool is_there = started || started.error().failure == ChildFailure::running;
+  if (!is_there && started.error().failure == ChildFailure::restarting) {
+    reply.fail({Code::wrong_state, fmt::format("'{}' is being restarted by its supervisor", path),
+                "wait for it; 'skein tree' shows its last failure", std::chrono::milliseconds(0)});
+    co_return;
+  }
   if (!is_there) {
     reply.fail({Code::internal, fmt::format("'{}' could not be started: {}", path, started.error().text()),
                 "see 'skein tree' and the node's log", std::chrono::milliseconds(0)});

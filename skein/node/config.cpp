@@ -258,7 +258,7 @@ void Reader::of_kind(const toml::table& table, const std::string& name, const Ex
   if (kind.offers_functions && made.functions.empty()) made.functions = agent::built_in_types();
   for (const auto& [key, node] : table) {
     if (has_key(kind, key.str())) continue;
-    const auto text = fmt::format("{}: a {} has no {}", title, kind.name, key.str());
+    const auto text = fmt::format("{} {}: kind = \"{}\" does not use this key", title, key.str(), kind.name);
     // What would be run, and as whom, must not be passed over where nothing is run.
     if (!kind.runs_programs && std::ranges::find(k_program_keys, key.str()) != k_program_keys.end()) {
       fault(node, text);

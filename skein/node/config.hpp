@@ -9,6 +9,7 @@
 #include <expected>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -157,6 +158,8 @@ struct Config {
   std::map<std::string, ExecutorLines> executor_lines{};
   // Keys that mean nothing where they stand. The node starts all the same; `skein config check` takes them for errors.
   std::vector<ConfigFault> misfits{};
+  // [node] data as it was written, where it decided: neither --data nor SKEIN_DATA named the folder.
+  std::optional<std::string> data_of_file{};
 };
 
 // All that is wrong with a file, in the order of its lines.

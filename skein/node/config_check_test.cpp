@@ -121,9 +121,9 @@ TEST(ConfigCheck, finds_folders_that_are_not_there) {
 
 TEST(ConfigCheck, finds_keys_that_mean_nothing_to_the_kind) {
   EXPECT_THAT(found_in("[executors.a]\nkind = \"stdio\"\ncommand = [\"sh\"]\noutput = \"text\"\n"),
-              ElementsAre("4: [executors.a]: a stdio has no output"));
+              ElementsAre("4: [executors.a] output: kind = \"stdio\" does not use this key"));
   EXPECT_THAT(found_in("[executors.a]\nkind = \"function\"\nmemory_max = \"1GiB\"\n"),
-              ElementsAre("3: [executors.a]: a function has no memory_max"));
+              ElementsAre("3: [executors.a] memory_max: kind = \"function\" does not use this key"));
 }
 
 TEST(ConfigCheck, every_key_of_executors_means_something_to_some_kind) {

@@ -254,7 +254,7 @@ std::span<const Key<dispatch::DispatcherOptions>> keys_of<dispatch::DispatcherOp
   static constexpr auto k_keys = all_live(
       std::array<Key<S>, 25>{{
           {"lease", [](S& s) -> Place { return &s.lease; }, time(k_second, 24 * k_hour),
-           "a task whose agent was silent for so long goes to another agent"},
+           "the tasks of an agent that was silent for this time go to other agents"},
           {"routing_timeout", [](S& s) -> Place { return &s.routing_timeout; }, time(100, k_hour),
            "an event says that no agent is free; the task stays queued"},
           {"silent_after", [](S& s) -> Place { return &s.silent_after; }, time(k_second, k_hour),

@@ -51,7 +51,8 @@ void read_again(NodeContext& context, const Config& before, Read& read) {
     while (read.error.ends_with('\n')) read.error.pop_back();
     return;
   }
-  loaded->node.data = before.node.data;
+  // It is compared as it was written: the one in force is absolute.
+  if (!before.data_of_file || *before.data_of_file == loaded->node.data) loaded->node.data = before.node.data;
   ReloadPlan plan = plan_reload(before, *loaded);
   const auto executors = context.executors->ready(plan.config);
   const auto shared = context.executors->shared();

@@ -175,7 +175,8 @@ TEST(ConfigTest, a_kind_of_executor_that_is_not_there_is_an_error_that_names_tho
 
 TEST(ConfigTest, a_command_without_a_command_line_is_an_error) {
   EXPECT_THAT(faults_of("[executors.x]\nkind = \"stdio\"\n"), HasSubstr("skein.toml:1: [executors.x] needs a command"));
-  EXPECT_THAT(faults_of("[executors.x]\nkind = \"function\"\ncommand = [\"a\"]\n"), HasSubstr("has no command"));
+  EXPECT_THAT(faults_of("[executors.x]\nkind = \"function\"\ncommand = [\"a\"]\n"),
+              HasSubstr("[executors.x] command: kind = \"function\" does not use this key"));
 }
 
 TEST(ConfigTest, tasks_may_be_kept_for_less_than_an_hour) {

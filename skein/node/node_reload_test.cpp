@@ -255,6 +255,8 @@ TEST_F(NodeReload, a_pause_ends_with_the_agent_that_was_paused) {
   asked(to_node, "swarm_stop", {{"name", "z"}});
   ASSERT_TRUE(eventually([&] { return agents_of(to_node, "z").empty(); }));
   asked(to_node, "swarm_remove", {{"name", "z"}});
+  // The old coordinator would go on counting its agents.
+  ASSERT_TRUE(eventually([&] { return !to_node.ask("describe", {{"target", "swarm/z"}}, 10s); }));
   ASSERT_TRUE(makes_one());
   EXPECT_EQ(agents_of(to_node, "z").front(), agent) << "of the same name";
   EXPECT_TRUE(eventually([&] { return status_of(to_node, agent) == "idle"; }));
@@ -337,6 +339,20 @@ TEST_F(NodeReload, a_child_of_the_tree_is_restarted_by_its_path) {
   asked(to_node, "tree_restart", {{"path", "node_sup/agents_sup/named_agents/ada"}});
   EXPECT_TRUE(eventually([&] { return status_of(to_node, "ada") == "idle"; }));
   EXPECT_EQ(to_node.ask("tree_restart", {{"path", "agents_sup/nobody"}}, 10s).error().code, "process_not_found");
+}
+
+TEST_F(NodeReload, a_child_of_a_pool_and_the_root_are_refused_with_what_to_do_instead) {
+  begin(k_default_text);
+  Client to_node = client();
+  ASSERT_TRUE(eventually([&] { return status_of(to_node, "default-1") == "idle"; }));
+  for (const char* path : {"agents_sup/agent_pool/default-1", "engine_sup/work_sup/swarms/swarm/default"}) {
+    const auto refused = to_node.ask("tree_restart", {{"path", path}}, 10s).error();
+    EXPECT_EQ(refused.code, "invalid") << "the tree shows " << path;
+    EXPECT_THAT(refused.message, HasSubstr("belongs to a pool"));
+  }
+  const auto refused = to_node.ask("tree_restart", {{"path", "node_sup"}}, 10s).error();
+  EXPECT_EQ(refused.code, "invalid");
+  EXPECT_THAT(refused.message, HasSubstr("root of the tree"));
 }
 
 TEST_F(NodeReload, one_agent_is_changed_and_what_it_runs_cut_short) {

@@ -114,9 +114,12 @@ std::string option_type(const Param& param) {
 Result<boost::json::value> value_of_words(const Param& param, const std::vector<std::string>& words,
                                           bool is_older_option) {
   const std::string word = words.empty() ? "" : words.back();
-  if (param.must_be_filled && std::ranges::any_of(words, [](const std::string& each) { return each.empty(); })) {
-    return std::unexpected(
-        invalid(fmt::format("--{} must not be empty; is a shell variable not set?", option_of(param))));
+  // Ids may be given by their beginning, and every id begins with nothing.
+  const bool names_tasks = param.kind == Param::Kind::task_id || param.kind == Param::Kind::task_ids;
+  const bool is_filled = std::ranges::none_of(words, [](const std::string& each) { return each.empty(); });
+  if ((param.must_be_filled || names_tasks) && !is_filled) {
+    const std::string given = param.place.empty() ? "--" + option_of(param) : std::string(param.place);
+    return std::unexpected(invalid(fmt::format("{} must not be empty; is a shell variable not set?", given)));
   }
   switch (param.kind) {
     case Param::Kind::count:

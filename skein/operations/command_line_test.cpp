@@ -29,6 +29,12 @@ TEST(CommandLine, names_options_after_parameters_and_keeps_the_older_ones) {
   EXPECT_THAT(older_options_of(param_of("swarm_create", "min")), ElementsAre("agents-min"));
 }
 
+TEST(CommandLine, refuses_an_empty_id_of_a_task_which_every_id_begins_with) {
+  EXPECT_EQ(read(param_of("task_cancel", "id"), {""}), "ID must not be empty; is a shell variable not set?");
+  EXPECT_EQ(read(param_of("task_submit", "dependencies"), {""}),
+            "--after must not be empty; is a shell variable not set?");
+}
+
 TEST(CommandLine, reads_times_with_their_unit_and_older_options_in_milliseconds) {
   const Param& delay = param_of("task_submit", "delay_ms");
   EXPECT_EQ(read(delay, {"5s"}), "5000");

@@ -88,6 +88,16 @@ def test_an_empty_data_folder_is_a_mistake(home):
     home.expect(2, "up", "--data=", out="", err="--data")
 
 
+@with_node
+def test_an_empty_id_is_no_task(home, _node):
+    """Ids may be given by their beginning: with a single task there, an unset variable would mean that one."""
+    task = home.ok("submit", "sleep", "--params", "60000").out.strip()
+    for words in (("task", "cancel", ""), ("task", "show", ""), ("task", "wait", ""), ("task", "logs", ""),
+                  ("task", "retry", ""), ("submit", "echo", "--after", ""), ("events", "--task", ""), ("backup", "")):
+        home.expect(2, *words, out="", err="is a shell variable not set?")
+    assert home.ok("task", "show", task, "--json").json["state"] != "cancelled"
+
+
 @with_home
 def test_a_time_and_its_older_name_are_one_option(home):
     for words in (("--timeout", "1s", "--timeout-ms", "1"), ("--timeout-ms", "1", "--timeout", "1s")):
@@ -99,6 +109,14 @@ def test_a_time_and_its_older_name_are_one_option(home):
 def test_a_wrong_address_is_blamed_on_its_option(home):
     home.expect(2, "up", "--http", "127.0.0.1:99999", out="", err="--http 127.0.0.1:99999: ")
     home.expect(2, "up", "--tcp", "nowhere", out="", err="--tcp nowhere: ")
+
+
+@with_node
+def test_a_reload_names_a_data_folder_that_differs(home, _node):
+    home.expect(0, "reload", out="nothing has changed", err="")
+    (home.path / "skein.toml").write_text(CONFIG.replace('"data"', '"elsewhere"'))
+    home.expect(0, "reload", "--data", "data", err="[node] data differs and is taken over at the next start")
+    home.expect(5, "status", err="no node is running in elsewhere")
 
 
 @with_node

@@ -40,7 +40,10 @@ def test_config_check_names_file_line_and_what_was_meant(home):
 def test_config_limits(home):
     home.ok("config", "limits", out="WHAT HAPPENS THERE")
     home.expect(8, "config", "limits", "nosuch.toml", out="", err="nosuch.toml: cannot be read")
-    assert {each["key"] for each in home.ok("config", "limits", "--json").lines} >= {"open_tasks", "line_bytes"}
+    listed = home.ok("config", "limits", "--json").lines
+    assert {each["key"] for each in listed} >= {"open_tasks", "line_bytes"}
+    values = {(each["section"], each["key"]): each["value"] for each in listed}
+    assert (values["[limits]", "attempts"], values["[node]", "name"]) == (100, "node"), values
     assert home.ok("config", "limits", "--markdown").out == (ROOT / "docs/limits.md").read_text()
 
 

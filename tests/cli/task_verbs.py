@@ -31,6 +31,11 @@ def test_submit_with_a_key_finds_the_first_task(home):
     assert submitted(home, "echo", "--key", "k1") == first
 
 
+def test_submit_count_takes_no_key_since_that_would_be_one_task(home):
+    home.expect(2, "submit", "echo", "--key", "k2", "--count", "3", out="",
+                err="--key makes one task of all the copies")
+
+
 def test_submit_for_an_agent(home):
     agent = home.ok("agents", "--json").json["agents"][0]
     spawned = home.ok("agent", "spawn", "--executor", "function", "--name", "ada").out.strip()
