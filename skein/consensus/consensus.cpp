@@ -71,7 +71,9 @@ Consensus::Consensus(StartState state, const ConsensusLimits& limits, Instant no
       heard_at_(Instant::min()),
       sends_(limits.chunk_bytes),
       snapshot_(std::move(state.snapshot)),
-      reads_(limits.reads_waiting) {
+      reads_(limits.reads_waiting),
+      founding_(std::move(state.founding)),
+      founding_base_(log_.base()) {
   hard_.commit = std::max({hard_.commit, log_.base(), state.applied});
   handed_out_hard_ = hard_;
   memberships_.decide_up_to(hard_.commit);
@@ -264,7 +266,11 @@ void Consensus::stored(std::uint64_t number) {
   step_down_if_removed();
 }
 
-void Consensus::applied(Position position) { apply_.applied(position); }
+void Consensus::applied(Position position) {
+  apply_.applied(position);
+  // Nobody else is sent what is applied here.
+  if (membership().size() == 1) log_.free_up_to(std::min(position, hard_.commit));
+}
 
 void Consensus::fetched(MemberId reader, Position from, std::vector<Entry> entries) {
   if (reader == 0) {

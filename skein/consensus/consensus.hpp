@@ -11,7 +11,7 @@
 //
 // 1. In one term this member votes for one candidate at most, and answers a vote only when that vote is stored.
 // 2. It says that it has an entry only when that is stored: with its leader's term, and at its leader's position.
-// 3. A leader never changes or removes an entry of its own log.
+// 3. A leader never changes or removes an entry of its own log, but for one that no disk has while it is alone.
 // 4. The decided position never goes back, and no entry up to it is ever replaced.
 // 5. A leader takes an entry for decided only when a majority of the voters has stored it, and an entry of the leader's
 //    own term at or after it (Raft paper, section 5.4.2).
@@ -83,6 +83,10 @@ struct StartState {
   std::vector<std::pair<Position, Membership>> memberships;  // of the log's entries, ascending
   std::optional<SnapshotOffer> snapshot;                     // that can be sent
   Position applied = 0;                                      // what the machine has; at least the base
+  // For a log that does not say who belongs to the group, a new one or one of an earlier version: whoever leads first
+  // appends these, one of which is the membership, as one batch. All members that found a group start with the same
+  // membership.
+  std::vector<Entry> founding;
 };
 
 struct Refusal {
@@ -105,12 +109,6 @@ struct Proposed {
   Position last = 0;
 };
 
-enum class ChunkResult : std::uint8_t {
-  written,   // the next one may come
-  complete,  // it was the last, and the whole snapshot is durable and right
-  refused,   // the snapshot is of no use: damaged, of a later format, of another group
-};
-
 class Consensus {
  public:
   // The error is for people: the folder contradicts itself. Members need different seeds: with equal ones they stand
@@ -129,6 +127,9 @@ class Consensus {
   [[nodiscard]] std::expected<Proposed, Refusal> propose_change(std::span<const MemberChange> changes);
   // Answered by a ReadReady with this ticket.
   void read(std::uint64_t ticket);
+  // The disk has no room for what was not stored yet: this leader, which is the only member, gives it up, as a crash
+  // would. Answers the first position that is gone; nothing when it is not alone, or when all is stored.
+  [[nodiscard]] std::optional<Position> give_up_unstored();
   // Hands leadership to another voter; an event says when that has ended, one way or the other.
   [[nodiscard]] std::expected<void, Refusal> transfer_to(MemberId member);
   // Stands for election now, if this member is a voter that does not lead and has stored its log.
@@ -240,6 +241,7 @@ class Consensus {
   [[nodiscard]] std::optional<Refusal> refusal_of_proposal() const;
   [[nodiscard]] Proposed append_as_leader(std::vector<Entry> batch);
   [[nodiscard]] bool has_decided_own_term() const;
+  void append_first_of_term();
 
   MemberId self_;
   ConsensusLimits limits_;
@@ -273,6 +275,9 @@ class Consensus {
   MemberId transfer_target_ = 0;
   Instant transfer_until_;
   bool is_disk_stuck_ = false;
+  std::vector<Entry> founding_;
+  Position founding_base_ = 0;  // the membership is that of the start as long as it stands there
+  Position own_from_ = 0;       // the first entry of the term that this member leads in; 0: given up
 
   // Following.
   SnapshotReceipt receipt_;

@@ -167,10 +167,7 @@ void Consensus::become_leader() {
   }
   heartbeat_at_ = later(now_, limits_.heartbeat);
   quorum_check_at_ = later(now_, limits_.election_max);
-  // Nothing of earlier terms counts as decided until an entry of this one is (Raft paper, section 5.4.2).
-  Entry first;
-  first.kind = EntryKind::no_op;
-  (void)append_as_leader({std::move(first)});
+  append_first_of_term();
   broadcast_append();
 }
 

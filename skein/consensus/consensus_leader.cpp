@@ -96,6 +96,7 @@ std::expected<Proposed, Refusal> Consensus::propose(std::vector<Entry> batch) {
   if (undecided_bytes_ > 0 && undecided_bytes_ + bytes > limits_.undecided_bytes) {
     return std::unexpected(Refusal{Refusal::Kind::overloaded, "too much is not decided yet: try again later"});
   }
+  if (own_from_ == 0) append_first_of_term();
   const Proposed proposed = append_as_leader(std::move(batch));
   broadcast_append();
   return proposed;
@@ -123,6 +124,32 @@ std::expected<Proposed, Refusal> Consensus::propose_change(std::span<const Membe
   const Proposed proposed = append_as_leader({std::move(entry)});
   broadcast_append();
   return proposed;
+}
+
+// Nothing of earlier terms counts as decided until an entry of this one is (Raft paper, section 5.4.2).
+void Consensus::append_first_of_term() {
+  if (!founding_.empty() && memberships_.position() == founding_base_) {
+    own_from_ = append_as_leader(founding_).first;
+    return;
+  }
+  Entry first;
+  first.kind = EntryKind::no_op;
+  own_from_ = append_as_leader({std::move(first)}).first;
+}
+
+std::optional<Position> Consensus::give_up_unstored() {
+  const bool is_alone = role_ == MemberRole::leader && membership().size() == 1 && membership().contains(self_);
+  if (!is_alone || log_.stored() == log_.last()) return std::nullopt;
+  const Position from = log_.stored() + 1;
+  must_hold(from > hard_.commit, "consensus.hpp 4: no decided entry is given up");
+  log_.truncate_from(from);
+  if (memberships_.truncate_from(from)) follow_membership();
+  while (!undecided_.empty() && undecided_.back().last >= from) {
+    undecided_bytes_ -= undecided_.back().bytes;
+    undecided_.pop_back();
+  }
+  if (own_from_ >= from) own_from_ = 0;
+  return from;
 }
 
 Proposed Consensus::append_as_leader(std::vector<Entry> batch) {
@@ -326,6 +353,11 @@ bool Consensus::take_read(std::uint64_t ticket) {
     // A leader of no decided entry may not know of what its predecessor decided.
     if (early_reads_.size() >= limits_.reads_waiting) return false;
     early_reads_.push_back(ticket);
+    return true;
+  }
+  if (membership().size() == 1) {
+    // There is nobody to ask.
+    out_.reads.push_back({ticket, true, hard_.commit});
     return true;
   }
   if (!reads_.add(ticket, hard_.commit)) return false;

@@ -46,6 +46,11 @@ void LogWindow::restart_after(Position position, Term term) {
 void LogWindow::forget_up_to(Position position) {
   position = std::min(position, stored_);
   terms_.forget_before(position);
+  free_up_to(position);
+}
+
+void LogWindow::free_up_to(Position position) {
+  position = std::min(position, stored_);
   while (!held_.empty() && first_held() <= position) {
     held_bytes_ -= weight_of(held_.front());
     held_.pop_front();

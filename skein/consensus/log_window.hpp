@@ -34,6 +34,9 @@ class LogWindow {
   // Positions up to `position` are in a snapshot and gone from the disk.
   void forget_up_to(Position position);
 
+  // Nobody will ask for the stored entries up to there.
+  void free_up_to(Position position);
+
   // The entries that were not handed out yet, in order. They count as handed out with the next number.
   [[nodiscard]] std::vector<Entry> take_unsent();
   [[nodiscard]] bool has_unsent() const { return sent_ < last(); }

@@ -36,6 +36,7 @@ class Membership {
   [[nodiscard]] const std::vector<MemberId>& learners() const { return learners_; }  // ascending
   // Voters and learners, ascending.
   [[nodiscard]] std::vector<MemberId> members() const;
+  [[nodiscard]] std::size_t size() const { return voters_.size() + learners_.size(); }
   [[nodiscard]] bool is_voter(MemberId member) const;
   [[nodiscard]] bool is_learner(MemberId member) const;
   [[nodiscard]] bool contains(MemberId member) const { return is_voter(member) || is_learner(member); }

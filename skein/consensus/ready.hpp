@@ -45,6 +45,12 @@ struct ChunkToWrite {
   std::shared_ptr<const SnapshotChunk> chunk;
 };
 
+enum class ChunkResult : std::uint8_t {
+  written,   // the next one may come
+  complete,  // it was the last, and the whole snapshot is durable and right
+  refused,   // the snapshot is of no use: damaged, of a later format, of another group
+};
+
 struct ReadReady {
   std::uint64_t ticket = 0;
   bool is_confirmed = false;  // false: this member does not lead, or no longer
