@@ -57,7 +57,7 @@ class TaskNode {
   template <class Fn>
   void on_ledger(Fn fn) {
     std::promise<void> done;
-    journal_->read(0, [&](const journal::ReadAnswer&) {
+    journal_->read(journal::Read::linear(), [&](const journal::ReadAnswer&) {
       fn(ledger_);
       done.set_value();
     });

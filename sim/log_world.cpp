@@ -324,7 +324,8 @@ void LogWorld::deliver_result() {
   results_.pop_front();
   core_->job_done(result);
   // Want of room or of descriptors harms nothing, unless names were lost with it.
-  const bool failed = std::visit([](const auto& one) { return !one && !one.error().is_harmless(); }, result);
+  const auto* const error = journal::error_of(result);
+  const bool failed = error != nullptr && !error->is_harmless();
   if ((failed || lost_names) && !core_->stopped()) {
     oracle_.violated("the journal goes on although the disk failed beside it");
   }
@@ -354,7 +355,7 @@ void LogWorld::change_scarcity() {
 void LogWorld::ask_to_read() {
   if (!core_->admission().admit_read()) return;
   const auto at_least = oracle_.seen();
-  core_->read(0, [this, at_least](const journal::ReadAnswer& answer) {
+  core_->read(journal::Read::linear(), [this, at_least](const journal::ReadAnswer& answer) {
     if (answer.outcome == Outcome::applied && answer.position < at_least) {
       oracle_.violated(fmt::format("a read saw position {}, but {} had been seen", answer.position, at_least));
     }

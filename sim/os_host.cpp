@@ -19,7 +19,7 @@ void OsHost::begin(ledger::ChangeSink* sink) {
   if (!opened) throw std::runtime_error(opened.error().describe());
   journal_ = std::move(*opened);
   if (sink != nullptr) {
-    journal_->read(0, [this, sink](const journal::ReadAnswer&) { ledger_.add_sink(*sink); });
+    journal_->read(journal::Read::local(), [this, sink](const journal::ReadAnswer&) { ledger_.add_sink(*sink); });
   }
   operations_ = operations::Operations::start({*journal_, ledger_, nullptr, jobs_, jobs_, random_number()});
   runtime_ = std::make_unique<Runtime>(two_workers());

@@ -44,7 +44,7 @@ void StackJournal::crash() {
   driver_ = Pid{};
   listeners_.clear();
   // Destroyed without being called: nobody is there any more to answer.
-  for (auto& [position, fn] : std::exchange(reads_, {})) fn({journal::Outcome::applied, 0, {}, {}});
+  for (auto& [what, fn] : std::exchange(reads_, {})) fn({journal::Outcome::applied, 0, {}, {}});
   jobs_.clear();
   results_.clear();
   unanswered_.clear();
@@ -112,12 +112,12 @@ void StackJournal::ring() {
   later_do(some(k_write_us), Step::write);
 }
 
-void StackJournal::read(journal::Position min_position, journal::ReadFn fn) {
+void StackJournal::read(journal::Read what, journal::ReadFn fn) {
   if (is_dead_ || at_once_) {
     fn({journal::Outcome::applied, core_ ? core_->replica().position() : 0, {}, {}});
     return;
   }
-  reads_.emplace_back(min_position, std::move(fn));
+  reads_.emplace_back(what, std::move(fn));
   if (is_reading_) return;
   is_reading_ = true;
   later_do(some(k_read_us), Step::reads);
@@ -190,9 +190,9 @@ void StackJournal::do_step(Step step) {
     case Step::reads:
       is_reading_ = false;
       guarded([&] {
-        for (auto& [position, fn] : std::exchange(reads_, {})) {
+        for (auto& [what, fn] : std::exchange(reads_, {})) {
           if (core_->admission().admit_read()) {
-            core_->read(position, std::move(fn));
+            core_->read(what, std::move(fn));
           } else {
             fn({journal::Outcome::overloaded, 0, {}, "too many reads wait"});
           }

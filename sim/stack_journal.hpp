@@ -42,7 +42,7 @@ class StackJournal final : public journal::Journal {
   std::function<void()> on_doubt;
 
   void append(journal::Batch batch, journal::AnswerFn done, journal::Urgency urgency) override;
-  void read(journal::Position min_position, journal::ReadFn fn) override;
+  void read(journal::Read what, journal::ReadFn fn) override;
   void snapshot(journal::SnapshotFn done) override;
   void trim(journal::Position up_to) override;
   void set_trim_limit(journal::Position limit) override;
@@ -98,7 +98,7 @@ class StackJournal final : public journal::Journal {
   bool at_once_ = false;
   Instant doubt_until_{};
   std::uint64_t slowness_ = 1;
-  std::vector<std::pair<journal::Position, journal::ReadFn>> reads_;
+  std::vector<std::pair<journal::Read, journal::ReadFn>> reads_;
   std::deque<journal::AsideJob> jobs_;
   std::deque<journal::AsideResult> results_;
   std::vector<journal::AnswerFn> unanswered_;

@@ -34,7 +34,7 @@ class Archiver::Loop final : public ledger::ChangeSink, public std::enable_share
   }
 
   void listen() {
-    journal_.read(0, [self = shared_from_this()](const journal::ReadAnswer& answer) {
+    journal_.read(journal::Read::local(), [self = shared_from_this()](const journal::ReadAnswer& answer) {
       if (self->stopped_) return;
       if (answer.outcome == journal::Outcome::overloaded) {
         self->jobs_.post_after(self->limits_.linger, [self] { self->listen(); });
@@ -131,7 +131,7 @@ class Archiver::Loop final : public ledger::ChangeSink, public std::enable_share
 
   void round() {
     if (stopped_ || busy_.exchange(true)) return;
-    journal_.read(0, [self = self()](const journal::ReadAnswer& answer) {
+    journal_.read(journal::Read::local(), [self = self()](const journal::ReadAnswer& answer) {
       if (answer.outcome == journal::Outcome::applied) return self->read();
       self->journal_failed();
     });
@@ -173,7 +173,7 @@ class Archiver::Loop final : public ledger::ChangeSink, public std::enable_share
       ++status_.batches;
     }
     if (is_seal_due()) return seal();
-    journal_.read(0, [self = self()](const journal::ReadAnswer& answer) {
+    journal_.read(journal::Read::local(), [self = self()](const journal::ReadAnswer& answer) {
       if (answer.outcome != journal::Outcome::applied) {
         return self->journal_failed();
       }
@@ -351,7 +351,7 @@ class Archiver::Loop final : public ledger::ChangeSink, public std::enable_share
     const bool posted = jobs_.post_after(limits_.retry_max, [self = self()] {
       self->is_linking_ = false;
       if (self->stopped_) return;
-      self->journal_.read(0, [self](const journal::ReadAnswer& answer) {
+      self->journal_.read(journal::Read::local(), [self](const journal::ReadAnswer& answer) {
         if (answer.outcome == journal::Outcome::applied) self->link_open();
       });
     });

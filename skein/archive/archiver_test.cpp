@@ -86,7 +86,7 @@ TEST_F(Archivers, asks_again_when_the_journal_has_no_room_for_its_question) {
   TestWorld world("", limits);
   std::promise<void> held;
   std::promise<void> let_go;
-  world.journal().read(0, [&](const journal::ReadAnswer&) {
+  world.journal().read(journal::Read::linear(), [&](const journal::ReadAnswer&) {
     held.set_value();
     let_go.get_future().wait();
   });

@@ -81,7 +81,7 @@ class TestWorld {
   auto look(Fn fn) {
     using R = decltype(fn(ledger_));
     std::promise<R> seen;
-    journal_->read(0, [&](const journal::ReadAnswer&) {
+    journal_->read(journal::Read::linear(), [&](const journal::ReadAnswer&) {
       if constexpr (std::is_void_v<R>) {
         fn(ledger_);
         seen.set_value();

@@ -54,14 +54,14 @@ Dispatcher::~Dispatcher() {
   inbox_->close();
   hand_over_learned();
   // Only on the journal's thread may the ledger forget the sink. When that is no longer to be had, it stays.
-  setup_->journal->read(
-      0, [inbox = inbox_, added = is_sink_added_, ledger = setup_->ledger](const journal::ReadAnswer& answer) {
-        if (answer.outcome == journal::Outcome::applied) {
-          if (std::exchange(*added, false)) ledger->remove_sink(*inbox);
-        } else {
-          keep_for_good(inbox);
-        }
-      });
+  setup_->journal->read(journal::Read::local(), [inbox = inbox_, added = is_sink_added_,
+                                                 ledger = setup_->ledger](const journal::ReadAnswer& answer) {
+    if (answer.outcome == journal::Outcome::applied) {
+      if (std::exchange(*added, false)) ledger->remove_sink(*inbox);
+    } else {
+      keep_for_good(inbox);
+    }
+  });
 }
 
 void Dispatcher::handle_continue(Self, Begin) { take_dispatch(); }
@@ -108,15 +108,15 @@ void Dispatcher::tell_refusal(const ledger::OpResult& result) {
 void Dispatcher::ask_for_state() {
   if (is_asking_) return;
   is_asking_ = true;
-  setup_->journal->read(
-      0, [inbox = inbox_, added = is_sink_added_, ledger = setup_->ledger](const journal::ReadAnswer& answer) {
-        if (answer.outcome != journal::Outcome::applied) {
-          inbox->put(StateAnswer{});
-          return;
-        }
-        if (!std::exchange(*added, true)) ledger->add_sink(*inbox);
-        inbox->put(StateAnswer{ledger->freeze()});
-      });
+  setup_->journal->read(journal::Read::linear(), [inbox = inbox_, added = is_sink_added_,
+                                                  ledger = setup_->ledger](const journal::ReadAnswer& answer) {
+    if (answer.outcome != journal::Outcome::applied) {
+      inbox->put(StateAnswer{});
+      return;
+    }
+    if (!std::exchange(*added, true)) ledger->add_sink(*inbox);
+    inbox->put(StateAnswer{ledger->freeze()});
+  });
 }
 
 void Dispatcher::look_into_inbox(Self self) {

@@ -65,7 +65,7 @@ class Threads : public testing::Test {
   std::uint64_t open_tasks() {
     std::atomic<std::uint64_t> open = UINT64_MAX;
     std::atomic<bool> is_done = false;
-    journal->read(0, [&](const journal::ReadAnswer&) {
+    journal->read(journal::Read::linear(), [&](const journal::ReadAnswer&) {
       open = ledger.counters().open_tasks;
       is_done = true;
     });

@@ -51,12 +51,12 @@ class LocalJournal final : public journal::Journal {
     queue_.push_back({std::move(batch), std::move(done), urgency});
     ring();
   }
-  void read(journal::Position min_position, journal::ReadFn fn) override {
+  void read(journal::Read what, journal::ReadFn fn) override {
     if (is_closed_) {
       fn({journal::Outcome::stopped, 0, {}, "closed"});
       return;
     }
-    reads_.emplace_back(min_position, std::move(fn));
+    reads_.emplace_back(what, std::move(fn));
     ring();
   }
   void snapshot(journal::SnapshotFn done) override { core_.request_snapshot(std::move(done)); }
@@ -77,9 +77,9 @@ class LocalJournal final : public journal::Journal {
       core_.append(std::move(each.batch), std::move(each.done), each.urgency);
     }
     core_.run_queued();
-    for (auto& [position, fn] : std::exchange(reads_, {})) {
+    for (auto& [what, fn] : std::exchange(reads_, {})) {
       (void)core_.admission().admit_read();
-      core_.read(position, std::move(fn));
+      core_.read(what, std::move(fn));
     }
   }
 
@@ -122,7 +122,7 @@ class LocalJournal final : public journal::Journal {
   bool is_rung_ = false;
   bool is_closed_ = false;
   std::vector<Waiting> queue_;
-  std::vector<std::pair<journal::Position, journal::ReadFn>> reads_;
+  std::vector<std::pair<journal::Read, journal::ReadFn>> reads_;
 };
 
 }  // namespace skein::inline v0::dispatch

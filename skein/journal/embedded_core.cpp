@@ -197,12 +197,8 @@ void EmbeddedCore::job_done(const AsideResult& result) {
     if (*spare) segment_refused({});
   }
   if (const auto* spares = std::get_if<StoreResult<std::vector<Spare>>>(&result)) store_->discard_done(*spares);
-  if (const auto* snapshot = std::get_if<StoreResult<SnapshotInfo>>(&result)) snapshot_done(*snapshot);
-  std::visit(
-      [this](const auto& one) {
-        if (!one) stop_after(one.error());
-      },
-      result);
+  if (const auto* snapshot = std::get_if<SnapshotWritten>(&result)) snapshot_done(snapshot->result);
+  if (const auto* const error = error_of(result)) stop_after(*error);
   check_disk();
 }
 

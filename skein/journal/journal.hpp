@@ -48,6 +48,21 @@ struct AppendAnswer {
 };
 using AnswerFn = std::move_only_function<void(AppendAnswer)>;
 
+// Which state a read sees.
+struct Read {
+  enum class Kind : std::uint8_t {
+    linear,  // everything that was answered anywhere before it was asked for; needs the leader
+    at,      // everything up to `position`, whoever leads
+    local,   // what is applied here now, perhaps behind the others: the answer says how far
+  };
+  Kind kind = Kind::linear;
+  Position position = 0;
+
+  [[nodiscard]] static Read linear() { return {}; }
+  [[nodiscard]] static Read at(Position position) { return {Kind::at, position}; }
+  [[nodiscard]] static Read local() { return {Kind::local, 0}; }
+};
+
 struct ReadAnswer {
   Outcome outcome = Outcome::unknown;
   Position position = 0;  // everything up to here is applied
@@ -98,11 +113,17 @@ using EventFn = std::function<void(const JournalEvent&)>;
 
 struct JournalStatus {
   Position applied = 0;
+  Position decided = 0;  // by a majority; may be ahead of what is applied here
   Position snapshot = 0;
+  Term term = 0;
   std::uint64_t in_flight_bytes = 0;
   bool disk_low = false;
   bool stopped = false;
 };
+
+// The leader's name when it is this journal itself.
+inline constexpr const char* k_self = "self";
+inline constexpr const char* k_not_leader = "another leads: ask the one named, or try again";
 
 class Journal {
  public:
@@ -112,8 +133,8 @@ class Journal {
   virtual ~Journal() = default;
 
   virtual void append(Batch batch, AnswerFn done, Urgency urgency = Urgency::ordinary) = 0;
-  // Calls back once everything up to `min_position` is applied. With 0 it sees at least every append answered before.
-  virtual void read(Position min_position, ReadFn fn) = 0;
+  // Calls back when the state that was asked for is there. Only a linear read is ever told `not_leader`.
+  virtual void read(Read what, ReadFn fn) = 0;
   // Takes a snapshot of at least everything applied by now, and drops the log it covers. They are also taken by
   // themselves, by size.
   virtual void snapshot(SnapshotFn done) = 0;

@@ -1,9 +1,7 @@
 #include "skein/journal/journal_core.hpp"
 
 #include <algorithm>
-#include <exception>
 #include <iterator>
-#include <type_traits>
 #include <utility>
 
 namespace skein::inline v0::journal {
@@ -24,37 +22,6 @@ std::string_view name_of(Outcome outcome) {
       return "stopped";
   }
   return "unknown";
-}
-
-namespace {
-
-constexpr const char* k_not_leader = "another leads: ask the one named, or try again";
-
-// A machine that can't write its frozen state costs this snapshot and nothing else.
-StoreResult<SnapshotInfo> run_snapshot(Disk& disk, const SnapshotJob& job) {
-  StoreResult<SnapshotInfo> info;
-  try {
-    info = write_snapshot(disk, job.dir, job.state);
-  } catch (const std::exception& error) {
-    info = std::unexpected(StoreError{StoreError::Kind::machine, {}, 0, error.what()});
-    try_remove(disk, path_in(job.dir, snapshot_name(job.state.meta.position)) + ".tmp");
-  }
-  if (info) remove_old_snapshots(disk, job.dir, info->position);
-  return info;
-}
-
-}  // namespace
-
-AsideResult run_aside(Disk& disk, const AsideJob& job) {
-  return std::visit(
-      [&](const auto& one) -> AsideResult {
-        if constexpr (std::is_same_v<std::decay_t<decltype(one)>, SnapshotJob>) {
-          return run_snapshot(disk, one);
-        } else {
-          return run(disk, one);
-        }
-      },
-      job);
 }
 
 JournalCore::JournalCore(MachineRef machine, const JournalLimits& limits)
@@ -84,9 +51,9 @@ void JournalCore::submit(Batch batch, AnswerFn done) {
   queued_.push_back(std::move(pending));
 }
 
-void JournalCore::read(Position min_position, ReadFn fn) {
-  reads_.push_back({min_position, std::move(fn)});
-  if (stopped_ || !leads() || min_position <= replica_.position()) serve_reads();
+void JournalCore::read(Read what, ReadFn fn) {
+  reads_.push_back({what, std::move(fn)});
+  if (stopped_ || !leads() || what.position <= replica_.position()) serve_reads();
 }
 
 void JournalCore::request_snapshot(SnapshotFn done) {
@@ -233,7 +200,8 @@ void JournalCore::serve_reads() {
   std::vector<WaitingRead> ready;
   const Position reached = replica_.position();
   const auto still = std::partition(reads_.begin(), reads_.end(), [&](const WaitingRead& r) {
-    return !stopped_ && leads() && r.min_position > reached;
+    const bool is_turned_away = r.what.kind == Read::Kind::linear && !leads();
+    return !stopped_ && !is_turned_away && r.what.position > reached;
   });
   ready.assign(std::make_move_iterator(still), std::make_move_iterator(reads_.end()));
   reads_.erase(still, reads_.end());
@@ -241,7 +209,7 @@ void JournalCore::serve_reads() {
     admission_.release_read();
     if (stopped_) {
       waiting.fn({Outcome::stopped, reached, {}, *stopped_});
-    } else if (!leads()) {
+    } else if (waiting.what.kind == Read::Kind::linear && !leads()) {
       waiting.fn({Outcome::not_leader, reached, leader_.value_or(""), k_not_leader});
     } else {
       waiting.fn({Outcome::applied, reached, {}, {}});

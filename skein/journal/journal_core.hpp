@@ -17,29 +17,16 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "skein/journal/admission.hpp"
+#include "skein/journal/aside_job.hpp"
 #include "skein/journal/journal.hpp"
 #include "skein/journal/replica.hpp"
 #include "skein/journal/segment_file.hpp"
 #include "skein/journal/snapshot_file.hpp"
 
 namespace skein::inline v0::journal {
-
-// The leader's name when it is this journal itself.
-inline constexpr const char* k_self = "self";
-
-struct SnapshotJob {
-  std::string dir;
-  FrozenState state;
-};
-using AsideJob = std::variant<SpareJob, SnapshotJob, DiscardJob>;
-using AsideResult = std::variant<StoreResult<Spare>, StoreResult<SnapshotInfo>, StoreResult<std::vector<Spare>>>;
-
-// Does a job; on whatever thread. The disk is the job_disk() of the core that gave it out.
-[[nodiscard]] AsideResult run_aside(Disk& disk, const AsideJob& job);
 
 class JournalCore {
  public:
@@ -52,7 +39,7 @@ class JournalCore {
   void append(Batch batch, AnswerFn done, Urgency urgency = Urgency::ordinary);
   // Takes a batch that was admitted.
   void submit(Batch batch, AnswerFn done);
-  void read(Position min_position, ReadFn fn);
+  void read(Read what, ReadFn fn);
   void request_snapshot(SnapshotFn done);
   void request_trim(Position up_to = k_no_trim_limit);
   void set_trim_limit(Position limit);
@@ -124,7 +111,7 @@ class JournalCore {
     std::vector<Applied> results;
   };
   struct WaitingRead {
-    Position min_position = 0;
+    Read what;
     ReadFn fn;
   };
   struct WaitingSnapshot {

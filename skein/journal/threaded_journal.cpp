@@ -17,39 +17,6 @@ constexpr const char* k_closed = "the journal is closed";
 
 }  // namespace
 
-AsideThread::AsideThread(Disk& disk, std::function<void(AsideResult)> done)
-    : disk_(disk), done_(std::move(done)), thread_([this] { run(); }) {}
-
-AsideThread::~AsideThread() { stop(); }
-
-void AsideThread::post(AsideJob job) {
-  const std::lock_guard lock(mutex_);
-  jobs_.push_back(std::move(job));
-  wake_.notify_one();
-}
-
-void AsideThread::stop() {
-  {
-    const std::lock_guard lock(mutex_);
-    stopping_ = true;
-    wake_.notify_one();
-  }
-  if (thread_.joinable()) thread_.join();
-}
-
-void AsideThread::run() {
-  name_this_thread("skein-log-aside");
-  while (true) {
-    std::unique_lock lock(mutex_);
-    wake_.wait(lock, [this] { return stopping_ || !jobs_.empty(); });
-    if (stopping_) return;
-    const AsideJob job = std::move(jobs_.front());
-    jobs_.pop_front();
-    lock.unlock();
-    done_(run_aside(disk_, job));
-  }
-}
-
 ThreadedJournal::ThreadedJournal(std::unique_ptr<JournalCore> core) : core_(std::move(core)) {
   core_->on_event([this](const JournalEvent& event) { emit(event); });
   if (Disk* const disk = core_->job_disk(); disk != nullptr) {
@@ -89,12 +56,12 @@ void ThreadedJournal::append(Batch batch, AnswerFn done, Urgency urgency) {
   std::get<AppendMessage>(message).done(std::move(answer));
 }
 
-void ThreadedJournal::read(Position min_position, ReadFn fn) {
+void ThreadedJournal::read(Read what, ReadFn fn) {
   if (!core_->admission().admit_read()) {
     fn({Outcome::overloaded, 0, {}, "reads_waiting is used up: try later"});
     return;
   }
-  Message message(ReadMessage{min_position, std::move(fn)});
+  Message message(ReadMessage{what, std::move(fn)});
   if (post(message)) return;
   core_->admission().release_read();
   // Its thread may still be applying what was accepted, and whoever reads touches the machine.
@@ -165,7 +132,7 @@ bool ThreadedJournal::take_messages(std::vector<Message>& messages, bool& quiet)
 void ThreadedJournal::handle(Message& message) {
   if (auto* append = std::get_if<AppendMessage>(&message))
     core_->submit(std::move(append->batch), std::move(append->done));
-  if (auto* read = std::get_if<ReadMessage>(&message)) core_->read(read->min_position, std::move(read->fn));
+  if (auto* read = std::get_if<ReadMessage>(&message)) core_->read(read->what, std::move(read->fn));
   if (auto* snapshot = std::get_if<SnapshotMessage>(&message)) core_->request_snapshot(std::move(snapshot->done));
   if (const auto* trim = std::get_if<TrimMessage>(&message)) core_->request_trim(trim->up_to);
   if (const auto* limit = std::get_if<TrimLimitMessage>(&message)) core_->set_trim_limit(limit->limit);
@@ -299,7 +266,7 @@ AppendAnswer append_and_wait(Journal& journal, Batch batch, std::chrono::millise
 void visit(Journal& journal, const std::function<void(Outcome)>& fn) {
   while (true) {
     const auto answered = std::make_shared<std::promise<Outcome>>();
-    journal.read(0, [&fn, answered](const ReadAnswer& answer) {
+    journal.read(Read::local(), [&fn, answered](const ReadAnswer& answer) {
       // Turned away on this thread: there the machine must not be touched.
       if (answer.outcome != Outcome::overloaded) fn(answer.outcome);
       answered->set_value(answer.outcome);

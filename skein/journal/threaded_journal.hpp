@@ -7,7 +7,6 @@
 
 #include <atomic>
 #include <condition_variable>
-#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -15,34 +14,11 @@
 #include <variant>
 #include <vector>
 
+#include "skein/journal/aside_thread.hpp"
 #include "skein/journal/journal.hpp"
 #include "skein/journal/journal_core.hpp"
 
 namespace skein::inline v0::journal {
-
-// A thread that does one kind of job after another. At most as many wait as the core has out at once: one of each kind.
-class AsideThread {
- public:
-  AsideThread(Disk& disk, std::function<void(AsideResult)> done);
-  ~AsideThread();
-  AsideThread(const AsideThread&) = delete;
-  AsideThread& operator=(const AsideThread&) = delete;
-
-  void post(AsideJob job);
-  // Ends after the job under way; those still waiting are dropped.
-  void stop();
-
- private:
-  void run();
-
-  Disk& disk_;
-  std::function<void(AsideResult)> done_;
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  std::deque<AsideJob> jobs_;
-  bool stopping_ = false;
-  std::thread thread_;
-};
 
 class ThreadedJournal final : public Journal {
  public:
@@ -50,7 +26,7 @@ class ThreadedJournal final : public Journal {
   ~ThreadedJournal() override;
 
   void append(Batch batch, AnswerFn done, Urgency urgency) override;
-  void read(Position min_position, ReadFn fn) override;
+  void read(Read what, ReadFn fn) override;
   void snapshot(SnapshotFn done) override;
   void trim(Position up_to) override;
   void set_trim_limit(Position limit) override;
@@ -70,7 +46,7 @@ class ThreadedJournal final : public Journal {
     AnswerFn done;
   };
   struct ReadMessage {
-    Position min_position = 0;
+    Read what;
     ReadFn fn;
   };
   struct SnapshotMessage {

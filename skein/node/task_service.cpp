@@ -285,19 +285,18 @@ void LedgerService::look(Self self) {
   pool_ = pool;
   Runtime* const runtime = &context_->runtime;
   Engine& engine = work_->engine();
-  engine.journal->read(
-      0, [runtime, me = self.pid(), &engine, config = context_->config()](const journal::ReadAnswer& answer) {
-        SwarmsAre are;
-        if (answer.outcome == journal::Outcome::applied) {
-          for (const ledger::Swarm& each : engine.ledger.swarms()) {
-            are.has_undeclared =
-                are.has_undeclared || (each.origin == ledger::Origin::config && !config->swarms.contains(each.name));
-            if (dispatch::has_own_agents(each) && each.state != ledger::SwarmState::stopped)
-              are.names.push_back(each.name);
-          }
-        }
-        runtime->notify(me, std::move(are));
-      });
+  engine.journal->read(journal::Read::local(), [runtime, me = self.pid(), &engine,
+                                                config = context_->config()](const journal::ReadAnswer& answer) {
+    SwarmsAre are;
+    if (answer.outcome == journal::Outcome::applied) {
+      for (const ledger::Swarm& each : engine.ledger.swarms()) {
+        are.has_undeclared =
+            are.has_undeclared || (each.origin == ledger::Origin::config && !config->swarms.contains(each.name));
+        if (dispatch::has_own_agents(each) && each.state != ledger::SwarmState::stopped) are.names.push_back(each.name);
+      }
+    }
+    runtime->notify(me, std::move(are));
+  });
 }
 
 Async<void> LedgerService::start_coordinators(Self self, std::vector<std::string> names) {

@@ -28,7 +28,7 @@ class ScriptedJournal final : public journal::Journal {
   void append(journal::Batch batch, journal::AnswerFn done, journal::Urgency) override {
     appended.push_back({std::move(batch), std::move(done)});
   }
-  void read(journal::Position, journal::ReadFn fn) override {
+  void read(journal::Read, journal::ReadFn fn) override {
     journal::ReadAnswer answer;
     answer.outcome = Outcome::applied;
     answer.position = position;

@@ -57,7 +57,7 @@ std::shared_ptr<Operations> Operations::start(const Parts& parts, const Operatio
 }
 
 void Operations::listen() {
-  parts_.journal.read(0, [ops = shared_from_this()](const journal::ReadAnswer& answer) {
+  parts_.journal.read(journal::Read::local(), [ops = shared_from_this()](const journal::ReadAnswer& answer) {
     if (ops->is_stopped_) return;
     if (answer.outcome == journal::Outcome::applied) {
       ops->parts_.ledger.add_sink(*ops);

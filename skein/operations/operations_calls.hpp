@@ -26,10 +26,12 @@ Reply<T> Operations::counted(Reply<T> reply) {
 
 template <class T, class Fn>
 void Operations::on_ledger(Reply<T> reply, Fn fn) {
-  parts_.journal.read(0, [reply = std::move(reply), fn = std::move(fn)](const journal::ReadAnswer& answer) mutable {
-    if (answer.outcome != journal::Outcome::applied) return reply.fail(error_of(answer.outcome, answer.why));
-    fn(std::move(reply));
-  });
+  parts_.journal.read(journal::Read::linear(),
+                      [reply = std::move(reply), fn = std::move(fn)](const journal::ReadAnswer& answer) mutable {
+                        if (answer.outcome != journal::Outcome::applied)
+                          return reply.fail(error_of(answer.outcome, answer.why));
+                        fn(std::move(reply));
+                      });
 }
 
 template <class T, class Fn>
