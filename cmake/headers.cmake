@@ -59,6 +59,7 @@ set(SKEIN_DETAIL_HEADERS
     consensus/entry.hpp
     journal/disk.hpp
     journal/id_table.hpp
+    journal/log_config.hpp
     journal/replica.hpp
     journal/snapshot_file.hpp
     registry/entry.hpp

@@ -1,5 +1,8 @@
-// The little that a member of a group must never forget: its term, its vote, and how far it knew the log to be decided.
-// One small file, written aside, synced and renamed, so it is the old or the new and never a mixture. One thread.
+// The little that a member of a group must never forget: who it is, its term, its vote, how far it knew the log to be
+// decided, and which snapshot is taking the place of its log. One small file, written aside, synced and renamed, so it
+// is the old or the new and never a mixture. One thread.
+//
+// Version 1 is what a journal of one node writes: without an id, and without a snapshot. Version 2 has both.
 #pragma once
 
 #include <optional>
@@ -16,6 +19,27 @@ namespace skein::inline v0::journal {
 using consensus::HardState;
 
 inline constexpr const char* k_hard_state_name = "hard-state";
+
+// A snapshot that takes the place of the log: written before anything of the log is touched, cleared when all is done.
+struct Installing {
+  Position position = 0;
+  Term term = 0;
+
+  friend bool operator==(const Installing&, const Installing&) = default;
+};
+
+struct MemberState {
+  HardState hard;
+  consensus::MemberId self = 0;  // 0: a folder of version 1
+  std::optional<Installing> installing = std::nullopt;
+
+  friend bool operator==(const MemberState&, const MemberState&) = default;
+};
+
+// Nothing when the folder has none yet.
+[[nodiscard]] StoreResult<std::optional<MemberState>> load_member_state(Disk& disk, const std::string& dir);
+// Version 1 when the member has no id, else version 2.
+[[nodiscard]] StoreResult<void> save_member_state(Disk& disk, const std::string& dir, const MemberState& state);
 
 // Nothing when the folder has none yet.
 [[nodiscard]] StoreResult<std::optional<HardState>> load_hard_state(Disk& disk, const std::string& dir);

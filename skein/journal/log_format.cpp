@@ -16,6 +16,8 @@ constexpr std::string_view k_segment_magic = "SKEINLOG";
 constexpr std::uint32_t k_batch_magic = 0x48544342;  // "BCTH"
 constexpr std::uint32_t k_mark_magic = 0x4B52414D;   // "MARK"
 constexpr std::size_t k_crc_at_end = k_sector_bytes - 4;
+constexpr std::uint32_t k_version_with_batches = 3;
+constexpr std::uint32_t k_batch_goes_on = 1U << 31U;  // beside the kind of an entry
 
 std::uint32_t crc_of_place(std::uint64_t segment_id, std::uint64_t offset) {
   char place[16];
@@ -64,7 +66,7 @@ std::string encode_header(const SegmentHeader& header) {
   out.reserve(k_header_bytes);
   ByteWriter w(out);
   w.raw(k_segment_magic);
-  w.u32(k_log_version);
+  w.u32(header.version);
   w.u32(header.batch_align);
   w.u64(header.id);
   w.u64(header.first_position);
@@ -87,6 +89,7 @@ std::expected<SegmentHeader, HeaderFault> decode_header(std::string_view block) 
   const std::uint32_t version = r.u32();
   if (version > k_log_version) return std::unexpected(HeaderFault::later_version);
   SegmentHeader header;
+  header.version = version;
   header.batch_align = r.u32();
   if (version < 2) header.batch_align = k_align_v1;
   if (version >= 2 && !is_batch_align(header.batch_align)) return std::unexpected(HeaderFault::damaged);
@@ -161,7 +164,8 @@ void encode_batch(std::string& out, const SegmentHeader& segment, std::uint64_t 
     w.u64(entry.id.high);
     w.u64(entry.id.low);
     w.u32(static_cast<std::uint32_t>(entry.bytes.size()));
-    w.u32(static_cast<std::uint32_t>(entry.kind));
+    const bool goes_on = !entry.ends_batch && segment.version >= k_version_with_batches;
+    w.u32(static_cast<std::uint32_t>(entry.kind) | (goes_on ? k_batch_goes_on : 0));
     w.raw(entry.bytes);
   }
   put_u32_at(out, start + 28, static_cast<std::uint32_t>(out.size() - start - k_batch_head_bytes));
@@ -202,6 +206,8 @@ EntryView read_entry(ByteReader& in, Position position, std::uint32_t& kind) {
   entry.id.low = in.u64();
   const std::uint32_t length = in.u32();
   kind = in.u32();
+  entry.ends_batch = (kind & k_batch_goes_on) == 0;
+  kind &= ~k_batch_goes_on;
   entry.kind = static_cast<EntryKind>(kind);
   entry.bytes = in.raw(length);
   return entry;

@@ -14,8 +14,11 @@
 // 3. Entries in a batch have consecutive positions. A batch may start at or before the position reached: it then
 //    replaces what lies from there on (a follower's conflicting tail, or a tail copied at open).
 //
-// Version 1 aligned batches at 8 bytes and did not say in a mark which segment goes on. It is read for good; a segment
-// of it that is still written to stays as it is until the next one.
+// Versions are read for good; a segment that is still written to stays as it is until the next one.
+// - Version 1 aligned batches at 8 bytes and did not say in a mark which segment goes on.
+// - Version 2 is what a journal of one node writes.
+// - Version 3 says of every entry whether the batch that it was proposed in goes on after it: members of a group decide
+//   such a batch whole or not at all.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +33,8 @@
 
 namespace skein::inline v0::journal {
 
-inline constexpr std::uint32_t k_log_version = 2;
+inline constexpr std::uint32_t k_log_version_of_one = 2;
+inline constexpr std::uint32_t k_log_version = 3;  // the newest that is known
 inline constexpr std::size_t k_sector_bytes = 512;
 inline constexpr std::size_t k_header_bytes = 4096;
 inline constexpr std::size_t k_batch_head_bytes = 32;
@@ -45,6 +49,7 @@ struct SegmentHeader {
   Term term = 0;  // that it was created in
   IdLimits ids;
   std::uint32_t batch_align = k_align_default;
+  std::uint32_t version = k_log_version_of_one;
 };
 
 struct Mark {

@@ -120,8 +120,7 @@ class SegmentScan {
       terms_grow = terms_grow && entry.term >= log_.last_term;
       if (entry.term != log_.last_term) log_.terms.push_back({entry.position, entry.term});
       log_.last_term = entry.term;
-      if (entry.kind != EntryKind::skip) return;
-      if (const auto position = decode_skip(entry.bytes)) log_.skips.push_back({entry.position, *position});
+      if (entry.kind != EntryKind::command) note(entry);
     });
     if (read != EntriesRead::whole) return std::unexpected(bad_entries(image_.path, image_.end_offset, read));
     if (!terms_grow) return std::unexpected(corrupt(image_.path, image_.end_offset, "a term goes back"));
@@ -132,6 +131,13 @@ class SegmentScan {
     const bool vouched = image_.mark && image_.end_offset <= image_.mark->end_offset;
     log_.durable = vouched ? next_ - 1 : std::min(std::max(log_.durable, batch.mark), next_ - 1);
     return {};
+  }
+
+  void note(const EntryView& entry) {
+    if (entry.kind == EntryKind::membership) log_.memberships.push_back({entry.position, std::string(entry.bytes)});
+    if (entry.kind == EntryKind::config && log_.config_at == 0) log_.config_at = entry.position;
+    if (entry.kind != EntryKind::skip) return;
+    if (const auto position = decode_skip(entry.bytes)) log_.skips.push_back({entry.position, *position});
   }
 
   SegmentImage& image_;
@@ -187,6 +193,8 @@ void LogImage::forget_from(Position position) {
   while (!terms.empty() && terms.back().first >= position) terms.pop_back();
   last_term = terms.empty() ? 0 : terms.back().term;
   while (!skips.empty() && skips.back().at >= position) skips.pop_back();
+  while (!memberships.empty() && memberships.back().at >= position) memberships.pop_back();
+  if (config_at >= position) config_at = 0;
 }
 
 bool LogImage::is_skipped(Position position) const {
@@ -238,9 +246,9 @@ std::span<const BatchRef> read_together(std::span<const BatchRef> batches) {
 
 }  // namespace
 
-StoreResult<void> read_entries(Disk& disk, std::span<const SegmentImage> segments, Position from,
-                               const std::function<bool(const EntryView&)>& fn) {
-  std::string bytes;
+StoreResult<void> read_owned_entries(Disk& disk, std::span<const SegmentImage> segments, Position from,
+                                     const OwnedEntryFn& fn) {
+  auto bytes = std::make_shared<std::string>();
   for (const auto& segment : segments) {
     if (segment.batches.empty() || segment.last_position() < from) continue;
     auto file = disk.open(segment.path, Disk::Mode::read);
@@ -251,15 +259,25 @@ StoreResult<void> read_entries(Disk& disk, std::span<const SegmentImage> segment
     while (!left.empty()) {
       const auto together = read_together(left);
       left = left.subspan(together.size());
-      bytes.resize(together.back().offset + together.back().size - together.front().offset);
-      const auto got = (*file)->read_at(together.front().offset, bytes);
+      // Entries of the last round may be kept by somebody.
+      if (bytes.use_count() > 1) bytes = std::make_shared<std::string>();
+      bytes->resize(together.back().offset + together.back().size - together.front().offset);
+      const auto got = (*file)->read_at(together.front().offset, *bytes);
       if (!got) return disk_failed(got.error(), segment.path);
-      const auto goes_on = hand_out(segment, together, std::string_view(bytes).substr(0, *got), from, fn);
+      const auto goes_on = hand_out(segment, together, std::string_view(*bytes).substr(0, *got), from,
+                                    [&](const EntryView& entry) { return fn(entry, bytes); });
       if (!goes_on) return std::unexpected(goes_on.error());
       if (!*goes_on) return {};
     }
   }
   return {};
+}
+
+StoreResult<void> read_entries(Disk& disk, std::span<const SegmentImage> segments, Position from,
+                               const std::function<bool(const EntryView&)>& fn) {
+  return read_owned_entries(
+      disk, segments, from,
+      [&](const EntryView& entry, const std::shared_ptr<const std::string>&) { return fn(entry); });
 }
 
 std::optional<std::uint64_t> find_batch(const SegmentHeader& segment, std::string_view bytes, std::uint64_t offset) {

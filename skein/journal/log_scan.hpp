@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -61,6 +62,12 @@ struct Skip {
   Position skipped = 0;  // the position that it names
 };
 
+// An entry of the log that says who belongs to the group.
+struct MembershipAt {
+  Position at = 0;
+  std::string bytes;
+};
+
 struct LogImage {
   std::vector<SegmentImage> segments;
   std::vector<ObsoleteSegment> obsolete;
@@ -68,13 +75,15 @@ struct LogImage {
   Position durable = 0;  // everything up to here was known to be synced
   Position last = 0;
   Term last_term = 0;
-  std::vector<TermStart> terms;  // where each term begins, in order
-  std::vector<Skip> skips;       // in the order of the log
-  bool clean = false;            // closed or idle: the last mark covers the last batch
-  std::uint64_t cut_bytes = 0;   // bytes of a torn batch that were left out; 0 when the tail was whole
+  std::vector<TermStart> terms;           // where each term begins, in order
+  std::vector<Skip> skips;                // in the order of the log
+  std::vector<MembershipAt> memberships;  // in the order of the log
+  Position config_at = 0;                 // of the entry with the log's configuration; 0 when the log has none
+  bool clean = false;                     // closed or idle: the last mark covers the last batch
+  std::uint64_t cut_bytes = 0;            // bytes of a torn batch that were left out; 0 when the tail was whole
 
   [[nodiscard]] bool empty() const { return segments.empty(); }
-  // Leaves out what entries at `position` or later said of terms and skips: other entries stand in for those.
+  // Leaves out what entries at `position` or later said: other entries stand in for those.
   void forget_from(Position position);
   [[nodiscard]] bool is_skipped(Position position) const;
 };
@@ -87,6 +96,11 @@ struct LogImage {
 // again; the views die with the call.
 [[nodiscard]] StoreResult<void> read_entries(Disk& disk, std::span<const SegmentImage> segments, Position from,
                                              const std::function<bool(const EntryView&)>& fn);
+
+// The same with what keeps the bytes alive; entries that were read together share it.
+using OwnedEntryFn = std::function<bool(const EntryView&, const std::shared_ptr<const std::string>& owner)>;
+[[nodiscard]] StoreResult<void> read_owned_entries(Disk& disk, std::span<const SegmentImage> segments, Position from,
+                                                   const OwnedEntryFn& fn);
 
 // Reads a whole file into `buffer`, reusing its room.
 [[nodiscard]] StoreResult<void> read_file(Disk& disk, const std::string& path, std::string& buffer);

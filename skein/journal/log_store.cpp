@@ -56,7 +56,8 @@ StoreResult<void> LogStore::start(LogImage image) {
   skips_ = std::move(image.skips);
   segments_ = std::move(image.segments);
   if (!segments_.empty()) ids_ = segments_.back().header.ids;
-  if (auto ok = image.clean ? go_on_in_place() : copy_tail(highest_id_ + 1); !ok) return ok;
+  const bool can_go_on = image.clean && segments_.back().header.version >= options_.version;
+  if (auto ok = can_go_on ? go_on_in_place() : copy_tail(highest_id_ + 1); !ok) return ok;
   if (auto ok = make_marks_safe(); !ok) return ok;
   return collect_leftovers(image.obsolete);
 }
@@ -115,7 +116,7 @@ StoreResult<void> LogStore::link(SegmentImage& from, std::uint64_t next) {
 // Whether the tail is on the disk or only in the page cache of an earlier program nobody can tell; a copy that was
 // synced is.
 StoreResult<void> LogStore::copy_tail(std::uint64_t id) {
-  SegmentHeader header{id, durable_ + 1, 0, last_term_, ids_, options_.batch_align};
+  SegmentHeader header{id, durable_ + 1, 0, last_term_, ids_, options_.batch_align, options_.version};
   header.nominal_bytes =
       whole_blocks(std::max<std::uint64_t>(options_.first_segment_bytes, k_header_bytes + 2 * bytes_after(durable_)));
   std::vector<std::pair<EntryView, std::string>> tail;
@@ -250,7 +251,7 @@ StoreResult<void> LogStore::name_next_segment(Position first, std::uint64_t batc
     return poison({DiskError::Code::io, from.error().what}, from.error().file);
   }
   SegmentImage next;
-  next.header = {highest_id_ + 1, first, bytes, last_term_, ids_, options_.batch_align};
+  next.header = {highest_id_ + 1, first, bytes, last_term_, ids_, options_.batch_align, options_.version};
   next.path = path_in(dir_, segment_name(next.header.id));
   auto file = disk_.open(*from, Disk::Mode::write);
   if (!file && file.error().code == DiskError::Code::no_descriptors) {
@@ -296,6 +297,35 @@ StoreResult<void> LogStore::roll_over(Position first, std::uint64_t batch_size) 
 
 StoreResult<void> LogStore::read(Position from, const std::function<bool(const EntryView&)>& fn) const {
   return read_entries(disk_, segments_, from, fn);
+}
+
+StoreResult<std::vector<consensus::Entry>> LogStore::read_batches(Position from, std::uint64_t max_bytes) const {
+  std::vector<consensus::Entry> entries;
+  std::uint64_t bytes = 0;
+  std::size_t whole = 0;  // entries up to the end of the last batch that fits
+  const auto take = [&](const EntryView& entry, const std::shared_ptr<const std::string>& owner) {
+    // The log does not begin at `from`.
+    if (entries.empty() && entry.position != from) return false;
+    bytes += consensus::weight_of(entry);
+    if (bytes > max_bytes && whole > 0) return false;
+    entries.push_back({entry, owner});
+    if (entry.ends_batch) whole = entries.size();
+    return true;
+  };
+  if (auto ok = read_owned_entries(disk_, segments_, from, take); !ok) return std::unexpected(ok.error());
+  if (whole > 0) entries.resize(whole);
+  return entries;
+}
+
+StoreResult<void> LogStore::restart_after(Position position, Term term) {
+  if (auto ok = sync(); !ok) return ok;
+  last_term_ = term;
+  if (auto ok = roll_over(position + 1, 0); !ok) return ok;
+  for (std::size_t i = 0; i + 1 < segments_.size(); ++i) retained_.push_back({segments_[i].path, position});
+  segments_.erase(segments_.begin(), segments_.end() - 1);
+  last_ = durable_ = position;
+  skips_.clear();
+  return {};
 }
 
 bool LogStore::wants_spare() const {

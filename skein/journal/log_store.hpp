@@ -32,9 +32,10 @@ struct StoreOptions {
   std::uint64_t segment_bytes = 64ULL << 20U;
   std::uint64_t first_segment_bytes = 1ULL << 20U;  // of a new or reopened log: made while the caller waits
   std::size_t spares_kept = 2;
-  IdLimits ids;                                 // for a new folder
-  std::uint32_t batch_align = k_align_default;  // for new segments; see is_batch_align()
-  Position trim_limit = k_no_trim_limit;        // segments with entries after it are not removed at open
+  IdLimits ids;                                  // for a new folder
+  std::uint32_t batch_align = k_align_default;   // for new segments; see is_batch_align()
+  Position trim_limit = k_no_trim_limit;         // segments with entries after it are not removed at open
+  std::uint32_t version = k_log_version_of_one;  // of new segments; one of an earlier version is not gone on with
 };
 
 class LogStore {
@@ -57,6 +58,15 @@ class LogStore {
   // Hands out the entries from `from` on, in order, until fn answers false. The views die with the call.
   [[nodiscard]] StoreResult<void> read(Position from, const std::function<bool(const EntryView&)>& fn) const;
 
+  // The same for whoever keeps them: whole batches (see EntryView::ends_batch) up to `max_bytes`, but at least one.
+  // None when `from` is not in the log. The entries that were read together share their bytes.
+  [[nodiscard]] StoreResult<std::vector<consensus::Entry>> read_batches(Position from, std::uint64_t max_bytes) const;
+
+  // A snapshot, which is safe on the disk, has everything up to `position`: the log goes on after it in a new segment,
+  // safe when this returns, and all that was there no longer counts. What is to be done with its files comes out of
+  // trim().
+  [[nodiscard]] StoreResult<void> restart_after(Position position, Term term);
+
   // What to prepare so that the next roll-over does not wait; nothing while enough is there or under way.
   [[nodiscard]] std::optional<SpareJob> take_spare_job();
   [[nodiscard]] bool wants_spare() const;
@@ -67,6 +77,8 @@ class LogStore {
   [[nodiscard]] std::optional<DiscardJob> trim(Position covered);
   void discard_done(const StoreResult<std::vector<Spare>>& spares);
 
+  // Of the first segment that still counts.
+  [[nodiscard]] Position first_position() const { return segments_.front().header.first_position; }
   [[nodiscard]] Position next_position() const { return last_ + 1; }
   [[nodiscard]] Position last_position() const { return last_; }
   [[nodiscard]] Position durable_position() const { return durable_; }

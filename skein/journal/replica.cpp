@@ -55,6 +55,8 @@ std::expected<Applied, ApplyFailure> Replica::apply(const EntryView& entry) {
       failure_ = ApplyFailure{entry.position, fmt::format("position {} should come next", position_ + 1)};
     } else if (entry.kind == EntryKind::membership) {
       membership_ = entry.bytes;
+    } else if (entry.kind == EntryKind::config) {
+      configure(entry);
     } else if (entry.kind == EntryKind::command) {
       applied = apply_command(entry);
     }
@@ -68,6 +70,17 @@ std::expected<Applied, ApplyFailure> Replica::apply(const EntryView& entry) {
   position_ = entry.position;
   term_ = entry.term;
   return applied;
+}
+
+// The first one counts. What a folder of an earlier version had applied before it stays as it was.
+void Replica::configure(const EntryView& entry) {
+  const auto config = LogConfig::decode(entry.bytes);
+  if (!config) {
+    failure_ = ApplyFailure{entry.position, "the log's configuration can't be read: a later program wrote it"};
+  } else if (cluster_ == 0) {
+    cluster_ = config->cluster;
+    if (position_ == 0) ids_ = IdTable(config->ids);
+  }
 }
 
 Applied Replica::apply_command(const EntryView& entry) {
@@ -104,7 +117,7 @@ void Replica::hash_in(const EntryView& entry, std::string_view result) {
 
 FrozenState Replica::freeze() {
   FrozenState state;
-  state.meta = {position_, term_, membership_, ids_.limits()};
+  state.meta = {position_, term_, membership_, ids_.limits(), cluster_};
   state.body = std::make_shared<FrozenReplica>(hash_.save(), ids_.freeze(), machine_.freeze());
   return state;
 }
@@ -120,6 +133,8 @@ bool Replica::restore(const SnapshotMeta& meta, std::string_view body) {
   position_ = meta.position;
   term_ = meta.term;
   membership_ = meta.membership;
+  cluster_ = meta.cluster;
+  failure_.reset();
   return true;
 }
 

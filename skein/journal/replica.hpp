@@ -58,10 +58,13 @@ class Replica {
   [[nodiscard]] Digest hash() const { return hash_.digest(); }
   [[nodiscard]] const std::string& membership() const { return membership_; }
   [[nodiscard]] IdLimits limits() const { return ids_.limits(); }
+  // Of the log's configuration; 0 before that is applied.
+  [[nodiscard]] ClusterId cluster() const { return cluster_; }
   [[nodiscard]] const std::optional<ApplyFailure>& failure() const { return failure_; }
 
  private:
   [[nodiscard]] Applied apply_command(const EntryView& entry);
+  void configure(const EntryView& entry);
   void hash_in(const EntryView& entry, std::string_view result);
 
   MachineRef machine_;
@@ -70,6 +73,7 @@ class Replica {
   Position position_ = 0;
   Term term_ = 0;
   std::string membership_;
+  ClusterId cluster_ = 0;
   std::set<Position> skips_;
   std::optional<ApplyFailure> failure_;
 };

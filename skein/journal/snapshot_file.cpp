@@ -14,7 +14,7 @@ namespace skein::inline v0::journal {
 namespace {
 
 constexpr std::string_view k_magic = "SKEINSNP";
-constexpr std::uint32_t k_version = 1;
+constexpr std::uint32_t k_version = 2;
 constexpr std::size_t k_write_bytes = 1U << 18U;
 constexpr std::size_t k_trailer_bytes = 8 + 32;  // length of the body, SHA-256
 
@@ -65,13 +65,14 @@ std::string encode_head(const SnapshotMeta& meta) {
   std::string head;
   ByteWriter w(head);
   w.raw(k_magic);
-  w.u32(k_version);
+  w.u32(meta.cluster == 0 ? 1 : k_version);
   w.u32(0);
   w.u64(meta.position);
   w.u64(meta.term);
   w.u64(meta.ids.ids_kept);
   w.u64(meta.ids.id_result_bytes);
   w.blob(meta.membership);
+  if (meta.cluster != 0) w.u64(meta.cluster);
   return head;
 }
 
@@ -128,7 +129,8 @@ StoreResult<LoadedSnapshot> load_snapshot(Disk& disk, const std::string& path) {
     return std::unexpected(corrupt(path, 0, "the snapshot's checksum does not match its contents"));
   }
   ByteReader r(all.substr(k_magic.size(), all.size() - k_magic.size() - k_trailer_bytes));
-  if (r.u32() > k_version) {
+  const std::uint32_t version = r.u32();
+  if (version > k_version) {
     return std::unexpected(
         StoreError{StoreError::Kind::version, path, 0, "the snapshot has a later format than this program"});
   }
@@ -138,6 +140,7 @@ StoreResult<LoadedSnapshot> load_snapshot(Disk& disk, const std::string& path) {
   loaded.meta.ids.ids_kept = r.u64();
   loaded.meta.ids.id_result_bytes = r.u64();
   loaded.meta.membership = r.blob();
+  if (version >= 2) loaded.meta.cluster = r.u64();
   loaded.body_bytes = r.left();
   loaded.body_at = all.size() - k_trailer_bytes - loaded.body_bytes;
   ByteReader trailer(all.substr(all.size() - k_trailer_bytes));

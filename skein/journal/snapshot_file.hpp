@@ -12,6 +12,7 @@
 
 #include "skein/journal/disk.hpp"
 #include "skein/journal/entry.hpp"
+#include "skein/journal/log_config.hpp"
 #include "skein/journal/machine.hpp"
 #include "skein/journal/store_error.hpp"
 
@@ -22,6 +23,7 @@ struct SnapshotMeta {
   Term term = 0;          // of that entry
   std::string membership;
   IdLimits ids;
+  ClusterId cluster = 0;  // 0: the log had no configuration yet; such a snapshot is written as version 1
 };
 
 struct FrozenState {
