@@ -1,10 +1,8 @@
 // The journal's workloads: entries of 200 bytes on the real disk, synced before they are answered.
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <semaphore>
 #include <stdexcept>
 #include <string>
@@ -13,6 +11,7 @@
 #include <vector>
 
 #include "bench/bench_disk.hpp"
+#include "bench/journal_load.hpp"
 #include "bench/workload.hpp"
 #include "skein/journal/embedded_core.hpp"
 #include "skein/journal/file_disk.hpp"
@@ -24,7 +23,6 @@ namespace {
 
 using journal::Journal;
 
-constexpr std::size_t k_entry_bytes = 200;
 constexpr auto k_run_time = std::chrono::seconds(2);
 constexpr std::uint64_t k_recovered_entries = 1'000'000;
 constexpr std::uint64_t k_snapshot_keys = 200'000;
@@ -33,98 +31,12 @@ constexpr std::uint64_t k_wait_batch = 1000;
 constexpr std::size_t k_sync_samples = 500;
 constexpr auto k_answer_time = std::chrono::seconds(60);
 
-// A machine that does next to nothing, so that the journal is what is measured.
-class CountMachine {
- public:
-  std::string apply(journal::Position, std::string_view bytes) {
-    sum_ += bytes.size();
-    return {};
-  }
-  std::shared_ptr<const journal::Frozen> freeze() {
-    class Sum final : public journal::Frozen {
-     public:
-      explicit Sum(std::uint64_t sum) : text_(std::to_string(sum)) {}
-      void write(journal::SnapshotSink& sink) const override { sink.write(text_); }
-
-     private:
-      std::string text_;
-    };
-    return std::make_shared<Sum>(sum_);
-  }
-  bool restore(std::string_view bytes) {
-    sum_ = std::stoull(std::string(bytes));
-    return true;
-  }
-  [[nodiscard]] Digest digest() const { return sha256(std::to_string(sum_)); }
-
- private:
-  std::uint64_t sum_ = 0;
-};
-
 std::unique_ptr<Journal> open_at(const std::string& dir, journal::MachineRef machine,
                                  const journal::JournalLimits& limits = {}) {
   auto opened = journal::open_journal(dir, machine, limits);
   if (!opened) throw std::runtime_error(opened.error().describe());
   return std::move(*opened);
 }
-
-// Keeps so many commands in flight: each answer appends the next.
-class Load {
- public:
-  Load(Journal& journal, std::uint64_t in_flight) : journal_(journal), wanted_(in_flight) {}
-
-  // Commands per second over the run.
-  double run_for(Clock::duration time) {
-    const auto begin = Clock::now();
-    until_ = begin + time;
-    run();
-    return static_cast<double>(done_) / std::chrono::duration<double>(Clock::now() - begin).count();
-  }
-  void run_to(std::uint64_t count) {
-    until_ = Clock::time_point::max();
-    count_ = count;
-    run();
-  }
-  [[nodiscard]] std::vector<double>& latencies_us() { return latencies_us_; }
-
- private:
-  void run() {
-    for (std::uint64_t i = 0; i < wanted_; ++i) append();
-    std::unique_lock lock(mutex_);
-    all_done_.wait(lock, [this] { return ended_ == wanted_; });
-    if (!failure_.empty()) throw std::runtime_error(failure_);
-  }
-  void append() {
-    journal::Batch batch;
-    batch.push_back({{3, ++next_id_}, std::string(k_entry_bytes, 'x')});
-    const auto begin = Clock::now();
-    journal_.append(std::move(batch), [this, begin](const journal::AppendAnswer& answer) { answered(begin, answer); });
-  }
-  void answered(Clock::time_point begin, const journal::AppendAnswer& answer) {
-    const bool good = answer.outcome == journal::Outcome::applied;
-    if (good) {
-      latencies_us_.push_back(us_since(begin));
-      ++done_;
-    }
-    if (good && Clock::now() < until_ && done_ + wanted_ <= count_) return append();
-    const std::lock_guard lock(mutex_);
-    if (!good) failure_ = answer.why;
-    ++ended_;
-    all_done_.notify_one();
-  }
-
-  Journal& journal_;
-  std::uint64_t wanted_;
-  Clock::time_point until_;
-  std::uint64_t count_ = ~std::uint64_t{0};
-  std::atomic<std::uint64_t> next_id_{0};
-  std::uint64_t done_ = 0;
-  std::vector<double> latencies_us_;
-  std::mutex mutex_;
-  std::condition_variable all_done_;
-  std::uint64_t ended_ = 0;
-  std::string failure_;
-};
 
 template <std::uint64_t InFlight>
 double append_durable() {
@@ -269,7 +181,7 @@ class Waits {
       answered.release();
     };
     if (of_ == Of::reads) {
-      journal_->read(0, [&](const journal::ReadAnswer&) { note(); });
+      journal_->read(journal::Read::linear(), [&](const journal::ReadAnswer&) { note(); });
     } else {
       const std::uint64_t commands = of_ == Of::batches ? k_wait_batch : 1;
       auto batch = puts(asked_ % k_snapshot_keys, 8, asked_ + 1, commands);

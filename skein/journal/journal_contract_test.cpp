@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <deque>
 #include <filesystem>
 #include <future>
 #include <latch>
@@ -10,8 +11,11 @@
 #include <string>
 #include <thread>
 
+#include "skein/journal/file_disk.hpp"
 #include "skein/journal/journal.hpp"
 #include "skein/journal/kv_machine.hpp"
+#include "skein/journal/loopback_links.hpp"
+#include "skein/journal/member_journal.hpp"
 #include "skein/journal/testing.hpp"
 #include "skein/journal/threaded_journal.hpp"
 
@@ -28,7 +32,7 @@ struct ThrowingMachine : KvMachine {
   }
 };
 
-enum class Engine { memory, embedded };
+enum class Engine { memory, embedded, member_in_memory, one_thread, three_threads, group };
 
 class JournalContract : public testing::TestWithParam<Engine> {
  protected:
@@ -42,26 +46,56 @@ class JournalContract : public testing::TestWithParam<Engine> {
     limits_.disk_low_water_bytes = 0;
   }
   ~JournalContract() override {
+    if (journal_) journal_->close();
+    for (auto& each : others_) each.journal->close();
     journal_.reset();
+    others_.clear();
     std::filesystem::remove_all(dir_);
   }
 
   Journal& open() {
     journal_.reset();
+    others_.clear();
     if (GetParam() == Engine::memory) {
       journal_ = open_memory_journal(machine_, limits_);
-    } else {
+    } else if (GetParam() == Engine::embedded) {
       auto journal = open_journal(dir_.string(), machine_, limits_);
       EXPECT_TRUE(journal) << journal.error().describe();
       journal_ = std::move(*journal);
+    } else if (GetParam() == Engine::member_in_memory) {
+      journal_ = std::make_unique<MemberJournal>(MemberCore::in_memory(machine_, limits_));
+    } else if (GetParam() == Engine::group) {
+      // The first one is to lead: it is the only one that stands for election in time.
+      journal_ = open_member(1, machine_, std::chrono::milliseconds(50));
+      for (consensus::MemberId id = 2; id <= 3; ++id) {
+        Other& other = others_.emplace_back();
+        other.journal = open_member(id, other.machine, std::chrono::milliseconds(2000));
+      }
+      EXPECT_TRUE(journal_->wait_leader(k_long));
+    } else {
+      const auto threads =
+          GetParam() == Engine::one_thread ? MemberJournal::Threads::one : MemberJournal::Threads::three;
+      auto core = MemberCore::open(file_disk(), dir_.string(), machine_, limits_);
+      EXPECT_TRUE(core) << core.error().describe();
+      journal_ = std::make_unique<MemberJournal>(std::move(*core), threads);
     }
+    // What is appended by the journal itself: its configuration, its members, and that it leads.
+    hold()->count_down();
+    first_ = journal_->status().applied + 1;
     return *journal_;
   }
-  // For engines of several the leadership moves by itself; those of one are told.
-  void set_leader(std::optional<std::string> leader) {
-    auto* engine = dynamic_cast<ThreadedJournal*>(journal_.get());
-    ASSERT_NE(engine, nullptr);
-    engine->set_leader(std::move(leader));
+  std::unique_ptr<MemberJournal> open_member(consensus::MemberId id, MachineRef machine, Duration election) {
+    MemberOptions options{.self = id, .cluster = 9, .seed = id, .founders = {1, 2, 3}, .limits = {}};
+    options.limits.heartbeat = election / 5;
+    options.limits.election_min = election;
+    options.limits.election_max = election * 2;
+    auto core = MemberCore::open(file_disk(), (dir_ / std::to_string(id)).string(), machine, limits_, options,
+                                 Instant(std::chrono::steady_clock::now().time_since_epoch()));
+    EXPECT_TRUE(core) << core.error().describe();
+    (*core)->on_send(links_.sender());
+    auto journal = std::make_unique<MemberJournal>(std::move(*core), MemberJournal::Threads::three);
+    links_.attach(id, *journal);
+    return journal;
   }
   CommandId next_id() { return {42, ++last_id_}; }
   AppendAnswer append(Batch batch, Urgency urgency = Urgency::ordinary) {
@@ -73,7 +107,7 @@ class JournalContract : public testing::TestWithParam<Engine> {
   std::shared_ptr<std::latch> hold() {
     auto busy = std::make_shared<std::latch>(1);
     auto release = std::make_shared<std::latch>(1);
-    journal_->read(0, [busy, release](ReadAnswer) {
+    journal_->read(Read::linear(), [busy, release](ReadAnswer) {
       busy->count_down();
       release->wait();
     });
@@ -81,9 +115,17 @@ class JournalContract : public testing::TestWithParam<Engine> {
     return release;
   }
 
+  struct Other {
+    ThrowingMachine machine;
+    std::unique_ptr<MemberJournal> journal;
+  };
+
   std::filesystem::path dir_;
   JournalLimits limits_;
   ThrowingMachine machine_;
+  Position first_ = 1;  // of the first command
+  LoopbackLinks links_;
+  std::deque<Other> others_;
   std::uint64_t last_id_ = 0;
   std::unique_ptr<Journal> journal_;
 };
@@ -100,7 +142,7 @@ TEST_P(JournalContract, answers_with_what_apply_said) {
 
 TEST_P(JournalContract, commands_of_a_batch_are_neighbours_and_positions_grow_by_one) {
   open();
-  Position expected = 1;
+  Position expected = first_;
   for (int i = 0; i < 5; ++i) {
     const auto answer = append({{next_id(), kv_add("n", 1)}, {next_id(), kv_add("n", 1)}});
     ASSERT_EQ(answer.outcome, Outcome::applied);
@@ -175,7 +217,7 @@ TEST_P(JournalContract, a_read_waits_for_its_position) {
   open();
   std::promise<ReadAnswer> seen;
   std::atomic<bool> called{false};
-  journal_->read(2, [&](ReadAnswer answer) {
+  journal_->read(Read::at(first_ + 1), [&](ReadAnswer answer) {
     called = true;
     seen.set_value(std::move(answer));
   });
@@ -185,7 +227,7 @@ TEST_P(JournalContract, a_read_waits_for_its_position) {
   ASSERT_EQ(append(kv_add("n", 1)).outcome, Outcome::applied);
   const auto answer = seen.get_future().get();
   EXPECT_EQ(answer.outcome, Outcome::applied);
-  EXPECT_EQ(answer.position, 2U);
+  EXPECT_EQ(answer.position, first_ + 1);
 }
 
 TEST_P(JournalContract, a_read_sees_every_append_answered_before_it) {
@@ -193,7 +235,7 @@ TEST_P(JournalContract, a_read_sees_every_append_answered_before_it) {
   for (int i = 1; i <= 20; ++i) {
     ASSERT_EQ(append(kv_add("n", 1)).outcome, Outcome::applied);
     std::promise<std::optional<std::string>> seen;
-    journal_->read(0, [&](ReadAnswer) { seen.set_value(machine_.get("n")); });
+    journal_->read(Read::linear(), [&](ReadAnswer) { seen.set_value(machine_.get("n")); });
     EXPECT_EQ(seen.get_future().get(), std::to_string(i));
   }
 }
@@ -203,7 +245,8 @@ TEST_P(JournalContract, too_many_waiting_reads_are_overloaded) {
   open();
   int overloaded = 0;
   for (int i = 0; i < 5; ++i) {
-    journal_->read(100, [&](ReadAnswer answer) { overloaded += answer.outcome == Outcome::overloaded ? 1 : 0; });
+    journal_->read(Read::at(100),
+                   [&](ReadAnswer answer) { overloaded += answer.outcome == Outcome::overloaded ? 1 : 0; });
   }
   EXPECT_EQ(overloaded, 2);
   journal_->close();
@@ -216,7 +259,8 @@ TEST_P(JournalContract, a_visit_waits_for_its_turn_however_many_read) {
   const auto release = hold();
   std::atomic<bool> is_full{false};
   while (!is_full) {
-    journal_->read(0, [&](const ReadAnswer& answer) { is_full = is_full || answer.outcome == Outcome::overloaded; });
+    journal_->read(Read::linear(),
+                   [&](const ReadAnswer& answer) { is_full = is_full || answer.outcome == Outcome::overloaded; });
   }
   std::atomic<bool> is_released{false};
   std::thread releaser([&] {
@@ -244,7 +288,7 @@ TEST_P(JournalContract, takes_a_snapshot_and_goes_on) {
   journal_->snapshot([&](StoreResult<SnapshotInfo> info) { taken.set_value(std::move(info)); });
   const auto info = taken.get_future().get();
   ASSERT_TRUE(info) << info.error().describe();
-  EXPECT_EQ(info->position, 10U);
+  EXPECT_EQ(info->position, first_ + 9);
   journal_->trim();
   EXPECT_EQ(append(kv_add("n", 1)).results[0].result, "11");
 }
@@ -256,7 +300,7 @@ TEST_P(JournalContract, a_snapshot_covers_everything_applied_when_it_was_asked_f
     ASSERT_EQ(append(kv_add("n", 1)).outcome, Outcome::applied);
     journal_->snapshot([&, i](StoreResult<SnapshotInfo> info) { taken[i].set_value(info ? info->position : 0); });
   }
-  for (std::size_t i = 0; i < taken.size(); ++i) EXPECT_GE(taken[i].get_future().get(), i + 1);
+  for (std::size_t i = 0; i < taken.size(); ++i) EXPECT_GE(taken[i].get_future().get(), first_ + i);
 }
 
 TEST_P(JournalContract, trims_and_limits_to_trimming_change_nothing_that_can_be_seen) {
@@ -266,26 +310,39 @@ TEST_P(JournalContract, trims_and_limits_to_trimming_change_nothing_that_can_be_
   std::promise<void> taken;
   journal_->snapshot([&](const StoreResult<SnapshotInfo>&) { taken.set_value(); });
   taken.get_future().get();
-  journal_->trim(10);
-  journal_->set_trim_limit(15);
+  journal_->trim(first_ + 9);
+  journal_->set_trim_limit(first_ + 14);
   journal_->trim();
   journal_->set_trim_limit(k_no_trim_limit);
-  EXPECT_EQ(append(kv_add("n", 1)).results[0].position, 21U);
+  EXPECT_EQ(append(kv_add("n", 1)).results[0].position, first_ + 20);
 }
 
-TEST_P(JournalContract, one_that_does_not_lead_names_who_does_and_does_nothing) {
+// The journal of one node always leads, but can be told that it does not.
+class ToldJournal : public JournalContract {
+ protected:
+  void set_leader(std::optional<std::string> leader) {
+    auto* engine = dynamic_cast<ThreadedJournal*>(journal_.get());
+    ASSERT_NE(engine, nullptr);
+    engine->set_leader(std::move(leader));
+  }
+};
+
+TEST_P(ToldJournal, one_that_does_not_lead_names_who_does_and_does_nothing) {
   open();
   ASSERT_EQ(append(kv_add("n", 1)).outcome, Outcome::applied);
-  std::promise<ReadAnswer> waiting;
-  journal_->read(100, [&](ReadAnswer answer) { waiting.set_value(std::move(answer)); });
   set_leader("other");
   const auto kept = next_id();
   const auto turned_away = append(Batch{{kept, kv_add("n", 1)}});
   EXPECT_EQ(turned_away.outcome, Outcome::not_leader);
   EXPECT_EQ(turned_away.leader, "other");
-  const auto read = waiting.get_future().get();
+  std::promise<ReadAnswer> linear;
+  journal_->read(Read::linear(), [&](ReadAnswer answer) { linear.set_value(std::move(answer)); });
+  const auto read = linear.get_future().get();
   EXPECT_EQ(read.outcome, Outcome::not_leader);
   EXPECT_EQ(read.leader, "other");
+  std::promise<ReadAnswer> local;
+  journal_->read(Read::local(), [&](ReadAnswer answer) { local.set_value(std::move(answer)); });
+  EXPECT_EQ(local.get_future().get().outcome, Outcome::applied) << "what is here may be read, whoever leads";
   EXPECT_EQ(journal_->leader(), "other");
   EXPECT_TRUE(journal_->wait_leader(k_long)) << "a leader it is, though another";
   set_leader("self");
@@ -296,7 +353,7 @@ TEST_P(JournalContract, one_that_does_not_lead_names_who_does_and_does_nothing) 
   EXPECT_EQ(journal_->status().in_flight_bytes, 0U);
 }
 
-TEST_P(JournalContract, what_is_queued_when_the_leadership_goes_is_applied_or_turned_away) {
+TEST_P(ToldJournal, what_is_queued_when_the_leadership_goes_is_applied_or_turned_away) {
   open();
   const auto release = hold();
   std::atomic<int> applied{0};
@@ -317,7 +374,7 @@ TEST_P(JournalContract, what_is_queued_when_the_leadership_goes_is_applied_or_tu
   EXPECT_EQ(last.results[0].result, std::to_string(applied + 1));
 }
 
-TEST_P(JournalContract, waits_for_a_leader) {
+TEST_P(ToldJournal, waits_for_a_leader) {
   open();
   set_leader(std::nullopt);
   EXPECT_EQ(append(kv_add("n", 1)).outcome, Outcome::not_leader);
@@ -328,7 +385,7 @@ TEST_P(JournalContract, waits_for_a_leader) {
   elects.join();
 }
 
-TEST_P(JournalContract, a_subscriber_first_hears_how_things_are) {
+TEST_P(ToldJournal, a_subscriber_first_hears_how_things_are) {
   using Kind = JournalEvent::Kind;
   open();
   hold()->count_down();
@@ -365,9 +422,10 @@ TEST_P(JournalContract, has_a_leader_and_a_quorum_until_it_is_closed) {
 }
 
 TEST_P(JournalContract, close_lets_go_of_the_folder_before_the_journal_is_destroyed) {
-  if (GetParam() == Engine::memory) GTEST_SKIP() << "it has none";
+  const bool has_folder = GetParam() == Engine::embedded || GetParam() == Engine::one_thread;
+  if (!has_folder && GetParam() != Engine::three_threads) GTEST_SKIP() << "it has none, or another";
   open();
-  TestMachine other;
+  ThrowingMachine other;
   EXPECT_FALSE(open_journal(dir_.string(), other, limits_)) << "two had it at once";
   journal_->close();
   const auto next = open_journal(dir_.string(), other, limits_);
@@ -382,7 +440,8 @@ TEST_P(JournalContract, close_answers_everything_and_then_nothing_is_taken) {
                      [&](AppendAnswer answer) { applied += answer.outcome == Outcome::applied ? 1 : 0; });
   }
   std::atomic<int> reads_stopped{0};
-  journal_->read(9999, [&](ReadAnswer answer) { reads_stopped += answer.outcome == Outcome::stopped ? 1 : 0; });
+  journal_->read(Read::at(9999),
+                 [&](ReadAnswer answer) { reads_stopped += answer.outcome == Outcome::stopped ? 1 : 0; });
   journal_->close();
   journal_->close();
   EXPECT_EQ(applied, 500);
@@ -396,7 +455,7 @@ TEST_P(JournalContract, a_read_after_the_end_is_answered_when_nothing_is_applied
   open();
   std::promise<void> held;
   std::promise<void> let_go;
-  journal_->read(0, [&](const ReadAnswer&) {
+  journal_->read(Read::linear(), [&](const ReadAnswer&) {
     held.set_value();
     let_go.get_future().wait();
   });
@@ -412,7 +471,7 @@ TEST_P(JournalContract, a_read_after_the_end_is_answered_when_nothing_is_applied
   while (!is_closing()) std::this_thread::yield();
   std::promise<void> told;
   auto is_told = told.get_future();
-  std::thread reader([&] { journal_->read(0, [&](const ReadAnswer&) { told.set_value(); }); });
+  std::thread reader([&] { journal_->read(Read::linear(), [&](const ReadAnswer&) { told.set_value(); }); });
   EXPECT_EQ(is_told.wait_for(std::chrono::milliseconds(50)), std::future_status::timeout) << "its thread is at work";
   let_go.set_value();
   is_told.wait();
@@ -425,7 +484,7 @@ TEST_P(JournalContract, stops_where_the_machine_throws) {
   ASSERT_EQ(append(kv_add("n", 1)).outcome, Outcome::applied);
   const auto thrown = append("throw");
   EXPECT_EQ(thrown.outcome, Outcome::unknown);
-  EXPECT_NE(thrown.why.find("position 2"), std::string::npos) << thrown.why;
+  EXPECT_NE(thrown.why.find("position " + std::to_string(first_ + 1)), std::string::npos) << thrown.why;
   const auto after = append(kv_add("n", 1));
   EXPECT_EQ(after.outcome, Outcome::stopped);
   EXPECT_NE(after.why.find("on purpose"), std::string::npos);
@@ -457,8 +516,29 @@ TEST_P(JournalContract, many_threads_append_and_each_gets_its_own_answers) {
   EXPECT_EQ(journal_->status().in_flight_bytes, 0U);
 }
 
-INSTANTIATE_TEST_SUITE_P(Engines, JournalContract, testing::Values(Engine::memory, Engine::embedded),
-                         [](const auto& engine) { return engine.param == Engine::memory ? "memory" : "embedded"; });
+std::string name_of_engine(const testing::TestParamInfo<Engine>& info) {
+  switch (info.param) {
+    case Engine::memory:
+      return "memory";
+    case Engine::embedded:
+      return "embedded";
+    case Engine::member_in_memory:
+      return "member_in_memory";
+    case Engine::one_thread:
+      return "one_thread";
+    case Engine::three_threads:
+      return "three_threads";
+    case Engine::group:
+      return "group";
+  }
+  return "";
+}
+
+INSTANTIATE_TEST_SUITE_P(Engines, JournalContract,
+                         testing::Values(Engine::memory, Engine::embedded, Engine::member_in_memory, Engine::one_thread,
+                                         Engine::three_threads, Engine::group),
+                         name_of_engine);
+INSTANTIATE_TEST_SUITE_P(Engines, ToldJournal, testing::Values(Engine::memory, Engine::embedded), name_of_engine);
 
 }  // namespace
 }  // namespace skein::journal
