@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "skein/base/must_hold.hpp"
@@ -158,11 +157,11 @@ void ApplyPart::serve_reads() {
   const Position reached = replica_.position();
   applied_.store(reached, std::memory_order_release);
   if (reads_.empty()) return;
-  const auto still = std::stable_partition(reads_.begin(), reads_.end(), [&](const ReadAt& each) {
-    return !stopped_ && !stuck_ && each.position > reached;
-  });
-  std::vector<ReadAt> ready(std::make_move_iterator(still), std::make_move_iterator(reads_.end()));
-  reads_.erase(still, reads_.end());
+  std::vector<ReadAt> ready;
+  for (auto& each : std::exchange(reads_, {})) {
+    const bool waits = !stopped_ && !stuck_ && each.position > reached;
+    (waits ? reads_ : ready).push_back(std::move(each));
+  }
   for (auto& each : ready) {
     if (stopped_ || stuck_) {
       answer(each.fn, {Outcome::stopped, reached, {}, stopped_ ? *stopped_ : *stuck_});
