@@ -122,7 +122,7 @@ void Carrier::on_gone() {
   const std::string why = link_->why_closed();
   link_.reset();
   bridge_.closing(why);
-  was_interrupted_ = is_input_over_ && bridge_.owed() > 0;
+  was_interrupted_ = is_input_over_ && bridge_.under_way() > 0;
   bridge_.disconnected("the node has stopped, and nobody has started it again", instant_now());
   if (!is_input_over_) {
     say(why.empty() ? "the node closed the connection; trying to connect again"

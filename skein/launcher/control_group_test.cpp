@@ -127,16 +127,17 @@ TEST_F(DelegatedGroup, is_removed_with_one_whose_first_thread_has_ended) {
 
 TEST_F(DelegatedGroup, holds_a_program_with_all_it_starts) {
   World world;
-  const OsId id = world.start(shell("(setsid env -i sleep 98780.1 &); echo up; sleep 98780.2"));
+  const OsId id =
+      world.start(shell("(setsid env -i sleep " + mark(98780) + "1 &); echo up; sleep " + mark(98780) + "2"));
   const Story story = world.after_output(id, "up");
   ASSERT_EQ(story.failed, "");
   const std::string name = group_of(story.pid);
   EXPECT_TRUE(name.starts_with(std::to_string(world.processes.counts().launcher) + "-")) << name;
-  ASSERT_TRUE(eventually([] { return marked("98780.1").size() == 2; }));
-  for (const pid_t pid : marked("98780.")) EXPECT_EQ(group_of(pid), name);
+  ASSERT_TRUE(eventually([] { return marked(mark(98780) + "1").size() == 2; }));
+  for (const pid_t pid : marked(mark(98780))) EXPECT_EQ(group_of(pid), name);
   world.processes.kill(id);
   EXPECT_EQ(world.after_exit(id).exit.code, SIGKILL);
-  EXPECT_TRUE(eventually([] { return marked("98780.").empty(); }, seconds(2)));
+  EXPECT_TRUE(eventually([] { return marked(mark(98780)).empty(); }, seconds(2)));
   // The next one of that keeper has a new one, and those after it that one too, for as long as nobody is killed.
   std::string next_name;
   for (int i = 0; i < 3; ++i) {
@@ -155,11 +156,12 @@ TEST_F(DelegatedGroup, holds_a_program_with_all_it_starts) {
 TEST_F(DelegatedGroup, does_not_lose_one_that_has_left_it) {
   World world;
   const std::string away = folder_.string() + "/cgroup.procs";
-  const OsId id = world.start(shell("(echo 0 > " + away + "; setsid sleep 98781.1 &); echo up; sleep 98781.2"));
+  const OsId id = world.start(
+      shell("(echo 0 > " + away + "; setsid sleep " + mark(98781) + "1 &); echo up; sleep " + mark(98781) + "2"));
   ASSERT_EQ(world.after_output(id, "up").failed, "");
   world.processes.kill(id);
   EXPECT_EQ(world.after_exit(id).exit.code, SIGKILL);
-  EXPECT_TRUE(eventually([] { return marked("98781.").empty(); }, seconds(2)));
+  EXPECT_TRUE(eventually([] { return marked(mark(98781)).empty(); }, seconds(2)));
 }
 
 TEST_F(DelegatedGroup, is_removed_with_its_keeper_its_launcher_and_its_node) {
@@ -170,7 +172,7 @@ TEST_F(DelegatedGroup, is_removed_with_its_keeper_its_launcher_and_its_node) {
   };
   {
     World world;
-    const OsId id = world.start(shell("(setsid sleep 98782.1 &); echo up; sleep 98782.2"));
+    const OsId id = world.start(shell("(setsid sleep " + mark(98782) + "1 &); echo up; sleep " + mark(98782) + "2"));
     const Story story = world.after_output(id, "up");
     ASSERT_EQ(story.failed, "");
     first = world.processes.counts().launcher;
@@ -179,12 +181,12 @@ TEST_F(DelegatedGroup, is_removed_with_its_keeper_its_launcher_and_its_node) {
     ASSERT_EQ(::kill(keeper, SIGKILL), 0);
     EXPECT_TRUE(world.after_exit(id).exit.launcher_died);
     EXPECT_TRUE(eventually([&] { return left(first) == 0; })) << "a keeper's";
-    EXPECT_TRUE(eventually([] { return marked("98782.").empty(); }, seconds(2)));
+    EXPECT_TRUE(eventually([] { return marked(mark(98782)).empty(); }, seconds(2)));
 
-    ASSERT_EQ(world.after_output(world.start(shell("echo up; sleep 98782.3")), "up").failed, "");
+    ASSERT_EQ(world.after_output(world.start(shell("echo up; sleep " + mark(98782) + "3")), "up").failed, "");
     ASSERT_EQ(::kill(first, SIGKILL), 0);
     EXPECT_TRUE(eventually([&] { return left(first) == 0; })) << "a launcher's";
-    ASSERT_EQ(world.after_output(world.start(shell("echo up; sleep 98782.4")), "up").failed, "");
+    ASSERT_EQ(world.after_output(world.start(shell("echo up; sleep " + mark(98782) + "4")), "up").failed, "");
     second = world.processes.counts().launcher;
     EXPECT_EQ(left(second), 1U);
   }

@@ -35,7 +35,7 @@ TEST(OsProcessesEnd, tells_everything_it_started_to_end_and_gives_it_its_time) {
   std::filesystem::create_directory(folder);
   World world;
   // The program itself ends at once.
-  const OsId id = world.start(shell(two_that_tidy_up(folder) + "sleep 0.2; echo up; exec sleep 98773.1"));
+  const OsId id = world.start(shell(two_that_tidy_up(folder) + "sleep 0.2; echo up; exec sleep " + mark(98773) + "1"));
   EXPECT_EQ(world.after_output(id, "up").failed, "");
   EXPECT_TRUE(world.processes.terminate(id, seconds(20)));
   const Story story = world.after_exit(id);
@@ -49,15 +49,15 @@ TEST(OsProcessesEnd, tells_everything_it_started_to_end_and_gives_it_its_time) {
 
 TEST(OsProcessesEnd, kills_what_is_left_after_the_time_it_had) {
   World world;
-  const OsId id = world.start(
-      shell("setsid sh -c \"trap '' TERM; echo up; while :; do sleep 98774.1; done\" & exec sleep 98774.2"));
+  const OsId id = world.start(shell("setsid sh -c \"trap '' TERM; echo up; while :; do sleep " + mark(98774) +
+                                    "1; done\" & exec sleep " + mark(98774) + "2"));
   EXPECT_EQ(world.after_output(id, "up").failed, "");
   const auto begin = std::chrono::steady_clock::now();
   EXPECT_TRUE(world.processes.terminate(id, std::chrono::milliseconds(400)));
   const Story story = world.after_exit(id);
   EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(400));
   EXPECT_EQ(story.exit.code, SIGTERM);
-  EXPECT_TRUE(marked("98774.").empty());
+  EXPECT_TRUE(marked(mark(98774)).empty());
 }
 
 TEST(OsProcessesEnd, tells_the_end_of_one_whose_keeper_is_stopped) {
@@ -144,26 +144,27 @@ TEST(OsProcessesEnd, leaves_nothing_when_it_is_destroyed_while_all_are_stopped) 
   pid_t launcher = 0;
   {
     World world;
-    const OsId id = world.start(shell("(setsid sleep 98775.1 &); echo up; sleep 98775.2"));
+    const OsId id = world.start(shell("(setsid sleep " + mark(98775) + "1 &); echo up; sleep " + mark(98775) + "2"));
     EXPECT_EQ(world.after_output(id, "up").failed, "");
     launcher = world.processes.counts().launcher;
     for (const OsEntry& each : descendants(scan_processes(), launcher, {})) ::kill(each.pid, SIGSTOP);
     ASSERT_EQ(::kill(launcher, SIGSTOP), 0);
   }
-  EXPECT_TRUE(marked("98775.").empty());
+  EXPECT_TRUE(marked(mark(98775)).empty());
   EXPECT_FALSE(lives(launcher));
 }
 
 TEST(OsProcessesEnd, survives_the_death_of_the_launcher) {
   World world;
-  const OsId id = world.start(shell("sleep 98767.0 & (setsid env -i sleep 98767.1 &); echo up; sleep 98767.2"));
+  const OsId id = world.start(shell("sleep " + mark(98767) + "0 & (setsid env -i sleep " + mark(98767) +
+                                    "1 &); echo up; sleep " + mark(98767) + "2"));
   EXPECT_EQ(world.after_output(id, "up").failed, "");
   const pid_t launcher = world.processes.counts().launcher;
   ASSERT_EQ(::kill(launcher, SIGKILL), 0);
   const Story story = world.after_exit(id);
   EXPECT_TRUE(story.exit.launcher_died);
   EXPECT_TRUE(story.exit.signalled);
-  EXPECT_TRUE(eventually([] { return marked("98767.").empty(); }, seconds(2)));
+  EXPECT_TRUE(eventually([] { return marked(mark(98767)).empty(); }, seconds(2)));
   EXPECT_EQ(world.after_exit(world.start(shell("echo fine"))).output, "fine\n");
   EXPECT_EQ(world.processes.counts().launcher_deaths, 1U);
   EXPECT_NE(world.processes.counts().launcher, launcher);
@@ -174,7 +175,7 @@ TEST(OsProcessesEnd, tells_at_once_when_a_launcher_took_a_process_with_it) {
   World world;
   auto fastest = std::chrono::steady_clock::duration::max();
   for (int i = 0; i < 5; ++i) {
-    const OsId id = world.start(shell("echo up; exec sleep 98770.1"));
+    const OsId id = world.start(shell("echo up; exec sleep " + mark(98770) + "1"));
     EXPECT_EQ(world.after_output(id, "up").failed, "");
     const auto begin = std::chrono::steady_clock::now();
     ASSERT_EQ(::kill(world.processes.counts().launcher, SIGKILL), 0);
@@ -186,7 +187,7 @@ TEST(OsProcessesEnd, tells_at_once_when_a_launcher_took_a_process_with_it) {
 
 TEST(OsProcessesEnd, survives_the_death_of_the_guard_and_then_of_the_launcher) {
   World world;
-  const OsId id = world.start(shell("echo up; sleep 98768.1"));
+  const OsId id = world.start(shell("echo up; sleep " + mark(98768) + "1"));
   EXPECT_EQ(world.after_output(id, "up").failed, "");
   const OsCounts before = world.processes.counts();
   ASSERT_EQ(::kill(before.guard, SIGKILL), 0);
@@ -194,14 +195,15 @@ TEST(OsProcessesEnd, survives_the_death_of_the_guard_and_then_of_the_launcher) {
   EXPECT_TRUE(lives(world.stories.of(id).pid)) << "what runs does not depend on the guard";
   ASSERT_EQ(::kill(before.launcher, SIGKILL), 0);
   EXPECT_TRUE(world.after_exit(id).exit.launcher_died);
-  EXPECT_TRUE(eventually([] { return marked("98768.").empty(); }, seconds(2)));
+  EXPECT_TRUE(eventually([] { return marked(mark(98768)).empty(); }, seconds(2)));
   EXPECT_EQ(world.after_exit(world.start(shell("echo fine"))).output, "fine\n");
 }
 
 TEST(OsProcessesEnd, survives_the_death_of_guard_and_launcher_together) {
   World world;
   for (int i = 0; i < 3; ++i) {
-    const OsId id = world.start(shell("(setsid env -i sleep 98772.1 &); echo up; sleep 98772.2"));
+    const OsId id =
+        world.start(shell("(setsid env -i sleep " + mark(98772) + "1 &); echo up; sleep " + mark(98772) + "2"));
     EXPECT_EQ(world.after_output(id, "up").failed, "");
     const OsCounts before = world.processes.counts();
     // Stopped first, so that neither can do anything about the other.
@@ -212,7 +214,7 @@ TEST(OsProcessesEnd, survives_the_death_of_guard_and_launcher_together) {
     const OsId next = world.start(shell("echo fine"));
     EXPECT_TRUE(world.after_exit(id).exit.launcher_died);
     EXPECT_EQ(world.after_exit(next).output, "fine\n") << world.stories.of(next).failed;
-    EXPECT_TRUE(eventually([] { return marked("98772.").empty(); }, seconds(5)));
+    EXPECT_TRUE(eventually([] { return marked(mark(98772)).empty(); }, seconds(5)));
     EXPECT_NE(world.processes.counts().guard, before.guard);
     EXPECT_NE(world.processes.counts().launcher, before.launcher);
     EXPECT_EQ(world.processes.problem(), "");
@@ -271,7 +273,8 @@ TEST(OsProcessesEnd, starts_although_its_idle_keepers_were_killed) {
 
 TEST(OsProcessesEnd, survives_the_death_of_a_keeper) {
   World world;
-  const OsId id = world.start(shell("(setsid env -i sleep 98769.1 &); echo up; sleep 98769.2"));
+  const OsId id =
+      world.start(shell("(setsid env -i sleep " + mark(98769) + "1 &); echo up; sleep " + mark(98769) + "2"));
   const OsId other = world.start(shell("echo up; read -r line; echo $line"));
   EXPECT_EQ(world.after_output(id, "up").failed, "");
   EXPECT_EQ(world.after_output(other, "up").failed, "");
@@ -281,7 +284,7 @@ TEST(OsProcessesEnd, survives_the_death_of_a_keeper) {
   ASSERT_NE(program, all.end());
   ASSERT_EQ(::kill(program->parent, SIGKILL), 0);
   EXPECT_TRUE(world.after_exit(id).exit.launcher_died);
-  EXPECT_TRUE(eventually([] { return marked("98769.").empty(); }, seconds(2)));
+  EXPECT_TRUE(eventually([] { return marked(mark(98769)).empty(); }, seconds(2)));
   EXPECT_TRUE(world.processes.write(other, "still here\n"));
   EXPECT_EQ(world.after_exit(other).output, "up\nstill here\n");
 }

@@ -171,13 +171,13 @@ TEST(OsProcesses, is_never_started_when_sigterm_comes_before_anybody_can_start_i
   World world;
   const pid_t launcher = world.processes.counts().launcher;
   ASSERT_EQ(::kill(launcher, SIGSTOP), 0);
-  const OsId id = world.start(shell("sleep 98771.1"));
+  const OsId id = world.start(shell("sleep " + mark(98771) + "1"));
   EXPECT_TRUE(world.processes.signal(id, SIGTERM));
   const Story story = world.after_exit(id);
   ASSERT_EQ(::kill(launcher, SIGCONT), 0);
   EXPECT_EQ(story.failed, "killed before it started");
   EXPECT_EQ(world.after_exit(world.start(shell("echo fine"))).output, "fine\n");
-  EXPECT_TRUE(marked("98771.").empty());
+  EXPECT_TRUE(marked(mark(98771)).empty());
 }
 
 TEST(OsProcesses, stops_reading_a_flood_that_nobody_consumes) {
@@ -241,49 +241,53 @@ TEST(OsProcesses, keeps_the_last_bytes_of_stderr) {
 TEST(OsProcesses, kills_what_a_process_leaves_behind) {
   World world;
   // In its group; in a session of its own; and a daemon of two forks, without environment.
-  const OsId id =
-      world.start(shell("sleep 98761.1 & setsid sleep 98761.2 & (setsid env -i sleep 98761.3 &) ; sleep 0.1; echo up"));
+  const OsId id = world.start(shell("sleep " + mark(98761) + "1 & setsid sleep " + mark(98761) +
+                                    "2 & (setsid env -i sleep " + mark(98761) + "3 &) ; sleep 0.1; echo up"));
   const Story story = world.after_exit(id);
   EXPECT_EQ(story.output, "up\n");
   EXPECT_EQ(story.exit.code, 0);
-  EXPECT_TRUE(eventually([] { return marked("98761.").empty(); }, seconds(2)));
+  EXPECT_TRUE(eventually([] { return marked(mark(98761)).empty(); }, seconds(2)));
 }
 
 TEST(OsProcesses, spares_the_daemons_of_others) {
   World world;
-  const OsId keeps = world.start(shell("(setsid env -i sleep 98762.1 &); echo up; sleep 100"));
+  const OsId keeps = world.start(shell("(setsid env -i sleep " + mark(98762) + "1 &); echo up; sleep 100"));
   EXPECT_EQ(world.after_output(keeps, "up").failed, "");
-  EXPECT_EQ(world.after_exit(world.start(shell("(setsid sleep 98763.1 &); sleep 0.1; echo up"))).output, "up\n");
-  EXPECT_TRUE(eventually([] { return marked("98763.").empty(); }, seconds(2)));
-  EXPECT_EQ(marked("98762.").size(), 2U) << "the sleeper, and the shell whose script names it";
+  EXPECT_EQ(world.after_exit(world.start(shell("(setsid sleep " + mark(98763) + "1 &); sleep 0.1; echo up"))).output,
+            "up\n");
+  EXPECT_TRUE(eventually([] { return marked(mark(98763)).empty(); }, seconds(2)));
+  EXPECT_EQ(marked(mark(98762)).size(), 2U) << "the sleeper, and the shell whose script names it";
   world.processes.kill(keeps);
   EXPECT_EQ(world.after_exit(keeps).exit.code, SIGKILL);
-  EXPECT_TRUE(eventually([] { return marked("98762.").empty(); }, seconds(2)));
+  EXPECT_TRUE(eventually([] { return marked(mark(98762)).empty(); }, seconds(2)));
 }
 
 TEST(OsProcesses, ends_a_fork_bomb) {
   World world;
   // Each of 200 starts a session of its own, and each of these a sleeper.
-  const OsId id = world.start(
-      shell("i=0; while [ $i -lt 100 ]; do setsid sh -c 'sleep 98764.1 & sleep 98764.2' & i=$((i+1)); done; "
-            "echo up; while :; do setsid sh -c 'sleep 98764.3' & sleep 0.001; done"));
+  const OsId id = world.start(shell("i=0; while [ $i -lt 100 ]; do setsid sh -c 'sleep " + mark(98764) + "1 & sleep " +
+                                    mark(98764) +
+                                    "2' & i=$((i+1)); done; "
+                                    "echo up; while :; do setsid sh -c 'sleep " +
+                                    mark(98764) + "3' & sleep 0.001; done"));
   EXPECT_EQ(world.after_output(id, "up").failed, "");
-  EXPECT_GT(marked("98764.").size(), 50U);
+  EXPECT_GT(marked(mark(98764)).size(), 50U);
   world.processes.kill(id);
   EXPECT_EQ(world.after_exit(id).exit.code, SIGKILL);
-  EXPECT_TRUE(eventually([] { return marked("98764.").empty(); }, seconds(5)));
+  EXPECT_TRUE(eventually([] { return marked(mark(98764)).empty(); }, seconds(5)));
 }
 
 TEST(OsProcesses, takes_the_processes_of_a_dead_owner_along) {
   World world;
   const Pid other = world.runtime.spawn<Listener>(&world.stories, &world.processes, true);
-  const OsId id = world.processes.spawn(other, shell("(setsid sleep 98765.1 &); echo up; sleep 98765.2"));
+  const OsId id =
+      world.processes.spawn(other, shell("(setsid sleep " + mark(98765) + "1 &); echo up; sleep " + mark(98765) + "2"));
   EXPECT_EQ(world.after_output(id, "up").failed, "");
   world.runtime.exit(other, ExitReason::kill());
-  EXPECT_TRUE(eventually([] { return marked("98765.").empty(); }, seconds(5)));
+  EXPECT_TRUE(eventually([] { return marked(mark(98765)).empty(); }, seconds(5)));
   EXPECT_TRUE(eventually([&] { return world.processes.counts().processes == 0; }));
   // One that is dead already owns nothing for long.
-  (void)world.processes.spawn(other, shell("sleep 98765.3"));
+  (void)world.processes.spawn(other, shell("sleep " + mark(98765) + "3"));
   EXPECT_TRUE(eventually([&] { return world.processes.counts().processes == 0; }));
 }
 
@@ -310,11 +314,11 @@ TEST(OsProcesses, says_so_when_descriptors_run_out_and_goes_on_afterwards) {
     ::close(lowest_free);
     const rlimit few{static_cast<rlim_t>(lowest_free) + (idle == 0 ? 0 : 2), before.rlim_max};
     ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
-    const Story starved = world.after_exit(world.start(shell("sleep 98770.1")));
+    const Story starved = world.after_exit(world.start(shell("sleep " + mark(98770) + "1")));
     ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
     EXPECT_NE(starved.failed.find("no file descriptors left in the node"), std::string::npos) << starved.failed;
     EXPECT_EQ(world.after_exit(world.start(shell("echo fine"))).output, "fine\n");
-    EXPECT_TRUE(eventually([] { return marked("98770.").empty(); }, seconds(5)));
+    EXPECT_TRUE(eventually([] { return marked(mark(98770)).empty(); }, seconds(5)));
   }
 }
 
@@ -370,12 +374,12 @@ TEST(OsProcesses, leaves_nothing_when_it_is_destroyed) {
   pid_t launcher = 0;
   {
     World world;
-    const OsId id = world.start(shell("(setsid sleep 98766.1 &); echo up; sleep 98766.2"));
+    const OsId id = world.start(shell("(setsid sleep " + mark(98766) + "1 &); echo up; sleep " + mark(98766) + "2"));
     EXPECT_EQ(world.after_output(id, "up").failed, "");
     launcher = world.processes.counts().launcher;
     EXPECT_TRUE(lives(launcher));
   }
-  EXPECT_TRUE(marked("98766.").empty());
+  EXPECT_TRUE(marked(mark(98766)).empty());
   EXPECT_FALSE(lives(launcher));
 }
 

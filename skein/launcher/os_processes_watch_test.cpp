@@ -28,25 +28,25 @@ TEST(OsProcessesWatch, a_watch_that_is_started_anew_knows_all_owners) {
     const auto children = which_children(world.runtime, root->pid);
     return children && !children->empty() ? children->front().pid : Pid{};
   };
-  const OsId id = world.start(shell("echo up; exec sleep 98781.1"));
+  const OsId id = world.start(shell("echo up; exec sleep " + mark(98781) + "1"));
   EXPECT_EQ(world.after_output(id, "up").failed, "");
   const Pid first = watch();
   ASSERT_TRUE(first);
   world.runtime.exit(first, ExitReason::kill());
   ASSERT_TRUE(eventually([&] { return watch() && watch() != first; }));
   world.runtime.exit(world.owner, ExitReason::kill());
-  EXPECT_TRUE(eventually([&] { return marked("98781.").empty(); })) << "its owner died, and nobody has noticed";
+  EXPECT_TRUE(eventually([&] { return marked(mark(98781)).empty(); })) << "its owner died, and nobody has noticed";
 }
 
 TEST(OsProcessesWatch, an_owner_that_dies_before_anybody_watches_is_noticed_later) {
   World world(supervised());
-  const OsId id = world.start(shell("echo up; exec sleep 98782.1"));
+  const OsId id = world.start(shell("echo up; exec sleep " + mark(98782) + "1"));
   EXPECT_EQ(world.after_output(id, "up").failed, "");
   world.runtime.exit(world.owner, ExitReason::kill());
   const auto root = start_supervisor(world.runtime, trees::supervisor("root", Strategy::one_for_one, {5, seconds(5)},
                                                                       {world.processes.owner_watch()}));
   ASSERT_TRUE(root);
-  EXPECT_TRUE(eventually([&] { return marked("98782.").empty(); }));
+  EXPECT_TRUE(eventually([&] { return marked(mark(98782)).empty(); }));
 }
 
 TEST(OsProcessesWatch, a_start_waits_for_descriptors_and_says_so) {

@@ -4,6 +4,9 @@
 // launcher of the test program is forked before main.
 #pragma once
 
+#include <fmt/format.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
@@ -129,6 +132,8 @@ struct World {
   return std::ranges::any_of(all, [&](const OsEntry& each) { return each.pid == pid && !is_dead(each); });
 }
 
+// A word that the tests of no other process have, to be ended with a digit: how long a sleep of this test is.
+[[nodiscard]] inline std::string mark(int test) { return fmt::format("{}.{:07}", test, ::getpid()); }
 // Living processes whose command line holds this word: tests give each tree one of its own.
 [[nodiscard]] std::vector<pid_t> marked(std::string_view word);
 [[nodiscard]] std::size_t open_descriptors();

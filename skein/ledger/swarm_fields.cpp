@@ -289,17 +289,22 @@ std::expected<Fields, std::vector<std::string>> stored_fields(const Fields& give
   return stored;
 }
 
-Fields fields_of(const SwarmFields& given) {
+Fields all_fields_of(const SwarmFields& given) {
   SwarmFields values = given;  // places are for writing
-  SwarmFields nothing_said;
   Fields fields;
   for (const SwarmField& each : k_fields) {
-    if (each.stored.empty()) continue;
-    // Only where they say something: a definition that is the same as one of before stays as it was.
-    const bool is_later = each.name == "weight" || each.name == "strategy" || each.name == "fallback";
-    std::string text = std::visit(StoredFieldText{}, each.place(values));
-    if (is_later && text == std::visit(StoredFieldText{}, each.place(nothing_said))) continue;
-    fields.emplace(each.stored, std::move(text));
+    if (!each.stored.empty()) fields.emplace(each.stored, std::visit(StoredFieldText{}, each.place(values)));
+  }
+  return fields;
+}
+
+Fields fields_of(const SwarmFields& given) {
+  static const Fields k_nothing_said = all_fields_of({});
+  Fields fields = all_fields_of(given);
+  // Only where they say something: a definition that is the same as one of before stays as it was.
+  for (const char* const later : {"weight", "strategy", "fallback"}) {
+    const auto found = fields.find(later);
+    if (found->second == k_nothing_said.at(later)) fields.erase(found);
   }
   return fields;
 }

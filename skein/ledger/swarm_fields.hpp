@@ -74,7 +74,9 @@ struct SwarmField {
 // milliseconds, sizes "64MiB" or a number of bytes; an empty text is kept, it takes an override away. The error has a
 // line per field that is unknown or out of its range.
 [[nodiscard]] std::expected<Fields, std::vector<std::string>> stored_fields(const Fields& given);
-// All of them but those that say nothing, as the ledger keeps them.
+// As the ledger keeps them.
+[[nodiscard]] Fields all_fields_of(const SwarmFields& fields);
+// All of them but those that say nothing.
 [[nodiscard]] Fields fields_of(const SwarmFields& fields);
 // As in force, overrides over the definition, with defaults where nothing is said. A larger minimum alone raises the
 // maximum too. The error has a line per field of its agents with a value that cannot be; of the others such a value, in

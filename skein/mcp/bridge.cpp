@@ -4,10 +4,14 @@
 
 #include <algorithm>
 #include <boost/json/array.hpp>
+#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <utility>
 
 #include "skein/mcp/protocol.hpp"
+#include "skein/mcp/tool_parts.hpp"
+#include "skein/operations/json_forms.hpp"
+#include "skein/operations/methods.hpp"
 
 namespace skein::inline v0::mcp {
 namespace {
@@ -15,6 +19,7 @@ namespace {
 constexpr const char* k_interrupted =
     "the node ended before it answered: it was stopped or restarted, or it crashed. Call again. Repeating task_submit "
     "with the same key is safe; without a key, look at task_list first";
+constexpr std::string_view k_call = "tools/call";
 constexpr std::string_view k_listen = "subscriptions/listen";
 constexpr std::string_view k_acknowledged = "notifications/subscriptions/acknowledged";
 
@@ -34,11 +39,28 @@ json::object params_in(std::string_view line) {
   return message ? std::move(message->params) : json::object();
 }
 
+// Whether a node that stops has refused a call with this answer before anything of it was done.
+bool says_not_taken(std::string_view line) {
+  static const std::string k_refusal = error_text(operations::to_json(operations::not_taken_while_draining()));
+  if (line.find(k_refusal) == std::string_view::npos) return false;
+  json::error_code error;
+  const json::value answer = json::parse(line, error);
+  const json::value* text = error ? nullptr : answer.find_pointer("/result/content/0/text", error);
+  if (text == nullptr || !text->is_string() || text->get_string() != k_refusal) return false;
+  const json::value* is_error = answer.find_pointer("/result/isError", error);
+  return is_error != nullptr && *is_error == true;
+}
+
 }  // namespace
 
 std::size_t Bridge::owed() const {
   return static_cast<std::size_t>(
       std::ranges::count_if(requests_, [](const auto& each) { return each.second.method != k_listen; }));
+}
+
+std::size_t Bridge::under_way() const {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      requests_, [](const auto& each) { return each.second.is_sent && each.second.method != k_listen; }));
 }
 
 void Bridge::answer(const json::value& id, std::string_view why) {
@@ -74,31 +96,39 @@ void Bridge::on_request(const MessageGlance& seen, std::string_view line, Instan
   const auto [at, is_new] = requests_.try_emplace(key);
   Request& request = at->second;
   if (!is_new) {
-    if (!is_connected_) return answer(seen.id(), "a request with this id is still in progress");
+    if (!request.is_sent) return answer(seen.id(), "a request with this id is still in progress");
     ++request.doubles;
     return to_node_.emplace_back(line), void();
   }
   request.id = seen.id();
   request.method = seen.method();
-  if (is_remembered(request.method) && line.size() <= k_bridge_remembered_bytes_max) request.line = line;
-  if (!is_connected_) return hold(key, line, now);
+  request.until = later(now, k_bridge_wait);
+  const bool may_come_again = is_remembered(request.method) || request.method == k_call;
+  if (may_come_again && line.size() <= k_bridge_remembered_bytes_max) request.line = line;
+  if (!is_connected_) return hold(key, line);
   request.is_sent = true;
   to_node_.emplace_back(line);
 }
 
-void Bridge::hold(const std::string& key, std::string_view line, Instant now) {
+bool Bridge::may_hold(std::string_view line) const {
+  return held_.size() < k_bridge_requests_max && held_bytes_ + line.size() <= k_bridge_bytes_max;
+}
+
+void Bridge::hold(const std::string& key, std::string_view line) {
   if (is_refused_) {
     answer(requests_.at(key).id, why_);
     requests_.erase(key);
     return;
   }
-  if (held_.size() >= k_bridge_requests_max || held_bytes_ + line.size() > k_bridge_bytes_max) {
+  if (!may_hold(line)) {
     answer(requests_.at(key).id, "too many requests wait for the node: " + why_);
     requests_.erase(key);
     return;
   }
   held_bytes_ += line.size();
-  held_.push_back({key, std::string(line), later(now, k_bridge_wait)});
+  const Instant until = requests_.at(key).until;
+  const auto after = std::ranges::upper_bound(held_, until, {}, &Held::until);
+  held_.insert(after, {key, std::string(line), until});
 }
 
 // Only 2025-03-26 has them. They do not wait for a node.
@@ -148,7 +178,10 @@ void Bridge::from_node(std::string_view line) {
   const MessageGlance seen(line);
   const std::string key = key_of(seen.id());
   if (is_swallowed(seen, key, line)) return;
-  if (!key.empty() && seen.is_answer()) on_answer(key, seen.has_error());
+  if (!key.empty() && seen.is_answer()) {
+    if (is_left_to_the_next_node(key, line)) return;
+    on_answer(key, seen.has_error());
+  }
   if (!key.empty() && !seen.is_answer()) asked_by_node_.insert(key);
   to_client_.emplace_back(line);
 }
@@ -178,6 +211,18 @@ void Bridge::remember(const Request& request) {
   } else if (request.method == "resources/subscribe" && subscriptions_.size() < k_bridge_subscriptions_max) {
     subscriptions_.insert(text_in(params, "uri"));
   }
+}
+
+bool Bridge::is_left_to_the_next_node(const std::string& key, std::string_view line) {
+  const auto found = requests_.find(key);
+  if (found == requests_.end()) return false;
+  Request& request = found->second;
+  const bool may_wait = request.method == k_call && request.is_sent && request.doubles == 0 && !request.line.empty();
+  if (!may_wait || !may_hold(request.line) || !says_not_taken(line)) return false;
+  request.is_sent = false;
+  request.refusal = line;
+  hold(key, request.line);
+  return true;
 }
 
 // What answers to the bridge and not to its client.
@@ -276,7 +321,10 @@ void Bridge::disconnected(std::string why, Instant now, bool is_final) {
     request.doubles = 0;
     const std::string key = at->first;
     const auto next = std::next(at);
-    if (was_sent && comes_again) hold(key, std::string(request.line), now);
+    if (was_sent && comes_again) {
+      request.until = later(now, k_bridge_wait);
+      hold(key, std::string(request.line));
+    }
     if (was_sent && !comes_again && !goes_on) {
       answer(request.id, interrupted);
       requests_.erase(at);
@@ -303,7 +351,12 @@ void Bridge::on_time(Instant now) {
     held_bytes_ -= gone.line.size();
     const auto found = requests_.find(gone.key);
     if (found == requests_.end()) continue;
-    answer(found->second.id, why_);
+    const Request& request = found->second;
+    if (is_connected_) {
+      to_client_.push_back(request.refusal);
+    } else {
+      answer(request.id, why_);
+    }
     requests_.erase(found);
   }
 }

@@ -4,7 +4,8 @@
 // 1. Every request is answered once: by the node, or with an error that says what to do. A request under way when the
 //    node ends is answered at once ("call again"). A request that comes while there is no node waits for one, at most
 //    k_bridge_wait, and is then answered with the reason why there is none. It is answered at once where waiting does
-//    not help, as with a revoked token.
+//    not help, as with a revoked token. A call that a stopping node has not taken waits for the next one likewise, and
+//    is answered with that node's refusal when none comes.
 // 2. When a node is back, the session is set up again: initialize, log level and subscriptions of a legacy client,
 //    subscriptions/listen of a modern one. The client does not see this; it is told that what it subscribed to may have
 //    changed.
@@ -60,6 +61,8 @@ class Bridge {
 
   // Requests that will be answered; listens are not, they go on.
   [[nodiscard]] std::size_t owed() const;
+  // Those of them that the node has to answer.
+  [[nodiscard]] std::size_t under_way() const;
   [[nodiscard]] bool is_connected() const { return is_connected_; }
 
  private:
@@ -67,6 +70,8 @@ class Bridge {
     json::value id{};
     std::string method{};
     std::string line{};         // kept of what may have to be sent again
+    std::string refusal{};      // of a stopping node, which has not taken it
+    Instant until{};            // waits for a node no longer
     bool is_sent = false;       // to the node of now
     bool is_again = false;      // a listen that the client knows is acknowledged
     std::uint32_t doubles = 0;  // of the same id, which the node refuses
@@ -84,9 +89,11 @@ class Bridge {
   void on_batch(std::string_view line);
   void on_notification(const std::string& method, std::string_view line);
   void on_answer(const std::string& key, bool is_error);
+  [[nodiscard]] bool is_left_to_the_next_node(const std::string& key, std::string_view line);
   [[nodiscard]] bool is_swallowed(const MessageGlance& seen, const std::string& key, std::string_view line);
   [[nodiscard]] bool is_acknowledged_again(std::string_view line);
-  void hold(const std::string& key, std::string_view line, Instant now);
+  void hold(const std::string& key, std::string_view line);
+  [[nodiscard]] bool may_hold(std::string_view line) const;
   void remember(const Request& request);
   void replay();
   void replay_request(std::string_view method, json::object params, std::string uri = {});

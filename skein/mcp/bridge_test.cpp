@@ -9,6 +9,9 @@
 #include <boost/json/serialize.hpp>
 
 #include "skein/mcp/protocol.hpp"
+#include "skein/mcp/tool_parts.hpp"
+#include "skein/operations/json_forms.hpp"
+#include "skein/operations/methods.hpp"
 
 namespace skein::inline v0::mcp {
 namespace {
@@ -17,6 +20,11 @@ using namespace std::chrono_literals;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+
+json::object refusal_of_a_stopping_node() {
+  const std::string text = error_text(operations::to_json(operations::not_taken_while_draining()));
+  return {{"content", json::array{json::object{{"type", "text"}, {"text", text}}}}, {"isError", true}};
+}
 
 class BridgeTest : public testing::Test {
  protected:
@@ -109,6 +117,65 @@ TEST_F(BridgeTest, answers_what_is_under_way_when_the_node_goes) {
   EXPECT_EQ(bridge_.owed(), 0U);
   bridge_.connected();
   EXPECT_THAT(for_node(), IsEmpty()) << "what may have been done is not done again";
+}
+
+TEST_F(BridgeTest, gives_a_call_that_a_stopping_node_has_not_taken_to_the_next_node) {
+  bridge_.connected();
+  const json::object asked = make_request(1, "tools/call", {{"name", "task_submit"}});
+  client(asked);
+  for_node();
+  node(make_result(1, refusal_of_a_stopping_node()));
+  EXPECT_THAT(for_client(), IsEmpty());
+  EXPECT_EQ(bridge_.owed(), 1U);
+  EXPECT_EQ(bridge_.under_way(), 0U) << "the node owes nothing";
+  client(make_request(2, "tools/list", {}));
+  EXPECT_THAT(for_node(), ElementsAre(make_request(2, "tools/list", {}))) << "it answers the others";
+  node(make_result(2, {}));
+  EXPECT_EQ(for_client().size(), 1U);
+  bridge_.disconnected("gone", now_);
+  EXPECT_THAT(for_client(), IsEmpty());
+  bridge_.connected();
+  EXPECT_THAT(for_node(), ElementsAre(asked));
+  node(make_result(1, {{"structuredContent", {{"id", "t"}}}}));
+  EXPECT_THAT(for_client(), ElementsAre(make_result(1, {{"structuredContent", {{"id", "t"}}}})));
+  EXPECT_EQ(bridge_.owed(), 0U);
+}
+
+TEST_F(BridgeTest, hands_a_refusal_on_when_no_other_node_comes_in_time) {
+  bridge_.connected();
+  client(make_request(1, "tools/call", {{"name", "task_submit"}}));
+  const json::object refused = make_result(1, refusal_of_a_stopping_node());
+  pass(5s);
+  node(refused);
+  client(make_request(1, "tools/call", {{"name", "task_submit"}}));
+  EXPECT_EQ(for_client().at(0).at("error").at("message"), "a request with this id is still in progress");
+  // A node that is still stopping was connected to again: the time goes on from the client's request.
+  bridge_.disconnected("gone", now_);
+  bridge_.connected();
+  node(refused);
+  pass(k_bridge_wait - 5s - 1ms);
+  EXPECT_THAT(for_client(), IsEmpty());
+  pass(1ms);
+  EXPECT_THAT(for_client(), ElementsAre(refused));
+  EXPECT_EQ(bridge_.owed(), 0U);
+  EXPECT_EQ(bridge_.due(), std::nullopt);
+}
+
+TEST_F(BridgeTest, hands_on_other_errors_of_a_stopping_node) {
+  bridge_.connected();
+  // What was taken may have been done, and a result may have any text.
+  for (const char* const name : {"code", "text"}) {
+    client(make_request(1, "tools/call", {{"name", "task_submit"}}));
+    json::object answer = refusal_of_a_stopping_node();
+    if (std::string_view(name) == "code") {
+      answer.at("content").at(0).at("text") = "the node is stopping (the journal is stopped) [stopped]";
+    } else {
+      answer.erase("isError");
+    }
+    node(make_result(1, answer));
+    EXPECT_EQ(for_client().size(), 1U) << name;
+    EXPECT_EQ(bridge_.owed(), 0U) << name;
+  }
 }
 
 TEST_F(BridgeTest, lets_a_request_wait_for_the_node_but_not_for_ever) {

@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "skein/operations/table.hpp"
 
 namespace skein::inline v0::operations {
@@ -33,6 +37,23 @@ TEST(CommandLine, refuses_an_empty_id_of_a_task_which_every_id_begins_with) {
   EXPECT_EQ(read(param_of("task_cancel", "id"), {""}), "ID must not be empty; is a shell variable not set?");
   EXPECT_EQ(read(param_of("task_submit", "dependencies"), {""}),
             "--after must not be empty; is a shell variable not set?");
+}
+
+TEST(CommandLine, refuses_an_empty_name_of_what_a_task_or_a_token_is_for) {
+  for (const auto& [operation, name] : std::vector<std::pair<const char*, const char*>>{{"task_submit", "agent"},
+                                                                                        {"task_submit", "swarm"},
+                                                                                        {"task_submit", "route_key"},
+                                                                                        {"task_list", "swarm"},
+                                                                                        {"task_list", "type"},
+                                                                                        {"task_list", "text"},
+                                                                                        {"agent_list", "swarm"},
+                                                                                        {"agent_spawn", "executor"},
+                                                                                        {"agent_spawn", "id"},
+                                                                                        {"agent_spawn", "swarm"},
+                                                                                        {"token_create", "swarm"}}) {
+    EXPECT_THAT(read(param_of(operation, name), {""}), HasSubstr("must not be empty; is a shell variable not set?"))
+        << operation << " " << name;
+  }
 }
 
 TEST(CommandLine, reads_times_with_their_unit_and_older_options_in_milliseconds) {

@@ -211,7 +211,7 @@ json::value to_json(const SwarmView& swarm) {
                    {"origin", swarm.origin == ledger::Origin::config ? "config" : "api"},
                    {"open_tasks", swarm.open_tasks},
                    {"open_bytes", swarm.open_bytes},
-                   {"settings", settings_json(swarm)},
+                   {"settings", settings_json(swarm, swarm.limits)},
                    {"definition", fields(swarm.definition)}};
   out["breaker"] = breaker_of(swarm);
   out["passed_over"] = passed_over(swarm.passed_over);

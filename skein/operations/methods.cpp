@@ -12,11 +12,6 @@ namespace {
 
 using OperationsPtr = std::shared_ptr<Operations>;
 
-Error draining() {
-  return {Code::stopped, "the node is stopping and accepts no new tasks", "submit again when the node is running again",
-          std::chrono::milliseconds(1000)};
-}
-
 Error unknown_operation(std::string_view name) {
   std::vector<std::string_view> known;
   for (const Operation& each : operations()) known.push_back(each.name);
@@ -39,7 +34,7 @@ void perform(std::string_view name, const Request& request) {
   if (operation->needs_engine) {
     ops = request.hooks.operations();
     if (ops == nullptr) return request.respond.fail(engine_is_away());
-    if (operation->makes_work && request.hooks.is_draining()) return request.respond.fail(draining());
+    if (operation->makes_work && request.hooks.is_draining()) return request.respond.fail(not_taken_while_draining());
   }
   const auto read = read_arguments(operation->params, request.params);
   if (!read) return refuse(request, read.error());
@@ -70,6 +65,11 @@ void perform_bound(const Operation& operation, const Request& request) {
 }
 
 }  // namespace
+
+Error not_taken_while_draining() {
+  return {Code::stopped, "the node is stopping and accepts no new tasks", "submit again when the node is running again",
+          std::chrono::milliseconds(1000)};
+}
 
 Error engine_is_away() {
   return {Code::stopped, "the node's engine is restarting", "try again", std::chrono::milliseconds(100)};

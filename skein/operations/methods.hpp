@@ -26,5 +26,7 @@ void carry_out(std::string_view name, const Request& request);
 void check_standing(NodeHooks& hooks, const Principal& who, Reply<std::string> reply);
 
 [[nodiscard]] Error engine_is_away();
+// Of what would make work for a node that is stopping: nothing of it was done.
+[[nodiscard]] Error not_taken_while_draining();
 
 }  // namespace skein::inline v0::operations

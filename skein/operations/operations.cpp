@@ -224,6 +224,7 @@ std::optional<std::string> Operations::fallback_in_vain(const ledger::Swarm& swa
 
 SwarmView Operations::view_of(ledger::Swarm swarm) const {
   SwarmView view{std::move(swarm)};
+  view.limits = parts_.ledger.limits();
   if (view.state == ledger::SwarmState::removed) view.problems.emplace_back(k_removed_text);
   if (auto problem = fallback_in_vain(view)) view.problems.push_back(std::move(*problem));
   const std::scoped_lock lock(problems_mutex_);

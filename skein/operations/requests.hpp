@@ -174,6 +174,7 @@ inline constexpr std::string_view k_plain_name_advice = "a name has letters, dig
 struct SwarmView : ledger::Swarm {
   std::vector<std::string> problems{};
   std::vector<dispatch::PassedOver> passed_over{};  // types of its tasks that are held back
+  ledger::Limits limits{};                          // of the node
 };
 
 struct SwarmRequest {

@@ -88,7 +88,7 @@ Error submit_refusal(const ledger::OpResult& result, const ledger::TaskSpec& sen
     }
     case Verdict::swarm_closed:
       return {Code::swarm_closed, fmt::format("swarm '{}' accepts no tasks: it is draining or stopped", sent.swarm),
-              "resume it with 'skein swarm resume', or choose another swarm", 0ms};
+              fmt::format("resume it with 'skein swarm resume {}', or choose another swarm", sent.swarm), 0ms};
     default:
       return error_of(result, "the task");
   }

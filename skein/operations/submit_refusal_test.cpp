@@ -55,6 +55,8 @@ TEST(SubmitRefusal, names_the_swarm_and_never_the_task_that_does_not_exist) {
   EXPECT_EQ(refused(Verdict::queue_full, plain(), 10).message, "the queue of swarm 'words' is full, the limit is 10");
   EXPECT_GT(refused(Verdict::queue_full, plain(), 10).retry_after.count(), 0);
   EXPECT_THAT(refused(Verdict::swarm_closed, plain()).message, HasSubstr("swarm 'words' accepts no tasks"));
+  EXPECT_EQ(refused(Verdict::swarm_closed, plain()).advice,
+            "resume it with 'skein swarm resume words', or choose another swarm");
   const std::string missing = ledger::TaskId{1, 2}.text();
   EXPECT_EQ(refused(Verdict::no_such_dependency, plain()).message,
             "the task depends on task " + missing + ", which does not exist");

@@ -85,6 +85,18 @@ ledger::Fields fields_given(const Arguments& in) {
   return fields;
 }
 
+ledger::Fields fields_in_force(const ledger::Swarm& swarm, const ledger::Limits& limits) {
+  auto in_force = ledger::read_swarm_fields(swarm);
+  if (!in_force) {
+    ledger::Fields given = swarm.overrides;
+    given.insert(swarm.definition.begin(), swarm.definition.end());
+    return given;
+  }
+  if (!swarm.field(ledger::k_field_open_tasks)) in_force->open_tasks = limits.swarm_tasks;
+  if (!swarm.field(ledger::k_field_open_bytes)) in_force->open_bytes = limits.swarm_bytes;
+  return ledger::all_fields_of(*in_force);
+}
+
 }  // namespace
 
 const std::vector<SwarmSetting>& swarm_settings() {
@@ -128,21 +140,18 @@ Result<ledger::Fields> swarm_fields_in(const Arguments& in) {
   return fields;
 }
 
-json::object settings_json(const ledger::Swarm& swarm) {
+json::object settings_json(const ledger::Swarm& swarm, const ledger::Limits& limits) {
+  const ledger::Fields fields = fields_in_force(swarm, limits);
   json::object out;
   for (const SwarmSetting& each : swarm_settings()) {
-    const auto text = swarm.field(each.field);
-    if (!text) continue;
-    json::value value = value_of(each.param, *text);
+    const auto found = fields.find(each.field);
+    if (found == fields.end() || (found->second.empty() && each.param.kind != ParamKind::texts)) continue;
+    json::value value = value_of(each.param, found->second);
     if (each.param.kind == ParamKind::duration && value.is_number()) {
       value = time_text(std::chrono::milliseconds(value.to_number<std::int64_t>()));
     }
     out[each.param.name] = std::move(value);
   }
-  const auto in_force = ledger::read_swarm_fields(swarm);
-  if (!in_force || in_force->executor.empty()) return out;
-  if (!out.contains("min")) out["min"] = in_force->min;
-  if (!out.contains("max")) out["max"] = in_force->max;
   return out;
 }
 

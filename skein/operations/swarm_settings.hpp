@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "skein/ledger/change.hpp"
+#include "skein/ledger/limits.hpp"
 #include "skein/operations/arguments.hpp"
 #include "skein/operations/param.hpp"
 
@@ -27,7 +28,9 @@ struct SwarmSetting {
 // What a request with these parameters sets, as the ledger keeps it.
 [[nodiscard]] Result<ledger::Fields> swarm_fields_in(const Arguments& in);
 
-// What is in force, overrides before the definition: numbers as numbers, times as "5s", under the config's names.
-[[nodiscard]] json::object settings_json(const ledger::Swarm& swarm);
+// What is in force, overrides before the definition, with defaults where nothing is said: numbers as numbers, times as
+// "5s", under the config's names. `limits` of the node hold where the swarm has none of its own. Left out is what there
+// is none of: executor, strategy, fallback. Of a swarm whose settings have a fault only what was given.
+[[nodiscard]] json::object settings_json(const ledger::Swarm& swarm, const ledger::Limits& limits);
 
 }  // namespace skein::inline v0::operations

@@ -37,10 +37,10 @@ Operation agent_spawn() {
           "Starts one more agent and returns its id. executor must name an executor of the node's config; a command "
           "line cannot be given here.",
       .params =
-          {Param::text("executor", "Name of the executor in the config, or 'function'").or_else("function"),
-           Param::text("id", "Name of the agent; generated if none is given").as_option("name"),
+          {Param::text("executor", "Name of the executor in the config, or 'function'").or_else("function").filled(),
+           Param::text("id", "Name of the agent; generated if none is given").as_option("name").filled(),
            Param::word("role", {"worker", "specialist", "coordinator"}, "Role of the agent").or_else(otherwise.role),
-           Param::text("swarm", "Swarm whose tasks the agent runs").or_else(otherwise.swarm),
+           Param::text("swarm", "Swarm whose tasks the agent runs").or_else(otherwise.swarm).filled(),
            Param::texts("capabilities", "Capabilities of the agent, in addition to those of its executor")
                .as_option("capability")
                .filled(),
@@ -80,7 +80,7 @@ Operation agent_list() {
       .title = "List agents",
       .summary = "List agents by id: status, load, heartbeat, tasks done",
       .help = "Agents by id. To get the next page, pass the cursor of the answer.",
-      .params = {Param::text("swarm", "Only agents of this swarm"),
+      .params = {Param::text("swarm", "Only agents of this swarm").filled(),
                  Param::texts("capabilities", "Only agents that have all of these capabilities")
                      .as_option("capability")
                      .filled(),

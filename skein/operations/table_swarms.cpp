@@ -265,7 +265,9 @@ std::vector<AnswerType> swarm_answers() {
   return {
       {.name = "Done", .help = "The operation succeeded; the answer has no members"},
       {.name = "Fields", .type = "{string}"},
-      {.name = "SwarmSettings", .help = "Settings in force, named as in the config", .members = setting_members()},
+      {.name = "SwarmSettings",
+       .help = "Settings in force, named as in the config; executor, strategy and fallback only where there is one",
+       .members = setting_members()},
       {.name = "Swarm",
        .members =
            {

@@ -108,7 +108,7 @@ Operation task_submit() {
           {
               Param::text("type", "Type of the task; an agent with this capability runs it").required().at("TYPE"),
               Param::json("params", "Any JSON value, passed to the agent unchanged"),
-              Param::text("swarm", "Swarm whose agents run the task").or_else(SubmitRequest{}.swarm),
+              Param::text("swarm", "Swarm whose agents run the task").or_else(SubmitRequest{}.swarm).filled(),
               Param::word("priority", {"low", "normal", "high", "critical"}, "Priority of the task within its swarm")
                   .or_else(SubmitRequest{}.priority),
               Param::text("key", "Idempotency key: the same key again returns the first task").filled(),
@@ -124,10 +124,10 @@ Operation task_submit() {
               Param::milliseconds("deadline_ms", "Time limit of all attempts together, from now; 0: none"),
               Param::text("trace", "W3C traceparent of the trace that the task belongs to")
                   .only_on({Way::socket, Way::rest, Way::cli}),
-              Param::text("agent", "The only agent that may run the task, which waits for it"),
+              Param::text("agent", "The only agent that may run the task, which waits for it").filled(),
               Param::word("agent_fallback", {"none", "any"}, "Whether others may run the task after agent_wait"),
               Param::milliseconds("agent_wait_ms", "How long to wait for that agent before others may run the task"),
-              Param::text("route_key", "With consistent_hash, tasks with the same key go to the same agent"),
+              Param::text("route_key", "With consistent_hash, tasks with the same key go to the same agent").filled(),
           },
       .answer = "Submitted",
       .errors = {Code::invalid_json, Code::too_large, Code::key_reused, Code::swarm_not_found, Code::swarm_closed,
@@ -246,9 +246,10 @@ Operation task_list() {
           "the cursor of the answer; the last page has no cursor.",
       .params =
           {Param::word("state", state_names(), "Only tasks in this state"),
-           Param::text("swarm", "Only tasks of this swarm"), Param::text("type", "Only tasks of this type"),
+           Param::text("swarm", "Only tasks of this swarm").filled(),
+           Param::text("type", "Only tasks of this type").filled(),
            Param::text("id_prefix", "Only tasks whose id begins with this text").only_on({Way::socket, Way::rest}),
-           Param::text("text", "Only tasks with these words in params, result or message"),
+           Param::text("text", "Only tasks with these words in params, result or message").filled(),
            Param::time("finished_from", "Only tasks that finished at this time or later"),
            Param::time("finished_before", "Only tasks that finished before this time"), limit, page_cursor()},
       .answer = "TaskPage",

@@ -7,6 +7,10 @@
 #include <map>
 #include <set>
 
+#include "skein/base/time_text.hpp"
+#include "skein/dispatch/dispatcher_options.hpp"
+#include "skein/ledger/limits.hpp"
+#include "skein/ledger/swarm_fields.hpp"
 #include "skein/operations/schemas.hpp"
 #include "skein/operations/swarm_settings.hpp"
 
@@ -149,8 +153,40 @@ TEST(SwarmSettings, are_shown_as_they_are_in_force_with_their_types) {
   swarm.definition = {
       {"executor", "e"}, {"agents_min", "1"}, {"agents_max", "3"}, {"idle_after_ms", "5000"}, {"capabilities", "a,b"}};
   swarm.overrides = {{"agents_max", "7"}};
-  EXPECT_EQ(settings_json(swarm),
-            json::parse(R"({"executor":"e","capabilities":["a","b"],"min":1,"max":7,"idle_shrink":"5s"})"));
+  EXPECT_EQ(settings_json(swarm, {}), json::parse(R"({"executor":"e","role":"worker","capabilities":["a","b"],"min":1,
+      "max":7,"prefetch":1,"idle_shrink":"5s","open_tasks":10000,"open_bytes":1073741824,"breaker_crashes":5,
+      "breaker_open":"1min","weight":1})"));
+}
+
+TEST(SwarmSettings, that_nobody_gave_are_shown_with_what_holds_then) {
+  ledger::Limits limits;
+  limits.swarm_tasks = 77;
+  limits.swarm_bytes = 2ULL << 20U;
+  ledger::Swarm swarm;
+  swarm.definition = {{"agents_min", "1"}};
+  const json::object shown = settings_json(swarm, limits);
+  EXPECT_EQ(shown, json::parse(R"({"role":"worker","capabilities":[],"min":1,"max":100,"prefetch":1,
+      "idle_shrink":"30s","open_tasks":77,"open_bytes":2097152,"breaker_crashes":5,"breaker_open":"1min",
+      "weight":1})"));
+  swarm.overrides = {{"open_tasks", "5"}};
+  EXPECT_EQ(settings_json(swarm, limits).at("open_tasks"), 5);
+  // Defined by the config, where everything is written down.
+  ledger::Swarm of_config;
+  of_config.definition = ledger::fields_of({.min = 1, .open_tasks = 77, .open_bytes = 2ULL << 20U});
+  EXPECT_EQ(settings_json(of_config, {}), shown);
+}
+
+TEST(SwarmSettings, that_nobody_gave_are_those_that_the_dispatcher_goes_by) {
+  const dispatch::DispatcherOptions options;
+  const json::object shown = settings_json({}, {});
+  EXPECT_EQ(shown.at("breaker_crashes"), options.breaker_crashes);
+  EXPECT_EQ(shown.at("breaker_open").as_string(), time_text(options.breaker_open));
+}
+
+TEST(SwarmSettings, with_a_fault_are_shown_as_they_were_given) {
+  ledger::Swarm swarm;
+  swarm.definition = {{"agents_min", "9"}, {"agents_max", "3"}};
+  EXPECT_EQ(settings_json(swarm, {}), json::parse(R"({"min":9,"max":3})"));
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ Operation token_create() {
                  Param::word("rank", {"read", "operate", "administer"}, "What the holder of the token may do")
                      .or_else("read"),
                  Param::milliseconds("ttl_ms", "Time until the token expires; 0: never").as_option("ttl"),
-                 Param::text("swarm", "Restrict the token to this swarm and its tasks"),
+                 Param::text("swarm", "Restrict the token to this swarm and its tasks").filled(),
                  Param::task_id("task", "Restrict the token to this task and its children; needs the rank operate"),
                  // In the ledger 0 is 'as many as there may be': from here it would read as none.
                  Param::count("depth", 1, ledger::k_child_depth_max,

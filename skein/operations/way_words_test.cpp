@@ -26,8 +26,10 @@ TEST(WayWords, a_command_is_named_as_the_tool_or_the_route_that_does_the_same) {
   EXPECT_EQ(mcp("'skein agents' lists them"), "the tool agent_list lists them");
   EXPECT_EQ(rest("'skein agents' lists them"), "GET /api/v1/agents lists them");
   EXPECT_EQ(rest("it is paused: 'skein agent resume ada'"), "it is paused: POST /api/v1/agents/ada/resume");
-  EXPECT_EQ(rest("resume it with 'skein swarm resume', or choose another"),
-            "resume it with POST /api/v1/swarms/{name}/resume, or choose another");
+  EXPECT_EQ(rest("resume it with 'skein swarm resume words', or choose another"),
+            "resume it with POST /api/v1/swarms/words/resume, or choose another");
+  EXPECT_EQ(rest("change it with 'skein swarm set', or choose another"),
+            "change it with PATCH /api/v1/swarms/{name}, or choose another");
 }
 
 TEST(WayWords, every_command_of_a_text_is_replaced) {

@@ -71,7 +71,12 @@ def test_submit_says_what_is_wrong(home):
     home.expect(2, "submit", "echo", "--file", "nosuch.json", err="nosuch.json: No such file")
     home.expect(2, "submit", "echo", "--file", "skein.toml", "--params", "1", err="choose one")
     home.expect(3, "submit", "echo", "--swarm", "nosuch", err="'skein swarms' lists the swarms")
-    home.expect(2, "submit", "echo", "--key", "", out="", err="--key must not be empty")
+    for option in ("--key", "--agent", "--swarm", "--route-key"):
+        home.expect(2, "submit", "echo", option, "", out="", err=f"{option} must not be empty")
+    for option in ("--swarm", "--type", "--text"):
+        home.expect(2, "tasks", option, "", out="", err=f"{option} must not be empty")
+    home.expect(2, "agents", "--swarm", "", out="", err="--swarm must not be empty")
+    home.expect(2, "token", "create", "ci", "--swarm", "", out="", err="--swarm must not be empty")
     home.expect(2, "submit", "echo", "--capability", "", out="", err="--capability must not be empty")
     home.expect(2, "submit", "echo", "--capability", "code review", out="", err="use '-' or '_' instead")
     home.expect(2, "submit", "echo", "--delay", "1s", "--delay-ms", "2000", out="",

@@ -105,6 +105,34 @@ def hurried_end(world, check):
     check("the node finishes it and ends", until(lambda: not lives(pid)))
 
 
+def joined_while_it_stops(world, check, works):
+    """A client that comes while the node of another still finishes its work."""
+    first = world.client()
+    first.call("task_submit", {"type": "sleep", "params": 3000})
+    pid = world.node_pid()
+    until(lambda: world.skein("tasks", "--state", "executing", "--json").stdout.strip())
+    first.process.stdin.close()
+    check("the node of a client that has gone finishes its work", until(lambda: world.node_state() == "draining"))
+    second = world.client()
+    second.initialize("2025-11-25")
+    check("who comes now is served by it", second.ask("tools/list")["result"]["tools"] and world.node_pid() == pid)
+    check("and a new task waits for the next node", works(second) and world.node_pid() not in (None, pid))
+    second.process.stdin.close()
+    check("its bridge ends well", second.process.wait(K_NODE_WAIT_S) == 0)
+    # All at once, as from a pipe: the input is over before the next node is there.
+    first = world.client()
+    first.call("task_submit", {"type": "sleep", "params": 2000})
+    until(lambda: world.skein("tasks", "--state", "executing", "--json").stdout.strip())
+    first.process.stdin.close()
+    until(lambda: world.node_state() == "draining")
+    asked = json.dumps(first.request("tools/call", {"name": "task_submit", "arguments": {"type": "echo"}}, 9)) + "\n"
+    done = subprocess.run([SKEIN, "mcp", "--data", world.data], cwd=world.folder, input=asked, capture_output=True,
+                          text=True, timeout=2 * K_NODE_WAIT_S, check=False)
+    answer = json.loads(done.stdout)
+    check("so does one whose client has said everything", "id" in answer["result"].get("structuredContent", {}), done)
+    check("and ends with 0", done.returncode == 0, done)
+
+
 OPERATORS = (section("executors.builtin", kind="function") + swarm("default", 1, 2, executor="builtin")
              + command("shout", "tr", "a-z", "A-Z") + swarm("loud", 1, executor="shout"))
 
