@@ -27,9 +27,9 @@ class Writer {
 
   explicit Writer(std::string& out) : out_(out) {}
 
-  void byte(std::uint8_t v) { out_.push_back(static_cast<char>(v)); }
+  [[gnu::always_inline]] void byte(std::uint8_t v) { out_.push_back(static_cast<char>(v)); }
   template <std::unsigned_integral T>
-  void number(const T& value) {
+  [[gnu::always_inline]] void number(const T& value) {
     auto v = static_cast<std::uint64_t>(value);
     if (v < 0x80U) return byte(static_cast<std::uint8_t>(v));
     char bytes[k_varint_bytes];
@@ -82,7 +82,7 @@ class Reader {
 
   explicit Reader(std::string_view in) : at_(in.data()), end_(in.data() + in.size()) {}
 
-  std::uint8_t byte() {
+  [[gnu::always_inline]] std::uint8_t byte() {
     if (at_ == end_) {
       fail();
       return 0;
@@ -90,7 +90,7 @@ class Reader {
     return static_cast<std::uint8_t>(*at_++);
   }
   template <std::unsigned_integral T>
-  void number(T& out) {
+  [[gnu::always_inline]] void number(T& out) {
     std::uint64_t v = byte();
     if (v >= 0x80U) v = rest_of_number(v & 0x7FU);
     if (v > std::numeric_limits<T>::max()) fail();

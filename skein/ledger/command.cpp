@@ -30,7 +30,8 @@ bool is_known(std::uint8_t opcode, std::uint8_t version) {
          version_of(static_cast<Opcode>(opcode)) <= version;
 }
 
-void write_result(Writer& w, const OpResult& result) {
+// Flat, with all it calls: it is a few bytes for every operation that is applied, and calls would be most of its cost.
+[[gnu::flatten]] void write_result(Writer& w, const OpResult& result) {
   auto head = static_cast<std::uint8_t>(result.verdict);
   if (result.state) head |= k_has_state;
   if (result.number != 0) head |= k_has_number;
@@ -152,7 +153,7 @@ void append_result(std::string& out, const OpResult& result) {
   write_result(w, result);
 }
 
-void begin_results(std::string& out, std::size_t count) {
+[[gnu::flatten]] void begin_results(std::string& out, std::size_t count) {
   Writer w(out);
   w.byte(k_answer_version);
   w.number(count);
