@@ -168,7 +168,8 @@ int Carrier::wait_ms() const {
   std::optional<Instant> until = bridge_.due();
   const auto no_later_than = [&](Instant at) { until = until ? std::min(*until, at) : at; };
   if (!link_) no_later_than(next_try_);
-  if (link_ && is_finished_) no_later_than(finish_until_);
+  // What is still owed comes when it comes.
+  if (link_ && is_finished_ && bridge_.owed() == 0) no_later_than(finish_until_);
   if (!until) return -1;
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(between(instant_now(), *until)).count();
   return static_cast<int>(std::clamp<std::int64_t>(left, 0, INT_MAX));

@@ -31,7 +31,7 @@ constexpr std::string_view k_removed_text =
 
 Error swarm_exists(const std::string& name) {
   return {Code::swarm_exists, swarm_text(name) + " already exists",
-          "change its settings with 'skein swarm set', or choose another name", 0ms};
+          fmt::format("change its settings with 'skein swarm set {}', or choose another name", name), 0ms};
 }
 
 }  // namespace
