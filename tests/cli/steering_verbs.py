@@ -56,7 +56,8 @@ def test_swarms(home):
 def test_a_swarm_has_a_whole_life(home):
     home.ok("swarm", "create", "flock", "--min", "1", "--max", "4", "--capability", "fly",
             out="swarm 'flock' is created")
-    home.expect(7, "swarm", "create", "flock", out="", err="already exists: change its settings with 'skein swarm set flock'")
+    home.expect(7, "swarm", "create", "flock", out="",
+                err="already exists: change its settings with 'skein swarm set flock'")
     home.expect(2, "swarm", "scale", "flock", "--min", "1", "--agents-min", "2", out="",
                 err="--min and --agents-min are the same option; give one of them")
     home.expect(7, "swarm", "remove", "default", out="", err="swarm 'default' cannot be removed")
