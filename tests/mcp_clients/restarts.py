@@ -92,12 +92,16 @@ def odd_lines(world, check):
     check("it ends well", client.process.wait(K_NODE_WAIT_S) == 0)
 
 
+def is_executing(world):
+    return bool(json.loads(world.skein("tasks", "--state", "executing", "--json").stdout)["tasks"])
+
+
 def hurried_end(world, check):
     """The SDKs send SIGTERM two seconds after they have closed standard input; a task may run longer."""
     client = world.client()
     client.call("task_submit", {"type": "sleep", "params": 6000})
     pid = world.node_pid()
-    until(lambda: world.skein("tasks", "--state", "executing", "--json").stdout.strip())
+    until(lambda: is_executing(world))
     client.process.stdin.close()
     time.sleep(K_HURRY_S)
     client.process.terminate()
@@ -110,7 +114,7 @@ def joined_while_it_stops(world, check, works):
     first = world.client()
     first.call("task_submit", {"type": "sleep", "params": 3000})
     pid = world.node_pid()
-    until(lambda: world.skein("tasks", "--state", "executing", "--json").stdout.strip())
+    until(lambda: is_executing(world))
     first.process.stdin.close()
     check("the node of a client that has gone finishes its work", until(lambda: world.node_state() == "draining"))
     second = world.client()
@@ -122,7 +126,7 @@ def joined_while_it_stops(world, check, works):
     # All at once, as from a pipe: the input is over before the next node is there.
     first = world.client()
     first.call("task_submit", {"type": "sleep", "params": 2000})
-    until(lambda: world.skein("tasks", "--state", "executing", "--json").stdout.strip())
+    until(lambda: is_executing(world))
     first.process.stdin.close()
     until(lambda: world.node_state() == "draining")
     asked = json.dumps(first.request("tools/call", {"name": "task_submit", "arguments": {"type": "echo"}}, 9)) + "\n"
