@@ -81,7 +81,7 @@ double spawn_register_p99() {
   return percentile(std::move(all), 0.99);
 }
 
-// Where the task of the round runs, told by whoever runs it.
+// Where the task of the round runs, told by the agent that runs it.
 class Whereabouts {
  public:
   void runs_at(std::uint64_t agent) {

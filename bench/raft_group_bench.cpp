@@ -59,7 +59,7 @@ class Group {
     for (auto& member : members_) member->close();
   }
 
-  // Who leads, and has shown it by an append.
+  // The member that leads, and has shown it by an append.
   std::size_t leader() {
     const auto until = Clock::now() + k_leader_patience;
     while (Clock::now() < until) {

@@ -20,7 +20,7 @@
 namespace skein::bench {
 namespace {
 
-constexpr std::string_view k_name = "bench_child";  // as in Erlang, whoever is killed has a name
+constexpr std::string_view k_name = "bench_child";  // as in Erlang, the child that is killed has a name
 constexpr std::uint32_t k_plenty = 10'000'000;
 constexpr std::size_t k_batches = 100;
 constexpr std::size_t k_started_together = 200;
@@ -38,7 +38,7 @@ struct IdleChild {
   void handle_info(Self, Message) {}
 };
 
-// Says that it is up to whoever waits for it.
+// Tells the process that waits for it that it is up.
 struct Reporting {
   Reporting(Self self, Pid to) { self.send(to, Up{}); }
   void handle_info(Self, Message) {}

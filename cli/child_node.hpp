@@ -24,7 +24,7 @@ struct ChildNodeSetup {
   std::string mark;          // "NAME=value" for its environment, see os_marks.hpp; empty: none
   bool outlives = false;     // this program, unless it is stopped
   bool is_served = false;    // on the network too, as its config says
-  bool is_attended = false;  // ends with its last MCP client, whoever started it
+  bool is_attended = false;  // ends with its last MCP client, whether or not that started it
   bool is_for_mcp = false;   // no operator runs it, see node/last_run.hpp
 };
 

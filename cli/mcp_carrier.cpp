@@ -232,7 +232,7 @@ void Carrier::end_line() {
   std::string_view line = in_;
   if (line.ends_with('\r')) line.remove_suffix(1);
   if (!line.empty()) {
-    // Where a node was refused the bridge answers at once and owes nothing: the next try is wanted all the same.
+    // When a node refuses the bridge it answers at once and owes nothing, but the next try is still wanted.
     has_asked_ = has_asked_ || (!link_ && no_link_.is_final);
     bridge_.from_client(line, instant_now());
   }

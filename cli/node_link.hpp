@@ -44,7 +44,7 @@ class NodeLink {
 // Why there is none, for people.
 struct NoLink {
   std::string why{};
-  bool is_final = false;  // trying again as it is will not help: a wrong token, another version
+  bool is_final = false;  // trying the same again will not help: a wrong token, another version
   int code = k_exit_unreachable;
 };
 using LinkResult = std::expected<std::unique_ptr<NodeLink>, NoLink>;

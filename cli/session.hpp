@@ -51,7 +51,7 @@ void say_errors_as_json(bool as_json);
 // Connects to the node of this session within its --timeout.
 [[nodiscard]] control::ClientResult<control::Client> connect(const Session& session);
 
-// Connects, asks and hands the answer to `show`. With --json the answer is printed as it is instead.
+// Connects, asks and hands the answer to `show`. With --json the answer is printed unchanged instead.
 int ask_and_show(const Session& session, std::string_view op, const json::object& params,
                  const std::function<void(const json::value&)>& show);
 void print_json(const json::value& value);

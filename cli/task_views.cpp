@@ -115,7 +115,7 @@ int exit_of(const json::value& task) { return text_of(task, "state") == "complet
 void show_outcome(const json::value& task) {
   const std::string state = text_of(task, "state");
   if (state == "completed") {
-    // To a terminal without what it would obey; to a program as it is.
+    // To a terminal without the bytes that it would obey; to a program unchanged.
     const std::string result = is_terminal(stdout) ? text_of(task, "result") : raw_text_of(task, "result");
     if (!result.empty()) fmt::print("{}\n", result);
     return;

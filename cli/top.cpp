@@ -41,7 +41,7 @@ control::ClientResult<Look> look(control::Client& client, std::chrono::milliseco
   if (!node) return std::unexpected(std::move(node.error()));
   seen.node = std::move(*node);
   seen.at = Clock::now();
-  // The engine may be away for a moment; the node is shown all the same.
+  // The engine may be away for a moment; the node is still shown.
   if (auto tasks = client.ask("status", {}, timeout)) seen.tasks = std::move(*tasks);
   if (auto agents = client.ask("agent_list", {}, timeout)) seen.agents = part_of(*agents, "agents");
   return seen;

@@ -115,7 +115,7 @@ RuntimeOptions with_dump(const node::Config& config) {
   return options;
 }
 
-// Before there is a node: in the format of its log, so that whoever reads that as JSON reads this too.
+// Used before there is a node. Writes in the format of its log, so that a reader of the log as JSON can read this too.
 int fail_to_start(node::LogFormat format, int code, const std::string& why) {
   if (format == node::LogFormat::text) return complain(code, why);
   node::Log log(node::LogLevel::error);

@@ -157,7 +157,7 @@ class Collapse {
     }
     return all;
   }
-  // Who is another process now than before.
+  // Children that are another process now than before.
   std::vector<std::string> changed(const std::map<std::string, Pid>& before) {
     std::vector<std::string> names;
     for (const auto& [name, pid] : living()) {

@@ -126,7 +126,7 @@ void LabWorld::start_dispatcher() {
   setup->options = plan_.options;
   setup->wall_clock = [this] { return wall(); };
   setup->entropy = [this] { return random_.next(); };
-  // For whoever reads the trace; the judge does not hear of it.
+  // For readers of the trace; the judge does not hear of it.
   setup->on_event = [this](const dispatch::DispatchEvent& event) {
     if (!is_tracing_) return;
     const auto task = event.task == 0 ? std::string() : fmt::format(" task {}", event.task);

@@ -117,7 +117,7 @@ void LogWorld::live_once() {
     }
   }
   drop_core();
-  // Whoever starts a program after its disk failed may have had the machine off in between.
+  // The machine may have been off before a program is started after its disk failed.
   if (disk_.dropped_names() || (ending == Ending::disk_failure && random_.chance(0.6))) {
     note("  the power goes");
     disk_.lose_power();

@@ -1,5 +1,5 @@
 // What hosts of agents that are OS processes have in common: a folder, journal, ledger, operations, runtime, registry
-// and launcher, all real. To be used from one thread. Whoever derives from it calls end() in its destructor, while what
+// and launcher, all real. To be used from one thread. A derived class calls end() in its destructor, while what
 // the parts refer to is still there.
 #pragma once
 

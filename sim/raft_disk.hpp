@@ -3,9 +3,9 @@
 //
 // Requests are stored in their order. A sync makes the first of them durable, several at once. A crash keeps any first
 // part of what was asked for and not synced, down to one step of a request: term and vote; the record that a snapshot
-// is being installed; the snapshot under its name with the log begun anew; whole batches of entries, one after the
+// is being installed; the snapshot under its name with a new log; whole batches of entries, one after the
 // other; the decided position. A batch that is torn is dropped. This is what the journal's log store must promise too;
-// whoever puts that in place of this class keeps this interface.
+// a class that takes the place of this one keeps this interface.
 //
 // 1. Nothing durable is lost by a crash, and the disk is never less than what sync() acknowledged.
 // 2. A log has no gap, and what it begins after is covered by the snapshot.

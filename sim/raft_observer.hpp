@@ -10,8 +10,8 @@
 //    term durable at or after it. No member says more is stored, decided or voted than its disk, or the group, has.
 // 7. Term, vote and what is decided never go back, on a disk or across a start.
 // 8. A confirmed read stands no earlier than anything that was decided when it was asked for.
-// 9. Who hears a leader grants nobody a vote, unless leadership is being handed over; only voters whose disk has their
-//    whole log campaign; leadership goes only to who has the whole log.
+// 9. A member that hears a leader grants no vote, unless leadership is being handed over; only voters with their
+//    whole log on disk campaign; leadership goes only to a member with the whole log.
 // 10. Memberships change by one voter, one at a time, and only after an entry of the leader's term is decided.
 // 11. Batches travel, and are decided and applied, whole. What is undecided or being applied is bounded.
 // 12. A leader whose disk is stuck, or whom no majority answers, stops leading.
@@ -66,7 +66,7 @@ class RaftObserver {
   [[nodiscard]] std::vector<DecidedCommand> decided_commands() const;
   [[nodiscard]] const Membership& decided_membership() const { return decided_memberships_.back().second; }
   [[nodiscard]] Term highest_term() const { return leads_.empty() ? 0 : leads_.rbegin()->first; }
-  // Who leads in the highest term that has a leader; 0 when nobody does.
+  // The leader of the highest term that has a leader; 0 when there is none.
   [[nodiscard]] MemberId newest_leader() const { return leads_.empty() ? 0 : leads_.rbegin()->second.member; }
 
  private:

@@ -166,7 +166,7 @@ void RaftObserver::sends_append(MemberId member, Seen& seen, const PeerMessage& 
   for (const Entry& entry : message.entries) {
     const Known* known = find(++at, entry.term);
     const bool is_own = entry.position == at && lead.term_at(at, message.term) == entry.term;
-    // Who stepped down since may have replaced it before it was handed out to be stored.
+    // A member that stepped down since may have replaced it before it was handed out to be stored.
     const bool may_be_gone = known == nullptr && message.term < seen.hard.term;
     if (!is_own || (!may_be_gone && (known == nullptr || known->digest != digest_of(entry)))) {
       return violated(fmt::format("2: {} sends an entry at {} that its log does not have", member, at));
@@ -251,7 +251,7 @@ void RaftObserver::grants_vote(MemberId member, Seen& seen, const PeerMessage& m
 void RaftObserver::asks_for_vote(MemberId member, Seen& seen, const PeerMessage& message) {
   seen.campaigns = true;
   seen.heard_leader.reset();
-  // Who is removed by an entry that is not decided is needed until it is.
+  // A member that an undecided entry removes is needed until that entry is decided.
   auto decided = seen.log.memberships.begin();
   while (std::next(decided) != seen.log.memberships.end() && std::next(decided)->first <= seen.hard.commit) ++decided;
   if (!seen.log.memberships.back().second.is_voter(member) && !decided->second.is_voter(member)) {

@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr std::size_t k_hosts = 24;  // in one story, with those that joined anew
+constexpr std::size_t k_hosts = 24;  // in one story, with those that joined again
 constexpr std::uint64_t k_searched_of = 10;
 
 }  // namespace
@@ -523,7 +523,7 @@ void RaftWorld::await_agreement() {
   }
 }
 
-// Whoever is out of the group, and does not know it, must not disturb those in it; and learns it.
+// A removed member that does not know it must not disturb the group; and it learns of its removal.
 void RaftWorld::stay_quiet() {
   if (is_over()) return;
   // What was sent in bad times may still come.

@@ -368,7 +368,7 @@ DiskResult<void> SimDisk::remove(const std::string& path) {
   return {};
 }
 
-// The folder itself is taken as safe at once: whoever makes a journal makes its folder first.
+// The folder itself is taken as safe at once: the maker of a journal makes its folder first.
 DiskResult<void> SimDisk::make_dir(const std::string& dir) {
   dirs_.insert(dir);
   return {};

@@ -74,7 +74,7 @@ class StackAccount {
   [[nodiscard]] const BookedTask* numbered(ledger::TaskNumber number) const;
   [[nodiscard]] const BookedTask* with_params(std::string_view params) const;
   [[nodiscard]] const std::map<ledger::TaskId, BookedTask>& tasks() const { return tasks_; }
-  // Who was given the fence, and which task.
+  // The agent that was given the fence, and the task.
   struct Assignment {
     ledger::TaskNumber task = 0;
     std::string agent;

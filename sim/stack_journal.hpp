@@ -36,7 +36,7 @@ class StackJournal final : public journal::Journal {
   // Every sync takes so many times as long.
   void slow_down(std::uint64_t factor) { slowness_ = factor; }
   void check_disk();
-  // Whoever is answered until then is told `unknown`, whatever became of his commands, and some are turned away as
+  // Until then callers are answered `unknown`, whatever became of their commands, and some are turned away as
   // `not_leader`; as by an engine that has just lost its leader.
   void doubt_until(Instant until) { doubt_until_ = until; }
   std::function<void()> on_doubt;

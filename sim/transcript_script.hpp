@@ -27,7 +27,7 @@ struct TranscriptCommand {
   std::map<std::string, std::vector<std::string>> settings;  // KEY=VALUE and KEY=(VALUE,VALUE)
   std::vector<std::string> input;                            // lines
   std::vector<std::string> expected;                         // lines
-  std::size_t lines_before = 0;  // of the file, up to and with '----': what stays when the output is written anew
+  std::size_t lines_before = 0;  // of the file, up to and with '----': kept when the output is written again
   std::size_t lines_after = 0;   // of the file, up to the end of the output
 };
 

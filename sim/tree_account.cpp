@@ -67,7 +67,7 @@ bool TreeAccount::room(const std::vector<Instant>& window, std::uint32_t intensi
   return static_cast<std::uint64_t>(within) < intensity;
 }
 
-// Who is started again with `cause`, in order.
+// The children that are restarted with `cause`, in order.
 std::vector<TreeAccount::Kept*> TreeAccount::group(Instance& instance, const Kept& cause) {
   std::vector<Kept*> members;
   bool in = instance.model->flags.strategy == Strategy::one_for_all;

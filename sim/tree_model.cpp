@@ -72,7 +72,7 @@ class Worker {
   Worker(Self self, Shared world, Node node) : world_(std::move(world)), node_(std::move(node)), pid_(self.pid()) {
     self.trap_exit(node_.traps);
   }
-  // Who may take as long as it likes to end does so, also when its supervisor is killed meanwhile: no orphan, no kill.
+  // A child with unlimited time to end uses it, also when its supervisor is killed meanwhile: no orphan, no kill.
   ~Worker() {
     const bool patient = node_.spec.shutdown && node_.spec.shutdown->kind() == Shutdown::Kind::infinity;
     if (!ends_ || !patient || world_->killed.contains(pid_.bits())) return;

@@ -40,7 +40,7 @@ struct TreeNode {
 };
 
 struct TreeCommand {
-  std::string text;                // as it is printed
+  std::string text;                // as printed
   std::vector<std::string> words;  // the first says which
   TreeNode worker;                 // of start_worker
 };

@@ -28,7 +28,7 @@ constexpr Duration k_stop_limit = std::chrono::seconds(20);     // of the tree, 
 constexpr Duration k_shutdown_limit = std::chrono::seconds(5);  // of the runtime
 constexpr milliseconds k_away_look{20};                         // until the engine is looked for again
 constexpr milliseconds k_answer_grace{2'000};                   // for the answer of a wait whose time is up
-constexpr milliseconds k_wait_round{50'000};                    // of one question; whoever waits longer asks again
+constexpr milliseconds k_wait_round{50'000};                    // of one question; a longer wait asks again
 constexpr milliseconds k_call_round = std::chrono::hours(1);    // the longest wait for one answer
 
 Kind kind_of(Code code) {
@@ -248,7 +248,7 @@ T Node::Inside::answer(Effect effect, Clock::time_point end, const Ask& ask) {
   while (true) {
     must_run();
     bool was_asked = false;
-    // Who waits must not hold the operations: that would keep them from ending, and from answering.
+    // A waiting caller must not hold the operations: that would keep them from ending, and from answering.
     auto result = operations::ask<T>(
         [&](operations::Reply<T> reply) {
           const auto ops = host_->hooks().operations();

@@ -130,7 +130,7 @@ class Node {
   // False: it was stopped, by stop() or by an operation (`skein stop`), or its tree gave up.
   [[nodiscard]] bool is_running() const;
   // Takes no new tasks, lets agents finish what they run, at most for `drain` (nothing: [node] drain of the config),
-  // answers whoever waits, and ends. True: every process ended in time. A second call does nothing.
+  // answers all waiting clients, and ends. True: every process ended in time. A second call does nothing.
   bool stop(std::optional<Duration> drain = std::nullopt);
 
   // The node's runtime, for processes of your own beside it. It lives as long as this object.

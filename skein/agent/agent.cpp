@@ -128,7 +128,7 @@ void Agent::announce() {
   ready.is_paused = takes_none();
   ready.is_managed = setup_->is_managed;
   ready.held = core_.held();
-  // What was to be reported is asked for again by who is there now.
+  // The dispatcher that is there now asks again for what was to be reported.
   core_.forget_report();
   self_.send(dispatcher_, std::move(ready));
   if (takes_none()) return_waiting();
@@ -231,7 +231,7 @@ void Agent::beat() {
   setup_->executor->beat();
   step();
   if (setup_->registry) {
-    // Fails only when somebody took the name from it; the dispatcher hears of it all the same.
+    // Fails only when somebody took the name from it; the dispatcher still hears of it.
     const auto told = setup_->registry->update_heartbeat(setup_->name);
     static_cast<void>(told);
   }

@@ -10,7 +10,7 @@
 // 2. Many tasks go into one report: what was done within `report_every`, or until nothing is left to do.
 // 3. A program that cannot be started costs no task an attempt: the agent returns what it holds, takes nothing for
 //    `start_again`, and tells its swarm's coordinator why.
-// 4. Whoever restarts an agent makes a new setup, with a new executor, for it.
+// 4. To restart an agent, a new setup with a new executor must be made for it.
 #pragma once
 
 #include <concepts>
@@ -33,7 +33,7 @@
 
 namespace skein::inline v0::agent {
 
-// What many agents have in common.
+// Settings that many agents share.
 struct AgentOptions {
   std::string dispatcher = std::string(dispatch::k_dispatcher_name);
   Duration heartbeat_every = dispatch::k_heartbeat_every;

@@ -148,7 +148,7 @@ void AgentCore::return_task(TaskRef ref) {
 void AgentCore::stop_task(const dispatch::StopTask& stop, Instant now) {
   Held* held = find(stop.ref);
   if (held == nullptr) {
-    // Whoever asks believes it is here.
+    // The sender of the stop believes that the task is here.
     work_->report.returned.push_back(stop.ref);
     return;
   }

@@ -1,4 +1,4 @@
-// What an agent holds and what becomes of it: decisions without a clock, a process or a message.
+// The tasks that an agent holds, and decisions about them: without a clock, a process or a message.
 //
 // The agent's process feeds it with orders, the executor's answers and heartbeats, each with the time, and takes from
 // it what to begin, what to stop and what to report. Not for several threads.
@@ -54,7 +54,7 @@ class AgentCore {
   void set_ready(bool ready) { is_ready_ = ready; }
   [[nodiscard]] bool is_ready() const { return is_ready_; }
 
-  // What runs and is to stop, said once for each time it was asked for.
+  // The task that runs and is to stop; returned once for each time that it was asked to.
   [[nodiscard]] std::optional<dispatch::StopTask> take_stop();
 
   // From people.

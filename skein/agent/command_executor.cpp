@@ -132,7 +132,7 @@ void CommandExecutor::ended(const launcher::OsExited& exited) {
                         fmt::format("it wrote more than the {} bytes its output may have", options_->output_bytes),
                         std::nullopt});
   } else if (was_stopped) {
-    // Also when it ended well at the last moment: whoever wanted it stopped has decided already.
+    // Also when it ended well at the last moment: the caller that stopped it has decided already.
     host_->returned(ref);
   } else if (exited.signalled && exited.code == SIGXCPU) {
     host_->failed(

@@ -8,10 +8,10 @@
 // 1. run() is called only while the executor is ready and nothing runs: one task at a time.
 // 2. Each run() is answered once, by complete, failed, returned or cannot_start of the host, from within run() or
 //    later.
-// 3. stop() asks for that answer soon. A task that had to be cut short is returned: who asked knows what it means.
+// 3. stop() asks for that answer soon. A task that had to be cut short is returned: the caller of stop() knows why.
 // 4. After broken() the agent ends as a crash, which costs what runs an attempt, and the executor is shut down.
-// 5. An agent that ends gracefully winds its executor down first, so that an OS process has time to clean up; whoever
-//    ends the agent by force (its supervisor, once its time is over) ends that too.
+// 5. An agent that ends gracefully winds its executor down first, so that an OS process has time to clean up. A
+//    supervisor that kills the agent, once its time is over, thereby ends the OS process too.
 #pragma once
 
 #include <optional>
@@ -31,7 +31,7 @@ struct Failure {
   std::optional<Duration> retry_after;
 };
 
-// What an executor may say to its agent.
+// The calls that an executor may make to its agent.
 class ExecutorHost {
  public:
   ExecutorHost() = default;
@@ -45,7 +45,7 @@ class ExecutorHost {
 
   // Able to run. `capabilities` are what it found out that it can do; they count when none were configured.
   virtual void ready(std::vector<std::string> capabilities = {}) = 0;
-  // Not able at the moment: it begins anew by itself and says ready() then.
+  // Not able to run tasks at the moment: it restarts by itself and then calls ready().
   virtual void not_ready() = 0;
   // The work has begun. Said at once if it will take longer than a moment; what ends within run() need not say it.
   virtual void started(dispatch::TaskRef ref) = 0;
@@ -53,11 +53,11 @@ class ExecutorHost {
   virtual void progress(dispatch::TaskRef ref, ledger::Body mark) = 0;
   virtual void complete(dispatch::TaskRef ref, ledger::Body result) = 0;
   virtual void failed(dispatch::TaskRef ref, Failure failure) = 0;
-  // What is known of an attempt that is about to fail for others' reasons; see Executor::tells_last_words().
+  // What is known of an attempt that is about to fail for reasons outside it; see Executor::tells_last_words().
   virtual void last_words(dispatch::TaskRef ref, std::string text) = 0;
   // Stopped as asked, or never begun.
   virtual void returned(dispatch::TaskRef ref) = 0;
-  // What would run it cannot be started: the task goes back at no cost, and the agent takes no other for a while.
+  // The executor's program cannot be started: the task goes back at no cost, and the agent takes no other for a while.
   virtual void cannot_start(dispatch::TaskRef ref, std::string why) = 0;
   // Beyond help: the agent crashes with this reason.
   virtual void broken(std::string why) = 0;
@@ -74,7 +74,7 @@ class Executor {
   virtual void start(ExecutorHost& host) = 0;
   // The order is valid during the call; copy what is needed later.
   virtual void run(const dispatch::Order& order) = 0;
-  // What runs is to end. With StopReason::yield only if that is easily done: it may go on and need not answer.
+  // The running task is to end. With StopReason::yield only if that is easily done: it may go on and need not answer.
   virtual void stop(dispatch::TaskRef ref, dispatch::StopReason why) = 0;
   // The agent is going down gracefully: called again after as long as it says, until that is zero, which must be soon.
   // No messages come any more.
@@ -93,7 +93,7 @@ class Executor {
   [[nodiscard]] virtual bool tells_last_words() const { return false; }
   // The program that it runs at the moment, as the operating system numbers it; 0: none.
   [[nodiscard]] virtual pid_t os_pid() const { return 0; }
-  // What it is at the moment, for people.
+  // The present state, for people.
   [[nodiscard]] virtual std::string describe() const = 0;
 };
 

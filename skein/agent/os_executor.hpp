@@ -55,9 +55,9 @@ struct OsExecutorOptions {
 inline constexpr std::size_t k_stderr_kept_max = 3'840;
 static_assert(k_stderr_kept_max + 256 <= dispatch::k_message_bytes_max);
 
-// A text of an OS process without the secret that the process was given: whoever reads messages, events and the node's
+// A text of an OS process without the secret that the process was given: readers of messages, events and the node's
 // log must not have it. The text may be the last part of a longer one: the end of the secret at its beginning is taken
-// out too. An empty secret: the text as it is.
+// out too. An empty secret: the text unchanged.
 [[nodiscard]] std::string masked(std::string_view text, std::string_view secret);
 // The end of what it wrote to standard error, for a message: printable, on few lines, at most `bytes_max`, and masked.
 [[nodiscard]] std::string shown_tail(std::string_view stderr_tail, std::size_t bytes_max, std::string_view secret = {});

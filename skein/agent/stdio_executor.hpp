@@ -2,7 +2,7 @@
 //
 // 1. It begins with hello, both ways, within hello_timeout; only then is the agent ready.
 // 2. An OS process that ends by itself, breaks the protocol or falls silent takes its agent along: what it ran costs an
-//    attempt and goes to another agent at once. Who restarts the agent, with which delays, is its supervisor's affair.
+//    attempt and goes to another agent at once. The supervisor restarts the agent and decides on the delays.
 // 3. Told to stop: a cancel, SIGTERM after term_after, SIGKILL after kill_after more. One that had to be ended so is
 //    replaced, and the agent lives on. Wound down: a shutdown and the end of its stdin, SIGTERM after end_term_after,
 //    SIGKILL after end_kill_after more.

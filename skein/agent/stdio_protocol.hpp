@@ -2,7 +2,7 @@
 // each. Pure; any thread.
 //
 // Reading is strict: a line that is no JSON object, is nested too deep, has a type or a field of the wrong kind, is an
-// error, and whoever wrote it cannot be trusted to know where it is. Fields that are not known are passed over. What is
+// error, and its sender cannot be trusted to know where it is. Fields that are not known are ignored. What is
 // only handed on (params, results, marks) stays as it was written.
 #pragma once
 
@@ -27,7 +27,7 @@ struct StdioHello {
   std::uint64_t protocol = 0;
   std::vector<std::string> capabilities;
 };
-// What every answer to a task begins with. The fence may be left out.
+// The fields at the beginning of every answer to a task. The fence may be left out.
 struct StdioTask {
   ledger::TaskId id;
   std::optional<ledger::Fence> fence;

@@ -1,9 +1,9 @@
-// Whether the wall clock may be believed: it must have gone as fast as the time since boot for a whole day. What
-// deletes by age asks here, so that a clock that is wrong for a while, or at a start, deletes nothing.
+// Whether the wall clock may be trusted: it must have gone as fast as the time since boot for a whole day. Deletion by
+// age asks here, so that a clock that is wrong for a while, or at a start, deletes nothing.
 //
 // The time since boot goes on while the program does not run, so a restart of the program changes nothing. After a
-// restart of the machine nobody knows how long it was off: up to k_reboot_gap is taken from the wall clock, more makes
-// the day begin anew. So does every jump.
+// restart of the machine it is not known how long it was off: up to k_reboot_gap is taken from the wall clock. A longer
+// gap makes the day start over, and so does every jump.
 //
 // A plain value: no clock is read here. Kept as text, so that a start goes on where the run before ended.
 #pragma once
@@ -26,7 +26,7 @@ class AgreedClock {
   // Allowed between the clocks since they were first held against each other, and a thousandth of that time besides.
   static constexpr std::chrono::milliseconds k_tolerance = std::chrono::minutes(1);
 
-  // Nothing for a text that is not one of text()'s: the day begins anew.
+  // Nothing for a text that is not one of text()'s: the day starts over.
   [[nodiscard]] static AgreedClock read(std::string_view text);
   [[nodiscard]] std::string text() const;
 

@@ -1,4 +1,4 @@
-// What a node's journal and its archive say of each other, and whether that can be true. Looked at before a node takes
+// Whether a node's journal and its archive agree, as they must. Checked before a node takes
 // its first task, and by the verbs that repair.
 //
 // The journal's ledger knows up to which finish number it dropped tasks because the archive had them, and which number
@@ -34,7 +34,7 @@ struct ArchiveSide {
   std::vector<std::pair<ledger::FinishNumber, std::string>> damaged{};  // records, where they were looked at
 };
 
-// What is wrong, and how much.
+// The kind of disagreement, and how much is affected.
 struct Discord {
   enum class Kind {
     archive_missing,
@@ -61,7 +61,7 @@ struct Discord {
 // Nothing when they agree.
 [[nodiscard]] std::optional<Discord> compare(const LedgerSide& ledger, const ArchiveSide& archive);
 
-// What makes a ledger go on above the numbers of an archive that has everything the ledger has.
+// Makes a ledger go on above the numbers of an archive that has everything the ledger has.
 [[nodiscard]] std::vector<ledger::Op> numbers_above(ledger::FinishNumber last);
 
 }  // namespace skein::inline v0::archive

@@ -42,7 +42,7 @@ struct ArchiverLimits {
   std::uint64_t retain_tasks = 1000;  // removed in one transaction
   Retention retention;
   std::uint64_t verify_rate = 1000;                                 // records read and checked in a second; 0: none
-  std::chrono::milliseconds verify_every = std::chrono::hours(24);  // begins anew so long after it began
+  std::chrono::milliseconds verify_every = std::chrono::hours(24);  // starts over so long after it began
   std::size_t upgrade_tasks = 1000;                                 // of an earlier version, in one transaction
   std::chrono::milliseconds upgrade_every{100};
   // Nobody keeps what is inserted: tasks stay in the ledger, where they can be asked for, until they take half of its
@@ -68,7 +68,7 @@ struct ArchiverStatus {
   std::uint64_t clock_jumps = 0;
 };
 
-// What somebody may want to know of at once.
+// News that somebody may want to know of at once.
 struct ArchiverNews {
   enum class Kind { failing, works_again, removed, damaged, verified, clock_jumped, upgraded };
   Kind kind = Kind::failing;

@@ -1,4 +1,4 @@
-// What an archive needs beside new tasks: retention, verification, and checksums for records of an earlier version.
+// The archive's upkeep beside new tasks: retention, verification, and checksums for records of an earlier version.
 // Part of the archiver, on the same job queue, so that the store is written to by one thread at a time.
 //
 // start(), stop(), nudge() and status() from any thread.

@@ -175,7 +175,7 @@ ArchiveResult<bool> SealCopy::restore(const std::string& path) {
     at += *got;
   }
   if (::fsync(log.get()) != 0) return std::unexpected(failed(log_name, "cannot be synced"));
-  // The index of the log that was there before; the next one to open the database makes it anew.
+  // The index of the old log; the next opening of the database recreates it.
   if (::unlink((path + "-shm").c_str()) != 0 && errno != ENOENT) {
     return std::unexpected(failed(path + "-shm", "cannot be removed"));
   }

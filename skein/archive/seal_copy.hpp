@@ -4,14 +4,14 @@
 // that log be cut, garbled or deleted before the next start, records that were sealed long ago could be lost with it.
 // So the log is copied and synced before each checkpoint, and the copy is void when the checkpoint is done.
 //
-// What holds:
+// Invariants:
 // 1. While the file may hold pages of an unfinished checkpoint, a whole copy of the log is on the disk.
 // 2. restore() puts the copy in the log's place only if the copy is whole (length and CRC), was made of this very file
 //    (inode and time of birth: a file that was replaced, or a folder that was copied, has others), and the log does not
 //    begin with it. To put it there once more after a finished checkpoint changes nothing.
 // 3. Both files stay open, so that a want of descriptors stops no seal.
 //
-// restore() is for whoever holds the data folder's lock, before the database is opened. keep() and drop() are called by
+// restore() needs the data folder's lock and is called before the database is opened. keep() and drop() are called by
 // one thread at a time. The file: 40 bytes of header (magic, length, CRC-32C of the content, inode, birth, CRC-32C of
 // the header), then the log's bytes.
 #pragma once

@@ -80,7 +80,7 @@ class SqliteStore final : public Store {
     Statement find_brief;  // by id
     Statement link;
   };
-  // A row that was inserted since the last seal, and the lower half of its checksum, which stays as it is.
+  // A row that was inserted since the last seal, and the lower half of its checksum, which does not change.
   struct Unsealed {
     ledger::FinishNumber number = 0;
     std::uint32_t checksum = 0;

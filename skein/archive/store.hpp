@@ -82,7 +82,7 @@ struct Loss {
 
 inline constexpr std::size_t k_losses_max = 100;  // in one answer, the last ones
 
-// What a part of a verification found.
+// The findings of one part of a verification.
 struct Checked {
   ledger::FinishNumber up_to = 0;  // go on after this
   std::uint64_t rows = 0;

@@ -3,12 +3,12 @@
 //
 // 1. A connection begins as a stranger; trust() makes it a member, once its client has shown that it may be here.
 //    Strangers have a small share of their own. When that share, or the whole budget, is used up, the stranger that
-//    has been here longest is told to go, and its place goes to whoever comes.
-// 2. Members and processes are never told to go. Without a stranger to send away, whoever comes is refused or waits.
-// 3. A place counts until it is given back, also while its owner is on the way out, and a stranger that shows who it is
+//    has been here longest is told to go, and its place goes to the newcomer.
+// 2. Members and processes are never told to go. Without a stranger to send away, a newcomer is refused or waits.
+// 3. A place counts until it is given back, also while its owner is on the way out, and a stranger that gains trust
 //    after it was told to go stays. So `used` may pass `total`, by leaving_max at most.
 //
-// Any thread. Whoever is to go is told outside the lock, by the function it gave.
+// Any thread. An owner is told to go outside the lock, by the function it gave.
 #pragma once
 
 #include <cstddef>

@@ -21,13 +21,13 @@ class Interner {
     if (!shared) known = shared = std::make_shared<const T>(std::move(value));
     return shared;
   }
-  // Those that somebody holds, and some that nobody does any more.
+  // The values that somebody holds, and some that nobody holds any more.
   [[nodiscard]] std::size_t size() const { return known_.size(); }
 
  private:
   static constexpr std::size_t k_first_sweep = 64;
 
-  // Seldom enough to cost nothing each, often enough to keep no more than twice what is held.
+  // Rarely enough to cost nothing each, often enough to keep no more than twice what is held.
   void sweep() {
     std::erase_if(known_, [](const auto& each) { return each.second.expired(); });
     sweep_at_ = std::max(k_first_sweep, 2 * known_.size());

@@ -9,7 +9,7 @@ std::int64_t PauseClock::count(std::int64_t raw) {
     const std::int64_t lost = lost_.load(std::memory_order_relaxed) + (raw - overdue);
     lost_.store(lost, std::memory_order_release);
     floor_.store(raw - lost, std::memory_order_relaxed);
-    // Until the next look, what passes is no second pause: whoever looks has just begun to run again.
+    // Until the next look, the time that passes is no second pause: the reader has just begun to run again.
     overdue_.store(later(Instant(Duration(raw)), k_pause_look + k_pause_tolerance).time_since_epoch().count(),
                    std::memory_order_release);
     version_.fetch_add(1, std::memory_order_release);

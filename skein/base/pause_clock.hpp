@@ -25,7 +25,7 @@ namespace skein::inline v0 {
 
 // A thread on a loaded machine is late by this much without having been stopped.
 inline constexpr Duration k_pause_tolerance = std::chrono::milliseconds(500);
-// How far ahead somebody who has time limits to keep should promise a look at most.
+// Code with time limits should promise its next look at most this far ahead.
 inline constexpr Duration k_pause_look = std::chrono::milliseconds(250);
 
 class PauseClock {
@@ -37,7 +37,7 @@ class PauseClock {
   // `read` gives the raw time. It is called here because it must be read after what it is compared with.
   template <class Read>
   [[nodiscard]] Instant now(Read read) {
-    // Most programs are never stopped. Whoever sees an `overdue_` of after a pause sees what was lost in it.
+    // Most programs are never stopped. A reader of an `overdue_` set after a pause also sees what was lost in it.
     const std::int64_t promised = overdue_.load(std::memory_order_acquire);
     if (lost_.load(std::memory_order_acquire) == 0) [[likely]] {
       const Instant raw = read();
@@ -48,7 +48,7 @@ class PauseClock {
 
   // The program runs; it will look again by `next`. Gives the time, as now().
   Instant look(Instant raw, Instant next);
-  // What a time on this clock is on the raw one, for who waits until then.
+  // A time of this clock, as a raw time, for code that waits until then.
   [[nodiscard]] Instant raw_of(Instant time) const { return later(time, lost()); }
 
   // In all pauses until now.

@@ -1,4 +1,4 @@
-// Descriptors held back for whoever must never go without one: the journal's files. A program at its limit of open
+// Descriptors held in reserve for files that must always be opened: the journal's. A program at its limit of open
 // files (EMFILE), or a machine at its own (ENFILE), has room again for a moment when one of them is given up.
 //
 // with_spare() calls what opens something; when that fails for want of a descriptor it gives up a spare and tries

@@ -1,4 +1,4 @@
-// What somebody may have meant by a word that nobody knows: the end of an error message. Pure; any thread.
+// Suggests the known word that an unknown word was probably meant to be: the end of an error message. Pure; any thread.
 #pragma once
 
 #include <string>

@@ -16,7 +16,7 @@ namespace skein::inline v0 {
 
 class ThreadJobQueue final : public JobQueue {
  public:
-  // `thread_name` is for who looks at threads (thread_name.hpp); it outlives the call of the constructor: a literal.
+  // `thread_name` is shown in lists of threads (thread_name.hpp); it must outlive the constructor's call: a literal.
   explicit ThreadJobQueue(const char* thread_name, std::size_t jobs_max = 100'000);
   ~ThreadJobQueue() override;
 

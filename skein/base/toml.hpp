@@ -1,4 +1,4 @@
-// toml++ as skein uses it; whoever reads TOML includes this. For sources only, since it is large. Any thread.
+// toml++ as skein uses it; every source that reads TOML includes this. Not for headers, since it is large. Any thread.
 //
 // 1. Its parser asserts that the name of a table begins as one may, just before it checks that and says what is wrong:
 //    a config with "[!]" in it would end the program, and with NDEBUG be undefined. So its asserts do nothing here.

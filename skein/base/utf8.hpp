@@ -11,7 +11,7 @@ namespace skein::inline v0 {
 [[nodiscard]] std::size_t utf8_length(std::string_view text);
 [[nodiscard]] bool is_utf8(std::string_view text);
 
-// For people, from whom nobody knows: at most so many bytes and whole characters, with '?' for each byte that is no
+// Text of unknown origin, made safe to show: at most so many bytes, whole characters, '?' for each byte that is no
 // UTF-8 and for what a terminal would obey: all control characters but newline and tab, line and paragraph separators,
 // and what turns the direction of writing round, which can make a line read as something else.
 [[nodiscard]] std::string shown_text(std::string_view text, std::size_t bytes_max);

@@ -39,7 +39,7 @@ std::vector<Entry> ApplyFeed::take(const LogWindow& log, Position up_to, std::ve
 void ApplyFeed::fetched(Position from, std::vector<Entry> entries, const LogWindow& log) {
   is_fetching_ = false;
   if (from != handed_out_ + 1) return;
-  // What is decided stays as it is, but the log may have been replaced by a snapshot meanwhile.
+  // Decided entries never change, but the log may have been replaced by a snapshot meanwhile.
   const bool still_there =
       !entries.empty() && entries.front().position == from && log.term_at(from) == std::optional(entries.front().term);
   if (still_there) fetched_ = std::move(entries);

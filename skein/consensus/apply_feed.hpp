@@ -18,7 +18,7 @@ class ApplyFeed {
 
   // Whether take() would give something, or ask for something.
   [[nodiscard]] bool can_take(Position up_to) const;
-  // What comes next, up to `up_to`; or asks for it.
+  // The next entries, up to `up_to`; or asks for them.
   [[nodiscard]] std::vector<Entry> take(const LogWindow& log, Position up_to, std::vector<Fetch>& fetches);
   void fetched(Position from, std::vector<Entry> entries, const LogWindow& log);
   void applied(Position position);

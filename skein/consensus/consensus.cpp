@@ -85,7 +85,7 @@ Consensus::Consensus(StartState state, const ConsensusLimits& limits, Instant no
 void Consensus::tick(Instant now) {
   const Duration gap = between(now_, now);
   now_ = std::max(now_, now);
-  // Whoever did not run for so long has not read what came meanwhile: the timers wait for that.
+  // After such a gap, messages that arrived meanwhile are still unread: the timers wait for them.
   if (gap > limits_.election_min) {
     election_at_ = std::max(election_at_, later(now_, limits_.heartbeat));
     quorum_check_at_ = std::max(quorum_check_at_, later(now_, limits_.election_min));
@@ -140,7 +140,7 @@ void Consensus::step(PeerMessage message) {
 
 namespace {
 
-// Only a leader sends these, so whoever sends one leads in the message's term.
+// Only a leader sends these, so the sender leads in the message's term.
 bool is_from_leader(PeerMessageKind kind) {
   return kind == PeerMessageKind::append || kind == PeerMessageKind::heartbeat ||
          kind == PeerMessageKind::snapshot_chunk;
@@ -150,7 +150,7 @@ bool is_from_leader(PeerMessageKind kind) {
 
 // False when the message's term says that there is nothing more to do.
 bool Consensus::take_term(const PeerMessage& message) {
-  // Does not say that its sender is in that term. Who is out may have raised its own term in vain.
+  // Does not say that its sender is in that term. A removed member may have raised its own term in vain.
   if (message.kind == PeerMessageKind::removed) return true;
   if (message.term < hard_.term) {
     answer_old_term(message);

@@ -83,8 +83,8 @@ struct StartState {
   std::vector<std::pair<Position, Membership>> memberships;  // of the log's entries, ascending
   std::optional<SnapshotOffer> snapshot;                     // that can be sent
   Position applied = 0;                                      // what the machine has; at least the base
-  // For a log that does not say who belongs to the group, a new one or one of an earlier version: whoever leads first
-  // appends these, one of which is the membership, as one batch. All members that found a group start with the same
+  // Entries for a log that does not say who belongs to the group: a new log, or one of an earlier version. The first
+  // leader appends them as one batch; one of them is the membership. All members that found a group start with the same
   // membership.
   std::vector<Entry> founding;
 };
@@ -147,7 +147,7 @@ class Consensus {
   void chunk_unreadable(MemberId to, Position snapshot);
   void chunk_written(Position snapshot, std::uint64_t end, ChunkResult result);
 
-  // What the driver did by itself: wrote a snapshot that can be sent; dropped log that it covers; looked at the disk.
+  // Actions of the driver: it wrote a snapshot that can be sent; dropped log that it covers; looked at the disk.
   void snapshot_taken(SnapshotOffer offer);
   void log_trimmed(Position up_to);
   void set_little_disk(bool is_little) { has_little_disk_ = is_little; }

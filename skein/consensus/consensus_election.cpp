@@ -18,8 +18,8 @@ bool Consensus::hears_leader() const {
   return role_ == MemberRole::leader || now_ < later(heard_at_, limits_.election_min);
 }
 
-// No candidacy on what might be lost: votes are given for the log that the request names. And none while the disk has
-// not even stored the vote of the last one. Who is removed by an entry that is not decided may be the only one that can
+// No candidacy on entries that might be lost: votes are given for the log that the request names. And none while the
+// last vote is not stored. A member that an undecided entry removes may still campaign: it may be the only one that can
 // get it decided, since it votes for nobody without it (thesis, section 4.2.2).
 bool Consensus::can_campaign() const {
   const bool is_voter = membership().is_voter(self_) || memberships_.decided().is_voter(self_);
@@ -84,8 +84,8 @@ void Consensus::begin_campaign(bool is_pre, bool is_transfer) {
   }
 }
 
-// Who is out of the group, and does not know it, campaigns until somebody says so: those that it asks may be followers
-// only, when it does not know who joined since.
+// A removed member that does not know it campaigns until it is told. The members it asks may be followers only, if it
+// does not know the members that joined since.
 void Consensus::tell_if_removed(MemberId candidate) {
   if (leader_ == 0 || membership().contains(candidate) || !membership().contains(self_)) return;
   if (memberships_.decided_position() != memberships_.position()) return;

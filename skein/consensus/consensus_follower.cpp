@@ -179,8 +179,8 @@ void Consensus::installed() {
   out_.restore = install_position_;
 }
 
-// Whoever hears a leader learns of the membership from its log, and what this message says may be old. What the own log
-// has, but nobody decided, says nothing against it.
+// A member that hears a leader learns the membership from its log; this message may be older. An entry of its own log
+// that is not decided does not contradict the message.
 void Consensus::on_removed(const PeerMessage& message) {
   if (leader_ != 0 || !membership().contains(message.from)) return;
   const Position known = memberships_.decided_position();

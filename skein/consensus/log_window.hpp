@@ -1,4 +1,4 @@
-// What a member knows of its log without touching the disk: the terms of all of it, the entries that are not stored
+// A member's knowledge of its log without touching the disk: the terms of all of it, the entries that are not stored
 // yet, and the newest of those that are. A value: one thread, no disk.
 //
 // Storing takes time and is acknowledged later. take_unsent() hands out entries once; each hand-out has a number, and
@@ -34,7 +34,7 @@ class LogWindow {
   // Positions up to `position` are in a snapshot and gone from the disk.
   void forget_up_to(Position position);
 
-  // Nobody will ask for the stored entries up to there.
+  // The stored entries up to `position` will not be asked for again and may be dropped from memory.
   void free_up_to(Position position);
 
   // The entries that were not handed out yet, in order. They count as handed out with the next number.

@@ -1,4 +1,4 @@
-// Who belongs to a group: voters, who decide, and learners, who only receive the log. A plain value.
+// The members of a group: voters, who decide, and learners, who only receive the log. A plain value.
 //
 // A membership entry of the log holds a whole membership, not the change that led to it, so that a log can be read
 // without what came before. Memberships change by one voter at a time, so that any two quorums, one of the old and one
@@ -42,8 +42,8 @@ class Membership {
   [[nodiscard]] bool contains(MemberId member) const { return is_voter(member) || is_learner(member); }
   [[nodiscard]] std::size_t quorum() const { return voters_.size() / 2 + 1; }
 
-  // This membership after the changes, made one after the other; or why it can't be. Adding who is there already, and
-  // removing who is not, change nothing. A voter that is added as a learner is demoted.
+  // This membership after the changes, made one after the other; or why it can't be. Adding a present member and
+  // removing an absent one change nothing. A voter that is added as a learner is demoted.
   [[nodiscard]] std::expected<Membership, std::string> changed(std::span<const MemberChange> changes) const;
 
   // The bytes of a membership entry, and back. Nothing when they are no membership.

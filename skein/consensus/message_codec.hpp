@@ -5,7 +5,7 @@
 // bytes; then, for a snapshot_chunk, the offer's position, term and total bytes (8 each), its membership (length and
 // bytes), the offset (8), and the chunk (length and bytes). Positions of entries are those after `position`.
 //
-// What frames it (a length) and who may say it (TLS, the sender's certificate) is the link's business.
+// The link frames a message (by its length) and authenticates its sender (TLS, the sender's certificate).
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// What a Consensus value wants done. Its driver takes a Ready after every call or some calls, and does all of it; the
-// parts may be done on different threads, each part in the order in which it was handed out.
+// The work that a Consensus value wants done. Its driver takes a Ready after every call or some calls, and does all of
+// it; the parts may be done on different threads, each part in the order in which it was handed out.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct ToStore {
 
 // Entries are wanted that are not in memory: answer with fetched(reader, from, entries).
 struct Fetch {
-  MemberId reader = 0;  // who is to be sent them; 0: they are for apply
+  MemberId reader = 0;  // the member to send them to; 0: they are for apply
   Position from = 0;
   std::uint64_t max_bytes = 0;  // of whole batches, but at least one
 };
@@ -61,7 +61,7 @@ struct ConsensusEvent {
   enum class Kind : std::uint8_t {
     leader_changed,      // member: who leads, 0 for nobody
     membership_changed,  // position of the entry that is in force
-    transfer_ended,      // member: to whom it was meant to go; whether it did, leader_changed tells
+    transfer_ended,      // member: the intended target; leader_changed says whether it became leader
     disk_stuck,          // this leader's disk has not answered for so long that it gives leadership away
     removed,             // this member is in the group no more
     refused,             // a message that no member of this version sends; member: from whom

@@ -1,5 +1,5 @@
-// What waits for storage: the numbers of what was handed out to be stored, and the messages that may leave only when
-// that is durable. A plain value.
+// What waits for storage: the numbers of the writes handed out, and the messages that may leave only when those writes
+// are durable. A plain value.
 //
 // 1. A message leaves only after everything that was known when it was written is stored.
 #pragma once

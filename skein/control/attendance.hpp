@@ -12,7 +12,7 @@ namespace skein::inline v0::control {
 
 class Attendance {
  public:
-  // `on_alone` is called on the thread of whoever is last, each time; set before anybody comes.
+  // `on_alone` is called each time, on the thread of the last one that leaves; set before anybody comes.
   void when_alone(std::function<void()> on_alone) { on_alone_ = std::move(on_alone); }
   void come() {
     present_.fetch_add(1);

@@ -113,7 +113,7 @@ ClientResult<void> Client::flush() {
     // Taking in answers meanwhile: neither side may wait for the other for ever.
     pollfd poll{fd_.get(), POLLIN | POLLOUT, 0};
     if (::poll(&poll, 1, -1) < 0 && errno != EINTR) return std::unexpected(lost());
-    // Who is turned away is told why before the connection is closed: that is read first, then the loss is noticed.
+    // A client that is turned away is first told why: that is read before the loss of the connection is noticed.
     if ((poll.revents & POLLIN) != 0 && !fill(Clock::now())) break;
     if ((poll.revents & POLLOUT) == 0) continue;
     const auto sent = ::send(fd_.get(), out_.data() + at, out_.size() - at, MSG_NOSIGNAL | MSG_DONTWAIT);

@@ -61,7 +61,7 @@ bool Connection::has_held_lines() const {
 
 void Connection::rearm(Self self) { wire_.arm(self.pid(), may_read()); }
 
-// Whoever listens is told that this is the end.
+// A client that listens is told that the connection ends.
 void Connection::terminate(Self, const ExitReason&) {
   if (mcp_ != nullptr) mcp_->shut_down();
   write_some();
@@ -98,7 +98,7 @@ void Connection::handle_info(Self self, Message message) {
     if (!who_) return self.stop();
   } else if (message.is<IdleCheck>()) {
     const Duration quiet = between(active_at_, self.now());
-    // Whoever speaks MCP may think as long as he likes.
+    // An MCP client may stay idle as long as it likes.
     if (quiet >= setup_->limits.idle && is_idle() && mcp_ == nullptr) return self.stop();
     self.send_after(setup_->limits.idle, self.pid(), IdleCheck{});
     return;
@@ -138,7 +138,7 @@ void Connection::read_some(Self self) {
     if (got == net::Wire::Got::nothing) break;
     if (got == net::Wire::Got::end) {
       is_closed_by_client_ = true;
-      streams_.clear();  // whoever follows has gone
+      streams_.clear();  // the client that followed has gone
       break;
     }
     active_at_ = self.now();
@@ -254,7 +254,7 @@ std::optional<operations::Error> Connection::log_in(const std::string& token) {
   return std::nullopt;
 }
 
-// Who may look at a task and its children learns nothing of the rest of the node.
+// A client that may only look at a task and its children learns nothing of the rest of the node.
 void Connection::answer_hello(const Responder& respond) const {
   const auto answer = [hooks = setup_->hooks, respond, is_bound = who_->is_bound(), spoken = version_] {
     respond.send(Answer::Kind::ok, [hooks, is_bound, spoken]() -> json::value {

@@ -10,13 +10,13 @@
 // Ids are the client's, and answers come in any order. What is no JSON object with an id is answered with id 0, and
 // the connection goes on; a line that is too long ends it.
 //
-// Who connects is the node's owner, by the kernel's word. An agent, or what one started, is served only with the token
+// The client is the node's owner, as the kernel says. An agent, or what one started, is served only with the token
 // of its task in hello (executor setting `token`), with that token's rights; without one it is told so and closed, as
 // is one that says no hello within k_agent_hello. At most k_agent_connections of them are open at once, so that agents
 // cannot keep the owner out.
 //
 // 1. Nothing blocks, and nothing grows past SocketLimits: a client that sends much is read later, one that does not
-//    read is closed. Who asks for much over MCP is answered as fast as it reads.
+//    read is closed. A client that asks for much over MCP is answered as fast as it reads.
 // 2. A client that closed its side still gets its answers.
 #pragma once
 
@@ -42,7 +42,7 @@ using net::FdReady;
 using operations::Answer;
 using operations::Responder;
 
-// What all connections of a node share.
+// Shared by all connections of a node.
 struct ConnectionSetup {
   Runtime* runtime = nullptr;
   std::shared_ptr<FdPoller> poller;
@@ -62,7 +62,7 @@ struct ConnectionSetup {
   std::function<void(const std::string&, const std::string&)> on_refused{};
 };
 
-// What an agent is told that shows no token of its task.
+// The answer to an agent that shows no token of its task.
 [[nodiscard]] operations::Error agents_need_token();
 
 class Connection {

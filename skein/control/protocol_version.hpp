@@ -25,7 +25,7 @@ struct ProtocolSide {
 // Says which of the two is older and what to do.
 [[nodiscard]] operations::Error other_version(const ProtocolSide& program, const ProtocolSide& node);
 
-// For a program of an earlier version that is served all the same: in the answer to its hello and in the node's log.
+// For a program of an earlier version that is still served: in the answer to its hello and in the node's log.
 [[nodiscard]] std::string older_program_notice(std::uint64_t version);
 
 // The version of a node that refused a program's hello in the words of version 1, which named only the number; nothing

@@ -1,4 +1,4 @@
-// Unix sockets: listening in a folder of one's own, connecting, and who is at the other end. Any thread.
+// Unix sockets: listening in a folder of one's own, connecting, and identifying the peer. Any thread.
 #pragma once
 
 #include <sys/types.h>
@@ -30,7 +30,7 @@ struct Peer {
   uid_t uid = 0;
   pid_t pid = 0;
 };
-// Who opened the other end, as the kernel knows.
+// The process that opened the other end, as the kernel knows it.
 [[nodiscard]] std::optional<Peer> peer_of(int fd);
 
 }  // namespace skein::inline v0::control

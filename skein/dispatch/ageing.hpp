@@ -1,5 +1,5 @@
 // Ready tasks by when they rise to the next class of priority: a heap by that time. Entries of tasks that no longer
-// wait stay until they come up or are swept, so whoever takes one asks whether its task still waits. One thread at a
+// wait stay until they come up or are swept, so the taker asks whether the task still waits. One thread at a
 // time.
 //
 // Invariant: entries are taken in the order of `due`.

@@ -8,7 +8,7 @@
 //    that should run there: what the agent holds besides is to be stopped and forgotten.
 // 3. An agent keeps an outcome until it is settled and says it again in AgentReady's or a heartbeat's `held`; the
 //    dispatcher asks for it by `ask_again`.
-// 4. Who beats and is not known is asked to announce itself, as soon as there is room.
+// 4. An unknown agent that sends a heartbeat is asked to announce itself, as soon as there is room.
 // 5. One message carries many tasks in either direction. In Orders `run` comes first: what is stopped as well stops.
 #pragma once
 
@@ -86,8 +86,8 @@ struct Orders {
   }
 };
 
-// Of an agent in the ledger (ledger::AgentPut): whoever is called so gets nothing while the field is k_agent_is_paused,
-// whichever process or dispatcher it is. Gone with the record.
+// A field of an agent's record in the ledger (ledger::AgentPut). While it is k_agent_is_paused, no agent of this name
+// gets a task, in whichever process or dispatcher. Gone with the record.
 inline constexpr std::string_view k_agent_field_paused = "paused";
 inline constexpr std::string_view k_agent_is_paused = "true";
 [[nodiscard]] inline bool is_paused(const ledger::AgentNote& agent) {

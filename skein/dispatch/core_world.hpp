@@ -76,7 +76,7 @@ class CoreWorld : public ledger::ChangeSink {
     pending_.clear();
     is_begun_ = false;
   }
-  // The next dispatcher belongs to another program than whoever had fences up to this.
+  // The next dispatcher belongs to another program than the holders of fences up to this.
   void end_program(ledger::Fence fence) { options_.dead_fence = fence; }
   void restart() {
     lose_dispatcher();

@@ -96,7 +96,7 @@ void Dispatcher::on_dispatch_taken(Self self, const journal::AppendAnswer& answe
   ask_for_state();
 }
 
-// Said once. It is asked again all the same: the ledger's limits can be changed.
+// Reported once. The operation is still tried again: the ledger's limits can be changed.
 void Dispatcher::tell_refusal(const ledger::OpResult& result) {
   if (std::exchange(has_told_refusal_, true) || !setup_->on_event) return;
   std::string why = result.verdict == ledger::Verdict::too_large

@@ -3,7 +3,7 @@
 //
 // It begins by appending take_dispatch, then takes the ledger's state and its changes from there on in one callback of
 // Journal::read. When it crashes and is started again it rebuilds everything that way, and agents announce themselves
-// anew: nothing is lost or revoked. Agents find it by its registered name (SpawnOptions::name).
+// again: nothing is lost or revoked. Agents find it by its registered name (SpawnOptions::name).
 //
 // The journal, the ledger and the runtime must outlive it. Callbacks of the journal only put something into its inbox.
 // Appends are repeated under the same ids until they are applied, so the core never hears of overload. It ends by
@@ -29,7 +29,7 @@ namespace skein::inline v0::dispatch {
 
 inline constexpr std::string_view k_dispatcher_name = "dispatcher";
 
-// What a dispatcher is made with.
+// The setup of a dispatcher.
 struct DispatcherSetup {
   Runtime* runtime = nullptr;
   journal::Journal* journal = nullptr;
@@ -39,9 +39,9 @@ struct DispatcherSetup {
   // Numbers no dispatcher has had before, also not the one of before a restart: they begin the ids of its commands.
   std::function<std::uint64_t()> entropy;
   std::function<void(const DispatchEvent&)> on_event;  // in the dispatcher's process; may be empty
-  // What a dispatcher before this one had learned, as on_learned was told; empty: it begins afresh.
+  // Learned by an earlier dispatcher, as on_learned was told; empty: it starts from scratch.
   std::string learned{};
-  // Told what was learned, every options.learned_every if there is news and when the dispatcher ends, however that
+  // Told what was learned: every options.learned_every if there is news, and when the dispatcher ends, however that
   // is. In the dispatcher's process: it must not block. May be empty.
   std::function<void(std::string)> on_learned{};
 };
@@ -59,7 +59,7 @@ struct GetDispatcherStatus {};
 struct GetSwarmLoad {
   std::string swarm;
 };
-// Who gets nothing at the moment, and why; see passed_over.hpp.
+// The agents and types that get nothing at the moment, and why; see passed_over.hpp.
 struct GetPassedOver {
   std::string agent;  // empty: all agents
 };

@@ -1,4 +1,4 @@
-// Agents: who is there, what they say, and what is made of it.
+// Agents: which are there, what they say, and what follows from it.
 #include <algorithm>
 #include <cassert>
 #include <utility>
@@ -165,7 +165,7 @@ void DispatcherCore::join(SlotNumber slot, AgentReady& ready, const Moment& mome
 }
 
 // An agent that announces itself says all it holds. What it lacks of before is lost: it was never delivered, or the
-// agent has begun anew since.
+// agent has been restarted since.
 void DispatcherCore::match_announced(SlotNumber slot, std::span<const TaskRef> held, const Moment& moment) {
   for (const SlotNumber index : tables_.agents[slot].runs) tables_.runs[index].is_listed = false;
   for (const TaskRef ref : held) {

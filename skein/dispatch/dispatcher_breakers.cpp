@@ -1,4 +1,4 @@
-// Who is passed over: types of tasks that agents crash over, and agents that the router goes around.
+// What is passed over: types of tasks that agents crash over, and agents that the router goes around.
 #include <algorithm>
 #include <string>
 #include <utility>

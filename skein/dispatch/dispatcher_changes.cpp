@@ -34,7 +34,7 @@ void DispatcherCore::on_state(ledger::Epoch epoch, const StateView& state, const
   queue_.clear();
   due_.clear();
   ageing_.clear();
-  // What crashes have shown is of agents and types and holds on; what was given out to try them is found anew.
+  // Crashes count against agents and types and stay counted; which runs are probes is determined again.
   breakers_.forget_probes();
   requeued_.clear();
   outgoing_.drop_queued();
@@ -114,7 +114,7 @@ void DispatcherCore::take_swarm(const ledger::Swarm& swarm) {
 }
 
 void DispatcherCore::on_changes(const ledger::ChangeBatch& batch, const Moment& moment) {
-  // Records of tasks are seldom in the cache; those of the next changes are fetched while this one is looked at.
+  // Records of tasks are rarely in the cache; those of the next changes are fetched while this one is looked at.
   for (std::size_t i = 0; i < batch.changes.size(); ++i) {
     if (i + k_ahead < batch.changes.size()) fetch_record(tables_, batch.changes[i + k_ahead]);
     const ledger::Change& change = batch.changes[i];
@@ -200,7 +200,7 @@ void DispatcherCore::task_finished(const ledger::TaskFinished& change, const Mom
   const ledger::Task& ended = change.finished->task;
   const SlotNumber slot = tables_.by_number.find(ended.number);
   if (slot == k_no_slot) {
-    // It never waited: a dependency had failed when it was submitted. Its key is kept all the same.
+    // It never waited: a dependency had failed when it was submitted. Its key is still kept.
     if (!ended.more().key.empty()) keys_.added();
     return;
   }
@@ -328,7 +328,7 @@ void DispatcherCore::refused(const OpRef& ref, const ledger::OpResult& result, c
                  true, moment);
     return;
   }
-  // The ledger knows better. The task stays as it is until the fresh start, which comes soon.
+  // The ledger knows better. The task is left unchanged until the fresh start, which comes soon.
   task.batch = k_waits_for_state;
   task.become(TaskPhase::ending);
   set_due(ref.slot);

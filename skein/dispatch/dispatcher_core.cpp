@@ -81,7 +81,7 @@ void DispatcherCore::fill(SlotNumber slot, const ledger::Task& task, const Momen
   } else if (record.shape().swarm != task.shape->swarm || record.pinned_to() != task.pinned_to()) {
     lanes_.move(record, task);
   }
-  // It waits for its agent anew after each attempt.
+  // After each attempt the wait for its agent starts over.
   if (record.past && record.attempts != task.attempts) record.past->unpin_at = Instant::max();
   if (task.mark) record.its_past().mark = task.mark;
   record.fence = task.fence;

@@ -58,7 +58,7 @@ class DispatcherInbox final : public ledger::ChangeSink {
     const std::scoped_lock lock(mutex_);
     if (is_closed_) return;
     if (const auto* answer = std::get_if<StateAnswer>(&item); answer != nullptr && answer->state) {
-      // What came before is in the state, and what comes after is wanted again.
+      // Earlier changes are in the state, and later ones are wanted again.
       is_lost_ = false;
       drop_changes();
     }

@@ -47,7 +47,7 @@ struct DispatchEvent {
   ledger::TaskNumber task = 0;
   std::string detail;
   std::string type{};        // breaker_*: of the tasks that it stops
-  ledger::WallMs until = 0;  // agent_passed_over, breaker_opened: about when it is tried again; 0: nobody knows
+  ledger::WallMs until = 0;  // agent_passed_over, breaker_opened: about when it is tried again; 0: unknown
 };
 [[nodiscard]] std::string_view name_of(DispatchEvent::Kind kind);
 

@@ -93,7 +93,7 @@ void DispatcherCore::watch_agents(const Moment& moment) {
     AgentRecord& agent = tables_.agents[i];
     if (!agent.pid || !agent.heartbeats) continue;
     agent.heartbeats->asked(moment.now);
-    // Heartbeats are judged, but whoever says anything at all is there.
+    // Heartbeats are judged, but an agent that sends any message is there.
     if (agent.holds.has(Hold::silent) || moment.now - agent.heard_at <= judge_->first_interval) continue;
     if (agent.heartbeats->is_available(moment.now)) continue;
     set_hold(agent, Hold::silent, true, moment);
@@ -124,7 +124,7 @@ void DispatcherCore::give_out_requeued(const Moment& moment) {
   for (const auto& [slot, number] : std::exchange(requeued_, {})) {
     const TaskRecord& task = tables_.tasks[slot];
     if (task.number != number || task.phase != TaskPhase::ending || !outgoing_.is_gathering(task.batch)) continue;
-    if (task.deadline_due <= moment.now) continue;  // it is expired as soon as it is queued
+    if (task.deadline_due <= moment.now) continue;  // it expires as soon as it is queued
     const SwarmRecord& swarm = tables_.swarms[task.swarm];
     if (!swarm.gives_out() || breakers_.hold_back(task.shape())) continue;
     const ReadyQueue::Lane& lane = queue_.lane(task.lane);

@@ -95,7 +95,7 @@ enum class AgentPresence : std::uint8_t {
 };
 inline constexpr std::size_t k_agent_states = 3;
 
-// A state that is known stays known: nobody who is here waits for it again.
+// A known state stays known: agents that are here never wait for it again.
 inline constexpr Transitions<AgentPresence, k_agent_states> k_agent_transitions{{
     //  away, announced, here
     ".xx",  // away

@@ -18,7 +18,7 @@ namespace skein::inline v0::dispatch {
 // Nothing when there is no such swarm, or it is not known yet. Costs as much as there are agents and lanes.
 [[nodiscard]] std::optional<SwarmLoad> swarm_load(const DispatcherTables& tables, const ReadyQueue& queue,
                                                   const TypeBreakers& breakers, std::string_view name);
-// Who gets nothing at the moment and why, agents and types of tasks; see passed_over.hpp. Of one agent, or of all.
+// Agents and types of tasks that get nothing at the moment, and why; see passed_over.hpp. Of one agent, or of all.
 [[nodiscard]] std::vector<PassedOver> passed_over_agents(const DispatcherTables& tables, Router& router,
                                                          std::string_view name, const Moment& moment);
 [[nodiscard]] std::vector<PassedOver> passed_over_types(const TypeBreakers& breakers, const Moment& moment);

@@ -30,7 +30,7 @@ class FairShare {
     now_ = begins(swarm);
     end_of(swarm) = now_ + cost;
   }
-  // What it was given was more than it was charged, or less.
+  // Corrects the charge: the run was given more than it was charged, or less.
   void corrected(std::uint32_t swarm, double cost) { end_of(swarm) += cost; }
 
  private:

@@ -1,4 +1,4 @@
-// A learned table as it is kept in a file: one line with a version, the length and a checksum, then the text of
+// The file format of a learned table: one line with a version, the length and a checksum, then the text of
 // QLearning::save(). Pure functions.
 #pragma once
 

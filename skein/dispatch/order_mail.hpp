@@ -1,5 +1,5 @@
-// What is to be sent to agents: orders gather per agent and go out together once per step. Who tells an agent something
-// about a run does so here, so that the run's record says what its agent was told. One thread at a time.
+// Outgoing messages to agents: orders gather per agent and go out together once per step. All messages to an agent
+// about a run are sent here, so that the run's record says what its agent was told. One thread at a time.
 //
 // 1. An agent gets at most one message per step; each is numbered one higher than the one before it.
 // 2. A run is told to stop once, is asked to yield once, and is not asked to yield after it was told to stop (Told).
@@ -14,7 +14,7 @@
 
 namespace skein::inline v0::dispatch {
 
-// What the agent is told of a run that it is to do.
+// Instructions to an agent about a run that it has to do.
 [[nodiscard]] Order order_for(const Run& run, const TaskRecord& task, Duration timeout);
 
 class OrderMail {
@@ -28,7 +28,7 @@ class OrderMail {
   // Unless the agent was told so before, or does not have it.
   void stop(Run& run, StopReason why);
   void ask_to_yield(Run& run);
-  // Those of these runs that their agents have not begun.
+  // Asks for those of these runs that their agents have not begun.
   void ask_to_return(std::span<const SlotNumber> runs, Instant now);
 
   // All that waits.

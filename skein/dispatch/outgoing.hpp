@@ -64,7 +64,7 @@ class Outgoing {
   [[nodiscard]] bool has_room() const { return queued_.empty() && in_flight_.size() < (in_flight_max_ + 1) / 2; }
   // Whether what is added next goes into this append.
   [[nodiscard]] bool is_gathering(std::uint64_t id) const { return open_.append.id == id; }
-  // What may be appended; it is then under way.
+  // Adds the appends that may be made to `out`; they are then under way.
   void take_ready(std::vector<Append>& out);
   // The operations of an append, which is no longer under way; none when it is not known.
   [[nodiscard]] std::vector<OpRef> answered(std::uint64_t id);

@@ -1,5 +1,5 @@
-// Who is passed over when tasks are given out, why, and until when; for people (agents, agent show, swarm show, doctor)
-// and for programs. Plain values.
+// Agents and types passed over when tasks are given out, why, and until when; for people (agents, agent show, swarm
+// show, doctor) and for programs. Plain values.
 #pragma once
 
 #include <cstdint>

@@ -6,7 +6,7 @@
 namespace skein::inline v0::dispatch {
 namespace {
 
-constexpr double k_first_cost_s = 1;  // of a type nobody knows yet; put right when the first run ends
+constexpr double k_first_cost_s = 1;  // of an unknown type; corrected when the first run ends
 
 }  // namespace
 

@@ -13,7 +13,7 @@ namespace skein::inline v0::dispatch {
 
 struct PlacementPolicy {
   bool may_unpin = false;  // to any agent that can do it, after `wait`
-  Duration wait{};         // from the moment it could be given out; anew after each attempt
+  Duration wait{};         // from the moment it could be given out; starts over after each attempt
 };
 
 [[nodiscard]] PlacementPolicy policy_for(const ledger::Placement& where, std::string_view type,

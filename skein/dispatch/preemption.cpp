@@ -53,7 +53,7 @@ SlotNumber Preemption::to_ask(TaskRecord& task, const std::vector<std::string>& 
   if (now < std::max(task.asks_again_at, next_ask_)) return k_no_slot;
   next_ask_ = later(now, options_.ask_again);
   const SlotNumber least = least_important(capabilities, pinned_to);
-  // Whoever was asked may not be able to; then another is.
+  // The agent that was asked may not be able to yield; then another is asked.
   if (least != k_no_slot) task.asks_again_at = later(now, options_.yield_wait);
   return least;
 }

@@ -2,7 +2,7 @@
 // swarm's coordinator. Plain values.
 //
 // A swarm that names an executor has agents of its own: they announce the capability swarm_capability(name), and only
-// they get its tasks. Every other swarm's tasks go to whoever has the capabilities they need.
+// they get its tasks. Every other swarm's tasks go to any agent with the capabilities they need.
 #pragma once
 
 #include <cstdint>

@@ -17,7 +17,7 @@ void TaskLanes::move(TaskRecord& record, const ledger::Task& task) {
   hold(record, task.shape);
   queue_.let_go(before);
   if (!record.past || !is_fallback) return;
-  // Whoever failed it is of the swarm it left.
+  // The agent that failed it belongs to the swarm that the task left.
   record.past->failed_by = 0;
   record.past->retry.reset();
 }

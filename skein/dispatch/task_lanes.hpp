@@ -27,7 +27,7 @@ class TaskLanes {
     return queue_.need(queue_.lane(task.lane).need);
   }
   [[nodiscard]] TypeRef type_of(const TaskRecord& task);
-  // What runs of its type usually take; nothing while that is not known.
+  // The usual time of a run of its type; nothing while that is not known.
   [[nodiscard]] std::optional<Duration> usual_run(const TaskRecord& task) { return router_.usual_run(type_of(task)); }
 
  private:

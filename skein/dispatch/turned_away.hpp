@@ -1,5 +1,5 @@
-// Processes that are not asked to announce themselves: they would be refused again, or take their name from who has it
-// now. They may announce themselves all the same. The last k_turned_away_max of them. A value; one thread at a time.
+// Processes that are not asked to announce themselves: they would be refused again, or take their name from its present
+// holder. They may still announce themselves. The last k_turned_away_max of them. A value; one thread at a time.
 #pragma once
 
 #include <algorithm>

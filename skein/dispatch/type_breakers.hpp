@@ -58,7 +58,7 @@ class TypeBreakers {
   void forget_swarm(std::string_view swarm) {
     std::erase_if(breakers_, [&](const auto& each) { return each.second.swarm == swarm; });
   }
-  // What was given out to try them is no longer known.
+  // The runs that were given out as probes are no longer known.
   void forget_probes() {
     for (auto& [key, its] : breakers_) its.breaker.forget_probes();
   }

@@ -1,8 +1,8 @@
-// How long the wall clock has gone as fast as the steady clock. What is forgotten by age asks here, so that a wall
+// How long the wall clock has gone as fast as the steady clock. Code that forgets by age asks here, so that a wall
 // clock that jumps, or is wrong for a while, makes nothing old.
 //
-// Every jump begins the time anew, and so does a start: a clock that was wrong at the start is believed only when it
-// has stayed as it is for the whole time. Between looks the clocks may come apart by k_tolerance and a thousandth of
+// Every jump restarts the time, and so does a start: a clock that was wrong at the start is trusted only after it
+// has not jumped for the whole time. Between looks the clocks may come apart by k_tolerance and a thousandth of
 // the time since they were first compared.
 //
 // A plain value: no clock is read here.

@@ -1,4 +1,4 @@
-// Who gets in: the limits on what is appended and not yet answered, on the size of commands, and on the disk's room.
+// Admission: the limits on commands that are appended and not yet answered, on their size, and on the disk's room.
 //
 // Thread-safe; one counter covers a batch from admit() to release(), wherever it is in between.
 #pragma once

@@ -1,13 +1,13 @@
 // Appending the same commands again until their fate is known: what to do next, given the journal's answer and the
 // time. The gate of the operations, the dispatcher and the archiver each hold one for what they append.
 //
-// Pure, a value: it knows neither journal nor timer. Whoever holds it appends, waits and calls. Commands carry ids, so
+// Pure, a value: it knows neither journal nor timer. Its holder appends, waits and calls. Commands carry ids, so
 // that the journal applies them once, however often they are appended.
 //
 // Invariants:
 //   1. Once in doubt, only `applied` ends the doubt: that the journal turns the repeated commands away says nothing of
 //      those before. What then fails, fails as `unknown`; except a refusal without a time limit, see 3.
-//   2. The waits double from `first` up to `max`, and begin anew after reset().
+//   2. The waits double from `first` up to `max`, and start over after reset().
 //   3. It ends: by `applied`, by `stopped`, by the time limit. Without a limit a refusal ends it too, since a command
 //      that can never be accepted would be repeated for ever.
 #pragma once

@@ -10,13 +10,12 @@
 //   ReadAt        call back once this position is applied
 //   GivenUp     the disk refused batches that nobody else has
 //   SkipDecided   this position is to be passed over
-//   Leads         who leads from here on
+//   Leads         the leader from here on
 //
 // 1. Entries are applied in order, each once, between callbacks.
 // 2. A batch is answered `applied` only when an entry of its own term was applied at each of its positions.
-// 3. After an entry that can't be applied nothing more is, until the journal is opened anew: the machine may have done
-// a
-//    part of it. Deciding and storing go on meanwhile, so that a skip of it can be decided.
+// 3. After an entry that can't be applied, nothing more is applied until the journal is opened again: the machine may
+//    have done a part of it. Deciding and storing go on meanwhile, so that a skip of that entry can be decided.
 #pragma once
 
 #include <atomic>
@@ -86,7 +85,7 @@ class ApplyPart {
   void stop(const std::string& why);
 
   void on_event(EventFn fn) { event_ = std::move(fn); }
-  // Told why nothing more is applied, before anybody is answered because of it.
+  // Called with the reason why nothing more is applied, before anybody is answered because of it.
   void on_end(std::function<void(const std::string&)> fn) { end_ = std::move(fn); }
   void emit(JournalEvent::Kind kind, Position position, std::string detail);
   // How things are, in the words of events.

@@ -16,7 +16,7 @@
 namespace skein::inline v0::journal {
 
 struct DiskError {
-  // no_descriptors: nothing could be opened, so nothing was done; it can be tried again as it is.
+  // no_descriptors: nothing could be opened, so nothing was done; the same call can be repeated.
   enum class Code { not_found, exists, no_space, no_descriptors, busy, io };
   Code code = Code::io;
   std::string what;  // a sentence's end: "write seg-1.log: No space left on device"

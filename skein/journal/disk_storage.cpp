@@ -23,7 +23,7 @@ StoreOptions options_from(const JournalLimits& limits, IdLimits ids) {
   return options;
 }
 
-// Snapshots that came in and were not installed: whoever sent them sends them again.
+// Snapshots that came in and were not installed: their senders send them again.
 void remove_incoming(Disk& disk, const std::string& dir) {
   const auto names = disk.list(dir);
   if (!names) return;
@@ -66,7 +66,7 @@ StoreResult<void> DiskStorage::recover(const JournalLimits& limits, consensus::M
   }
   auto image = scan_log(disk_, dir_, start_.snapshot.position);
   if (!image) return std::unexpected(image.error());
-  // Before anything is changed: what is left of a damaged log stays as it is.
+  // Before anything is changed, so that the rest of a damaged log is kept.
   const auto hard = *found ? std::optional(state.hard) : std::nullopt;
   if (auto ok = check_decided(dir_, hard, *image); !ok) return ok;
   if (auto ok = take_in(*image); !ok) return ok;
@@ -81,8 +81,8 @@ StoreResult<void> DiskStorage::recover(const JournalLimits& limits, consensus::M
   return {};
 }
 
-// A hard state of version 1, or one that was repaired, does not say who this is. Who was alone still is; who was one of
-// several may have forgotten its vote, and is somebody else from now on.
+// A hard state of version 1, or a repaired one, has no member id. The only member of a group keeps its id. One of
+// several may have forgotten its vote, so it gets a new id.
 StoreResult<void> DiskStorage::identify(MemberState& state, bool is_new, consensus::MemberId new_self) {
   if (!is_new && state.self != 0) return {};
   auto membership = consensus::Membership::decode(start_.snapshot.membership);

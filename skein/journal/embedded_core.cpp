@@ -62,7 +62,7 @@ StoreResult<void> EmbeddedCore::recover() {
   }
   auto image = scan_log(disk_, dir_, snapshot_.position);
   if (!image) return std::unexpected(image.error());
-  // Before anything is changed: what is left of a damaged log stays as it is.
+  // Before anything is changed, so that the rest of a damaged log is kept.
   if (auto ok = check_decided(dir_, *hard, *image); !ok) return ok;
   auto store = LogStore::open(disk_, dir_, options_from(limits_, ids), std::move(*image));
   if (!store) return std::unexpected(store.error());

@@ -30,7 +30,7 @@ class EmbeddedCore final : public JournalCore {
   void job_done(const AsideResult& result) override;
   // Compares the disk's room with the low-water mark.
   void check_disk();
-  // Whoever runs a job of this core does it on this disk.
+  // The disk on which jobs of this core must be done.
   [[nodiscard]] Disk* job_disk() override { return &disk_; }
 
   [[nodiscard]] const LogStore& store() const { return *store_; }

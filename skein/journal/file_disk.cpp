@@ -140,7 +140,7 @@ DiskResult<void> FileDisk::make_dir(const std::string& dir) {
 }
 
 // Syncs the folder above one that exists. That of a mount is on another disk, and one that we may not read is not ours
-// to sync: whoever made it did that.
+// to sync: its maker did that.
 DiskResult<void> FileDisk::sync_name_of(const std::filesystem::path& dir) {
   const auto above = dir.parent_path();
   struct stat inner{};

@@ -1,6 +1,6 @@
 // Data directories of each format are kept under tests/fixtures and must be readable for good. The one of the present
 // format must also be what this program writes, byte for byte: a format does not change by accident.
-// With SKEIN_WRITE_FIXTURES set, the present one is written anew; that is for a new format and its new folder only.
+// With SKEIN_WRITE_FIXTURES set, the present one is written again; that is for a new format and its new folder only.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

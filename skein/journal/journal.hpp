@@ -52,7 +52,7 @@ using AnswerFn = std::move_only_function<void(AppendAnswer)>;
 struct Read {
   enum class Kind : std::uint8_t {
     linear,  // everything that was answered anywhere before it was asked for; needs the leader
-    at,      // everything up to `position`, whoever leads
+    at,      // everything up to `position`, under any leader
     local,   // what is applied here now, perhaps behind the others: the answer says how far
   };
   Kind kind = Kind::linear;

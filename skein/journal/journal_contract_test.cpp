@@ -450,7 +450,7 @@ TEST_P(JournalContract, close_answers_everything_and_then_nothing_is_taken) {
   EXPECT_EQ(machine_.get("n"), "500");
 }
 
-// Whoever is told `stopped` may touch the machine, so the journal's thread must not.
+// A reader that is told `stopped` may touch the machine, so the journal's thread must not.
 TEST_P(JournalContract, a_read_after_the_end_is_answered_when_nothing_is_applied_any_more) {
   open();
   std::promise<void> held;

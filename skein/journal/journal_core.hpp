@@ -43,7 +43,7 @@ class JournalCore {
   void request_snapshot(SnapshotFn done);
   void request_trim(Position up_to = k_no_trim_limit);
   void set_trim_limit(Position limit);
-  // Who leads from now on: k_self, another, or nobody. What is queued and not written goes back to its callers. An
+  // The leader from now on: k_self, another, or nobody. What is queued and not written goes back to its callers. An
   // engine of one node always leads; this is for engines of several, and for tests of what they owe.
   void set_leader(std::optional<std::string> leader);
 

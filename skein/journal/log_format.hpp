@@ -14,7 +14,7 @@
 // 3. Entries in a batch have consecutive positions. A batch may start at or before the position reached: it then
 //    replaces what lies from there on (a follower's conflicting tail, or a tail copied at open).
 //
-// Versions are read for good; a segment that is still written to stays as it is until the next one.
+// Old versions stay readable for good; a segment that is still written to keeps its version until the next one begins.
 // - Version 1 aligned batches at 8 bytes and did not say in a mark which segment goes on.
 // - Version 2 is what a journal of one node writes.
 // - Version 3 says of every entry whether the batch that it was proposed in goes on after it: members of a group decide

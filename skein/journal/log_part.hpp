@@ -35,7 +35,7 @@ class LogPart {
   // Everything up to this number is durable.
   [[nodiscard]] std::uint64_t stored() const { return stored_; }
   [[nodiscard]] bool has_waiting() const { return !waiting_.empty() || written_ != stored_; }
-  // What waits first is entries, and no term or vote that must be stored.
+  // The first waiting write has entries, and no term or vote that must be stored.
   [[nodiscard]] bool waits_for_entries_only() const;
   // The entries that wait were taken back: they need not be stored.
   void drop_waiting();
@@ -53,7 +53,7 @@ class LogPart {
   [[nodiscard]] StoreResult<bool> write_entries();
 
   Storage& storage_;
-  MemberState state_;  // as it is on the disk
+  MemberState state_;  // what the disk holds
   std::uint64_t batch_bytes_;
   std::deque<Waiting> waiting_;
   std::uint64_t written_ = 0;

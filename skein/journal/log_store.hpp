@@ -1,6 +1,6 @@
 // The log of one folder: appends batches, syncs them, rolls over to prepared segments, reads them back.
 //
-// One thread; no clock. Whoever opens it holds the folder's lock. Every step that touches the disk is a call of its
+// One thread; no clock. The folder's lock must be held to open it. Every step that touches the disk is a call of its
 // own, so that the simulator can crash between any two.
 //
 // 1. At most one batch is written and not synced: append() syncs what came before it.
@@ -58,7 +58,7 @@ class LogStore {
   // Hands out the entries from `from` on, in order, until fn answers false. The views die with the call.
   [[nodiscard]] StoreResult<void> read(Position from, const std::function<bool(const EntryView&)>& fn) const;
 
-  // The same for whoever keeps them: whole batches (see EntryView::ends_batch) up to `max_bytes`, but at least one.
+  // The same for callers that keep the entries: whole batches (EntryView::ends_batch) up to `max_bytes`, at least one.
   // None when `from` is not in the log. The entries that were read together share their bytes.
   [[nodiscard]] StoreResult<std::vector<consensus::Entry>> read_batches(Position from, std::uint64_t max_bytes) const;
 

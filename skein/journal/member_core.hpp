@@ -38,7 +38,7 @@
 
 namespace skein::inline v0::journal {
 
-// Who a member is and how its group behaves. The defaults are those of a journal of one member.
+// The id of a member and how its group behaves. The defaults are those of a journal of one member.
 struct MemberOptions {
   consensus::MemberId self = 0;  // for a new folder; 0: at random
   ClusterId cluster = 0;         // for a new log; 0: at random
@@ -140,7 +140,7 @@ class MemberCore {
   void on_event(EventFn fn) { apply_.on_event(std::move(fn)); }
   using SendFn = std::function<void(std::vector<consensus::PeerMessage>)>;
   void on_send(SendFn fn) { send_ = std::move(fn); }
-  // Told when something waits for a part that may be asleep, or for a job.
+  // Called when something waits for a part that may be asleep, or for a job.
   enum class Part : std::uint8_t { deciding, storing, applying, beside };
   void on_work(std::function<void(Part)> fn) { wake_ = std::move(fn); }
 
@@ -151,7 +151,7 @@ class MemberCore {
 
   [[nodiscard]] Admission& admission() { return admission_; }
   [[nodiscard]] const JournalLimits& limits() const { return limits_; }
-  // What one thread may look at that runs all parts, or when none runs.
+  // For a thread that runs all parts, or for any thread when none runs.
   [[nodiscard]] Replica& replica() { return apply_.replica(); }
   [[nodiscard]] const Replica& replica() const { return apply_.replica(); }
   [[nodiscard]] const ApplyPart& applying() const { return apply_; }

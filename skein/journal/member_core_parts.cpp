@@ -179,7 +179,7 @@ void MemberCore::store_failed(const StoreError& error) {
   check_disk();
   if (error.kind == StoreError::Kind::no_space) segment_refused(error.describe());
   is_refused_ = true;
-  // Who is alone takes it back and answers; else it waits here for room, and the others may do without this disk.
+  // A single member takes the batch back and answers. In a group it waits here for room; others can decide without it.
   if (log_->waits_for_entries_only()) to_decide(StoreRefused{error.describe()});
 }
 

@@ -88,7 +88,7 @@ void MemberJournal::read(Read what, ReadFn fn) {
   }
   if (post([&] { core_->read(what, std::move(fn)); })) return;
   core_->admission().release_read();
-  // Its thread may still be applying what was accepted, and whoever reads touches the machine.
+  // Its thread may still be applying accepted entries, and readers touch the machine.
   if (std::this_thread::get_id() != own_thread_.load()) has_ended_.wait(false);
   fn({Outcome::stopped, 0, {}, k_is_closed});
 }

@@ -20,7 +20,7 @@
 
 namespace skein::inline v0::journal {
 
-// A thread's bed: it sleeps until there is something to do, and whoever gives it something wakes it.
+// A thread's bed: the thread sleeps here until it has something to do, and is woken by the thread that gives it work.
 class Bed {
  public:
   void wake() {

@@ -1,11 +1,11 @@
 // The disk as all threads of one open journal use it: the log's, and those of work beside it. They share a folder, and
-// a folder has one state of its names: the system tells a failed sync to whoever syncs it first, once, and the next is
+// a folder has one state of its names: the system reports a failed sync once, to the first that syncs; the next one is
 // told that all is well although names of its own are lost. So
 //
 // 1. syncs of the folder exclude each other, and a failure is recorded before the next can begin;
 // 2. once one has failed, for whatever reason, every later one fails, as does one that is under way meanwhile.
 //
-// So nobody relies on a name that was lost by another's sync. Everything else goes to the disk below as it is: a file
+// So nobody relies on a name that was lost by another's sync. All other calls go to the disk below unchanged: a file
 // is synced by one thread at a time, which hands it on with the result of its work. Any thread may call anything; the
 // journal owns one of these for as long as it has the folder open, and no other folder is synced through it.
 #pragma once
@@ -28,7 +28,7 @@ class SharedDisk final : public Disk {
   [[nodiscard]] DiskResult<void> sync_dir(const std::string& dir) override;
   // Whether a sync of the folder has failed. Never waits.
   [[nodiscard]] bool failed() const { return failed_.load(std::memory_order_acquire); }
-  // What a sync of the folder would say: nothing while all is well. Waits for one that is under way.
+  // The error that a sync of the folder would return: nothing while all is well. Waits for a sync that is under way.
   [[nodiscard]] std::optional<DiskError> failure() const;
 
   [[nodiscard]] DiskResult<std::unique_ptr<File>> open(const std::string& path, Mode mode) override;

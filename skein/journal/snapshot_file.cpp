@@ -38,7 +38,7 @@ class FileSink final : public SnapshotSink {
   [[nodiscard]] Digest digest() const { return hash_.digest(); }
   [[nodiscard]] std::uint64_t bytes() const { return written_ + buffer_.size(); }
   [[nodiscard]] const DiskResult<void>& result() const { return ok_; }
-  // True while the disk has the word, which is what tells a throw of its from one of the machine's.
+  // True while the disk is being called: tells an exception of the disk from one of the machine.
   [[nodiscard]] bool on_disk() const { return on_disk_; }
 
  private:

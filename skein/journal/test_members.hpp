@@ -104,7 +104,7 @@ class Members {
                         [answer](AppendAnswer a) { *answer = std::move(a); });
     return answer;
   }
-  // At whoever leads, until it is applied.
+  // Appends at the present leader, until it is applied.
   void add_one() {
     Member& member = await_leader();
     const auto answer = append(member, kv_add("n", 1));

@@ -64,7 +64,7 @@ void ThreadedJournal::read(Read what, ReadFn fn) {
   Message message(ReadMessage{what, std::move(fn)});
   if (post(message)) return;
   core_->admission().release_read();
-  // Its thread may still be applying what was accepted, and whoever reads touches the machine.
+  // Its thread may still be applying accepted entries, and readers touch the machine.
   if (std::this_thread::get_id() != own_thread_.load()) has_ended_.wait(false);
   std::get<ReadMessage>(message).fn({Outcome::stopped, 0, {}, k_closed});
 }

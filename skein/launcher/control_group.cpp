@@ -77,7 +77,7 @@ void kill_members(int folder) {
   }
 }
 
-// With those below, a program may be a node itself; whoever is still in there is killed once more.
+// Also removes the folders below, since a program may be a node itself. Processes still in there are killed once more.
 bool remove_folders(const std::string& path) {
   for (const std::string& name : folders_in(path, "")) remove_folders(below(path, name));
   if (::rmdir(path.c_str()) == 0 || errno == ENOENT) return true;
@@ -85,7 +85,7 @@ bool remove_folders(const std::string& path) {
   return false;
 }
 
-// Kills whoever is in it, or below, and removes it.
+// Kills all processes in the group and in the groups below it, and removes it.
 void end_group(const std::string& path) {
   const Fd folder = open_folder(AT_FDCWD, path.c_str());
   if (!folder) return;

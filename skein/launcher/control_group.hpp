@@ -6,8 +6,8 @@
 //
 // 1. NodeGroup is made once, before any thread; guard, launchers and keepers inherit it. Read-only then.
 // 2. The node's folder is locked (flock) for as long as a process of the node lives. One that is not locked is left
-//    over from a node that died with everything of its own; the next node removes it and whoever lives in it.
-// 3. A keeper's folder is named after its launcher and itself, so that whoever outlives them can remove it.
+//    over from a node that died with all of its processes; the next node removes it and any process left in it.
+// 3. A keeper's folder is named after its launcher and itself, so that a process that outlives both can remove it.
 #pragma once
 
 #include <sys/types.h>
@@ -47,10 +47,10 @@ class NodeGroup {
   [[nodiscard]] const std::string& folder() const { return folder_; }
   [[nodiscard]] int lock_fd() const { return lock_.get(); }
 
-  // Kills whoever lives in the groups of this launcher's keepers (or in this keeper's alone) and removes them.
+  // Kills every process in the groups of this launcher's keepers (or in this keeper's alone) and removes them.
   void end_keepers(pid_t launcher) const;
   void end_keeper(pid_t launcher, pid_t keeper) const;
-  // Removes the node's folder, for whoever is the last.
+  // Removes the node's folder. The last process of the node calls this.
   void remove() const;
 
  private:

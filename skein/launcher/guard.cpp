@@ -1,5 +1,5 @@
 // The guard: the parent of the launchers, and what makes the next one when a launcher dies. It does as little as can
-// be, so that little can happen to it; when it dies all the same, the node starts the next guard.
+// be, so that little can go wrong; if it still dies, the node starts the next guard.
 #include <poll.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
@@ -47,7 +47,7 @@ class Guard {
       }
       if (waits[0].revents != 0 && !take_packet()) break;
     }
-    // Who is stopped does not see that the node is gone.
+    // A stopped launcher does not notice that the node is gone, so it is continued.
     for (const pid_t launcher : launchers_) ::kill(launcher, SIGCONT);
     launchers_.clear();
     end_orphans();

@@ -1,4 +1,4 @@
-// How the guard comes to be: this program executed anew, with next to nothing in its environment.
+// How the guard is started: this program executes itself again, with next to nothing in its environment.
 #pragma once
 
 #include <sys/resource.h>

@@ -133,8 +133,8 @@ class Keeper {
     while (::read(deaths_.get(), &info, sizeof info) > 0) continue;
   }
 
-  // What the program has started and left dies here. The program itself stays: as long as it is not reaped, its
-  // group's number means it, and finish() can kill the group.
+  // Reaps the dead descendants of the program. The program itself is not reaped: until it is, its number cannot be
+  // reused for another group, so finish() can still kill its group.
   void look_at_deaths() {
     if (!pidfd_) {
       if (!reap_all()) kill_all();
@@ -149,7 +149,7 @@ class Keeper {
     more_deaths_ = true;
   }
 
-  // The program may be gone before what it has started, which has its time all the same.
+  // The program may end before its descendants; they still get the time until kill_at_.
   void look_at_end() {
     if (reap_all()) return finish();
     if (Clock::now() < *kill_at_) return;
@@ -180,7 +180,7 @@ class Keeper {
     for (int round = 0; round < k_group_rounds && group_.kill() && !reap_all(); ++round) {
       wait_for_child(k_group_round_ms);
     }
-    // Also of one that has left the group: it is below this keeper all the same.
+    // Also kills those that left the group: they are still descendants of this keeper.
     kill_descendants({}, [this](pid_t pid, int status, const rusage& usage) { take(pid, status, usage); });
   }
 

@@ -1,5 +1,5 @@
-// Who descends from this program's helpers: whether a process, or the peer of a Unix socket, was started by an agent,
-// however indirectly. Any thread.
+// Tells whether a process, or the peer of a Unix socket, descends from this program's helpers: whether an agent started
+// it, however indirectly. Any thread.
 //
 // Guard, launchers and keepers are child subreapers, so whatever a program starts stays below its keeper, however often
 // it forks, starts sessions or loses its parent. The walk goes up from the process by /proc/PID/stat:

@@ -3,9 +3,9 @@
 // Call fork_early() first thing in main, before any thread exists. There is one per program; it lives until the program
 // ends. Any thread.
 //
-// The guard is this program itself, executed anew (/proc/self/exe): before main it sees that it is to be the guard, and
+// The guard is this program itself, executed again (/proc/self/exe): before main it sees that it is to be the guard and
 // becomes that. So it has none of the node's environment or memory, and another can be made at any time, also by a
-// program that has threads by then. Whoever uses this must be linked into the program, not loaded later.
+// program that has threads by then. A program that uses this must be linked with it, not load it later.
 #pragma once
 
 #include <sys/resource.h>

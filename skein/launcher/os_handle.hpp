@@ -1,6 +1,6 @@
 // One OS process as the node holds it: its pipes, what waits for its stdin, and how far its owner has read.
 //
-// Shared by the IO thread and whoever calls OsProcesses; members above the line are guarded by `mutex`, those below
+// The IO thread and callers of OsProcesses share it. `mutex` guards the members above the line; those below
 // belong to the IO thread alone. A descriptor above the line is closed under the mutex only.
 #pragma once
 
@@ -33,7 +33,7 @@ class TailBuffer {
  private:
   std::size_t bytes_max_;
   std::uint64_t total_ = 0;
-  std::string bytes_;  // up to twice bytes_max_, so that it is seldom moved
+  std::string bytes_;  // up to twice bytes_max_, so that bytes are rarely moved
 };
 
 enum class WriteResult : std::uint8_t { all, some, broken };

@@ -1,7 +1,7 @@
 // OsIo: the one thread that does all input and output with launchers, keepers and OS processes, by epoll.
 //
-// What waits for a launcher waits until there is one again: it is brought back as soon as it is missed, and again after
-// a while when that failed. Until then problem() says why.
+// Requests for a launcher wait while there is none. A dead one is replaced as soon as its death is noticed. If that
+// fails, it is tried again after a while. Until then problem() says why.
 //
 // Calls from other threads either work on one handle under its mutex (write, consumed), or are left as commands for the
 // thread. Lock order: table, then a handle; nothing else is done under the table's. Nothing here blocks the thread, but
@@ -56,7 +56,7 @@ class OsIo : public std::enable_shared_from_this<OsIo> {
   // From now on this process is told whose death to watch for, beginning with all there are.
   void watch_owners_by(Pid watch);
   [[nodiscard]] OsCounts counts() const;
-  // Why nothing can be started at the moment; empty when that is not so.
+  // Why nothing can be started at the moment; empty when starts are possible.
   [[nodiscard]] std::string problem() const;
   // Why no private view can be had. Set by begin().
   [[nodiscard]] const std::string& private_problem() const { return private_problem_; }
@@ -96,7 +96,7 @@ class OsIo : public std::enable_shared_from_this<OsIo> {
     std::uint64_t number = 0;
   };
 
-  // The thread's clock: it stands still while the whole program does, so that nobody is late whom it did not hear.
+  // The thread's clock. It stands still while the whole program does, so that a pause makes no peer late.
   [[nodiscard]] Clock::time_point time() const;
 
   // os_io.cpp: commands, and the loop

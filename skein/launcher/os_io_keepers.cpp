@@ -281,7 +281,7 @@ void OsIo::drop_keeper(std::uint64_t keeper_id) {
   if (!handle->started) {
     handle->keeper = 0;
     if (handle->end_wanted) return fail(handle, k_never_began);
-    // Whoever killed it may have killed the idle ones as well; the next attempt is a new one's.
+    // The idle keepers may have been killed together with this one; the next attempt uses a new keeper.
     for (const std::uint64_t idle : all_idle()) drop_keeper(idle);
     if (handle->attempts >= k_start_attempts) return fail(handle, k_lost_start);
     return pool_of(handle->spec.is_private).waiting.push_front(handle->id);

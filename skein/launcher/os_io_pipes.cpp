@@ -34,7 +34,7 @@ std::array<char, k_read_bytes>& read_buffer() {
   return buffer;
 }
 
-// All there is. The IO thread alone opens and closes that pipe, under the mutex; whoever holds it may read as well.
+// Reads all there is. Only the IO thread opens and closes that pipe, under the mutex; any holder of the mutex may read.
 void read_stderr_now(OsHandle& handle) {
   for (std::size_t left = k_last_bytes_max; handle.stderr_end && left > 0;) {
     const ssize_t got = read_some(handle.stderr_end.get(), read_buffer(), left);
@@ -59,7 +59,7 @@ void OsIo::read_stdout(OsHandle& handle) {
       handle.unconsumed += bytes.size();
     }
     if (handle.unconsumed >= window) {
-      // Taken out altogether: a hang-up would be reported for as long as it is watched at all.
+      // Removed from epoll altogether: a watched descriptor would keep reporting a hang-up.
       ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, handle.stdout_end.get(), nullptr);
       handle.paused = true;
     }

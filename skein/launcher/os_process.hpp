@@ -16,7 +16,7 @@ namespace skein::inline v0::launcher {
 
 using OsId = std::uint64_t;
 
-// Limits of one OS process; what it starts inherits them, each anew. Zero means none. Never above what the node has.
+// Limits of one OS process; a process that it starts gets the same for itself. Zero means none. Never above the node's.
 // In a control group with the controllers for it, memory_bytes and processes hold for all of a program together.
 struct OsLimits {
   std::uint64_t memory_bytes = 0;  // RLIMIT_DATA: private writable memory

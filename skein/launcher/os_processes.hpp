@@ -35,7 +35,7 @@ struct OsProcessesOptions {
   std::size_t idle_keepers_max = 64;  // kept for the next starts
   // Somebody starts owner_watch() under a supervisor; until then the death of an owner is noticed later.
   bool is_watch_supervised = false;
-  // What is to start waits while this has no room; none: nobody counts.
+  // OS processes to be started wait while this has no room. Null: descriptors are not counted.
   std::shared_ptr<DescriptorBudget> descriptors{};
   // Folders that programs with a private view do not see.
   std::vector<std::string> hidden{};

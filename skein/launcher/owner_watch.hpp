@@ -1,5 +1,5 @@
-// OwnerWatch: the process that learns of the death of owners, so that their OS processes go with them. One that is
-// started anew is told of all owners there are, also of those that died meanwhile.
+// OwnerWatch: the process that learns of the death of owners, so that their OS processes end with them. After a
+// restart it is told of all owners there are, also of those that died meanwhile.
 #pragma once
 
 #include <memory>
@@ -22,7 +22,7 @@ class OwnerWatch {
 
   void handle_info(Self self, Message message) {
     if (const auto* watch = message.get_if<WatchOwner>()) {
-      // Who asks sees to it that each owner is watched once; it is told by its Pid.
+      // The requester makes sure that each owner is watched once; a Down is matched by the owner's Pid.
       [[maybe_unused]] const MonitorRef ref = self.monitor(watch->owner);
     } else if (const auto* down = message.get_if<Down>()) {
       if (const auto io = io_.lock()) io->owner_died(down->pid);

@@ -144,7 +144,7 @@ bool make_view(const std::vector<std::string>& hidden, bool is_roots, ViewReport
   if (!lock_groups()) return false;
   fault.step = ViewStep::settings;
   if (is_roots && !lock_settings()) return false;
-  // By its path anew: it may lie in what is hidden now.
+  // Enters the folder again by its path: it may be inside a hidden folder now.
   if (!has_place || ::chdir(place.data()) != 0) {
     if (::chdir("/") != 0) return false;
   }

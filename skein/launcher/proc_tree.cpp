@@ -158,7 +158,7 @@ void kill_descendants(std::span<const pid_t> spared, const Reaped& reaped) {
     if (reap(counted)) return;
     auto found = living_descendants(spared);
     if (found.empty()) {
-      // Whoever forks and exits during the walk is not seen, but its end is: it has landed here.
+      // The walk misses a process that forks and exits meanwhile, but not its death: the dead process is reaped here.
       if (reap(counted)) return;
       quiet_walks = std::exchange(deaths, 0) == 0 ? quiet_walks + 1 : 0;
       if (!spared.empty() && quiet_walks >= k_quiet_walks) return;

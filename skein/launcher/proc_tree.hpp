@@ -30,7 +30,7 @@ struct OsEntry {
 // The path of what /proc shows of its memory (environ, cmdline): by a thread that lives.
 [[nodiscard]] std::string shown_of(const OsEntry& entry, const char* file);
 
-// Whoever was there while it looked; one that came meanwhile may be missing.
+// All processes that existed during the whole scan; one that started meanwhile may be missing.
 [[nodiscard]] std::vector<OsEntry> scan_processes();
 // Those below `root` in `all`, dead ones included, without the spared and what is below them.
 [[nodiscard]] std::vector<OsEntry> descendants(std::span<const OsEntry> all, pid_t root, std::span<const pid_t> spared);

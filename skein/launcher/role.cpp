@@ -46,8 +46,8 @@ struct KernelSigaction {
   std::uint64_t mask;
 };
 
-// By system call: the C library refuses the signals it keeps for its threads, and whoever started the node may have
-// left those ignored.
+// By system call: the C library refuses the signals that it reserves for its threads, and the program that started the
+// node may have left those ignored.
 void reset_signals() {
   constexpr int k_last_signal = 64;
   const KernelSigaction plain = {};

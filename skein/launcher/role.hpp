@@ -15,7 +15,7 @@
 namespace skein::inline v0::launcher {
 
 // Lets no other OS process of the same user read this one's memory and environment through /proc or trace it, nor the
-// kernel write its memory into a file when it crashes; somebody with CAP_SYS_PTRACE can do so all the same. Not in a
+// kernel write its memory into a file when it crashes. A process with CAP_SYS_PTRACE can still do so. Not in a
 // program that is marked (SKEIN_MARK_... in its environment), whose marks are to be read. False: it is marked.
 bool hide_from_others();
 // First thing in each of them: closes all descriptors but `kept` (-1: none), puts /dev/null on 0 to 2, takes its own

@@ -233,7 +233,7 @@ std::expected<Program, std::string> start_program(const OsSpec& spec, int group)
       !make_pipe(program.stderr_end, err, false)) {
     return std::unexpected(fmt::format("cannot start '{}': no pipe: {}", spec.argv[0], std::strerror(errno)));
   }
-  // So that it may open them anew, as /dev/stderr; the keeper made them.
+  // The keeper made the pipes; the program must own them to open them again, as /dev/stderr.
   for (const Fd* end : {&in, &out, &err}) {
     if (!spec.user) break;
     [[maybe_unused]] const int given = ::fchown(end->get(), spec.user->uid, spec.user->gid);

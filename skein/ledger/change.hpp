@@ -1,4 +1,4 @@
-// What an entry changed, for those who live on it: dispatcher, archive, event stream, waiters.
+// The changes that an entry made, for their consumers: dispatcher, archive, event stream, waiters.
 //
 // After each entry that changed something the ledger hands one immutable batch to every sink, on the journal's thread,
 // in the order of entries. A batch may be kept and read on any thread. A sink must not block, throw, or call the

@@ -4,7 +4,7 @@
 // So a dispatcher puts thousands of assignments into one entry, and one refusal among them harms no other.
 //
 //   command  version u8, count, then per operation: opcode u8, length, body. It is written with the lowest version that
-//            knows all its operations, so that whoever can apply it can read it; any other is malformed.
+//            knows all its operations, so that every program that can apply it can read it; any other is malformed.
 //   answer   version u8, count, then per operation: verdict with flags u8 and what the flags announce
 //
 // Counts, lengths and numbers are varints (LEB128, shortest form only). Pure functions and plain values.
@@ -12,7 +12,7 @@
 // 1. An operation whose body makes no sense is answered `malformed`; those around it are applied.
 // 2. A command whose frame makes no sense is answered by one `malformed` and does nothing.
 // 3. A version or opcode this program does not know throws UnknownEntry before anything is applied: the journal stops
-//    there, since whoever wrote it knew more, and skipping it would part this replica from the others.
+//    there, since the writer's program was newer, and skipping it would part this replica from the others.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,7 @@ inline constexpr std::uint8_t k_placed_command_version = 3;
 inline constexpr std::uint8_t k_command_version = 4;
 inline constexpr std::uint8_t k_answer_version = 1;
 // Of the behaviour of apply and the bytes of snapshots. Every ledger begins with the first; a LedgerVersion operation
-// raises it, appended by whoever knows that all members understand it.
+// raises it, appended once all members are known to understand it.
 inline constexpr std::uint64_t k_first_ledger_version = 1;
 inline constexpr std::uint64_t k_fallback_version = 2;
 inline constexpr std::uint64_t k_crash_words_version = 3;
@@ -51,12 +51,12 @@ inline constexpr std::uint64_t k_ledger_version = 5;
 
 using Fields = std::map<std::string, std::string, std::less<>>;
 
-// Who submits a child, and how far it may go. Refused when the parent is not open (no_such_task, already_finished), its
+// A child's parent, and its limits. Refused when the parent is not open (no_such_task, already_finished), its
 // attempt is another by now (stale_fence), it has as many children as it may (too_many_children) or is as deep as it
 // may be (too_deep). The limits are those here and k_children_max, k_child_depth_max, whichever is lower.
 struct ChildOf {
   TaskId task;
-  Fence fence = 0;  // of the attempt that submits; 0: whoever runs it
+  Fence fence = 0;  // of the attempt that submits; 0: any attempt
   std::uint32_t depth_max = k_child_depth_max;
   std::uint32_t children_max = k_children_max;
 };
@@ -127,7 +127,7 @@ enum class FallbackCause : std::uint8_t {
 };
 [[nodiscard]] std::string_view name_of(FallbackCause cause);
 // An attempt failed, and should it have been the task's last one in its swarm, swarm `to` takes the task over, with all
-// its attempts anew. Where that cannot be (k_fallbacks_max, no such swarm, it takes no tasks, its queue is full), the
+// its attempts reset. Where that cannot be (k_fallbacks_max, no such swarm, it takes no tasks, its queue is full), the
 // task fails, and its message says why. With attempts left it is a Fail, or a Requeue. Answered with how often the task
 // fell back, when it did. Known from k_fallback_version on.
 struct FallBack {
@@ -201,7 +201,7 @@ enum class SwarmState : std::uint8_t {
   paused = 2,    // takes tasks, gives none out
   draining = 3,  // takes none, gives out what it has
   stopped = 4,   // neither
-  removed = 5,  // as draining, and gone once it is empty: whoever declared it no longer does. From k_removed_version on
+  removed = 5,  // like draining, and gone once it is empty: no config declares it any longer. From k_removed_version on
 };
 [[nodiscard]] std::string_view name_of(SwarmState state);
 // A removed swarm keeps its state until a SwarmPut declares it again (swarm_closed); "default" is never removed
@@ -351,7 +351,7 @@ class CommandBuilder {
   // False when the command is full (k_ops_max); it is then unchanged.
   bool add(const Op& op);
   [[nodiscard]] std::size_t count() const { return count_; }
-  // Of the command if taken as it is, to be kept under the journal's entry_bytes.
+  // Size of the command if taken now, to be kept under the journal's entry_bytes.
   [[nodiscard]] std::size_t bytes() const { return body_.size() + 6; }
   [[nodiscard]] std::string take();
 

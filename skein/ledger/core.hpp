@@ -87,7 +87,7 @@ struct CrashWords {
 };
 [[nodiscard]] CrashWords words_for(RequeueReason reason);
 
-// What an operation that changes nothing answers.
+// The answer of an operation that changes nothing.
 inline OpResult refuse(Verdict verdict, std::uint64_t number = 0) { return {verdict, std::nullopt, number, {}}; }
 
 class LedgerCore {

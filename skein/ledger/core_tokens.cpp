@@ -1,4 +1,4 @@
-// What operations on tokens do, and who may be the parent of a task.
+// What operations on tokens do, and which tasks may be the parent of a task.
 #include <algorithm>
 #include <array>
 #include <utility>

@@ -1,4 +1,4 @@
-// What must hold of a ledger after every entry, counted anew from its tasks. For tests and the simulator: it looks at
+// What must hold of a ledger after every entry, counted again from its tasks. For tests and the simulator: it looks at
 // everything, so it is slow. A pure function.
 #pragma once
 

@@ -3,7 +3,7 @@
 //
 // Everything here is called on the journal's thread: by the journal itself, or inside a callback of Journal::read. The
 // frozen states and the tasks it hands out may go to any thread. While the journal replays at its start nobody listens;
-// whoever comes begins with freeze(), see change.hpp.
+// a new listener begins with freeze(), see change.hpp.
 //
 // Invariants:
 // 1. A task has one terminal state and keeps it. At most one outcome is accepted, the one with the present fence.
@@ -95,7 +95,7 @@ class Ledger {
   void remove_sink(ChangeSink& sink);
 
   [[nodiscard]] std::optional<TaskView> find(TaskId id) const;
-  // The same without a copy, for who needs a field or two; good until the next apply(). Null when there is none.
+  // The same without a copy, for reading a field or two; valid until the next apply(). Null when there is none.
   [[nodiscard]] const Task* peek(TaskId id) const;
   // The task of an idempotency key of a swarm, and its state, also when that one is archived.
   [[nodiscard]] std::optional<std::pair<TaskId, State>> find_key(std::string_view swarm, std::string_view key) const;

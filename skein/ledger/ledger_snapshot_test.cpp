@@ -1,5 +1,5 @@
 // Snapshots: replay from any of them leads to the same state and the same running hash; garbage is refused.
-// With SKEIN_WRITE_FIXTURES set, the fixture of the present version is written anew; that is for a new version only.
+// With SKEIN_WRITE_FIXTURES set, the fixture of the present version is rewritten; that is for a new version only.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

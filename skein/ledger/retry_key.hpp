@@ -1,5 +1,5 @@
-// The idempotency key of a task that stands in for another. The ledger gives it to what a retry makes, and whoever
-// retries a task that only the archive knows submits with it: so both find the same one. A pure function.
+// The idempotency key of a task that replaces another. The ledger gives it to the task of a retry. A client that
+// retries a task that only the archive knows submits with it: so both find the same task. A pure function.
 #pragma once
 
 #include <string>

@@ -6,7 +6,7 @@
 // under which it is stored is read as well, since it was the only one once.
 //
 // 1. stored_fields() lets in only fields of the table, with values in their ranges.
-// 2. read_swarm_fields() reads whatever is in a ledger: fields that nobody knows are passed over, since a journal of
+// 2. read_swarm_fields() reads any fields that a ledger has: unknown ones are ignored, since a journal of
 //    before may have some.
 #pragma once
 

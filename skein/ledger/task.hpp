@@ -17,7 +17,7 @@
 
 namespace skein::inline v0::ledger {
 
-// A UUID (version 7, made by whoever submits), never zero.
+// A UUID (version 7, made by the submitter), never zero.
 struct TaskId {
   std::uint64_t high = 0;
   std::uint64_t low = 0;
@@ -97,7 +97,7 @@ enum class Ending : std::uint8_t {
 };
 [[nodiscard]] std::string_view name_of(Ending ending);
 
-// What many tasks have in common and routing asks for. Shared between tasks; immutable.
+// Data that many tasks have in common and routing asks for. Shared between tasks; immutable.
 struct Shape {
   std::string swarm;
   std::string type;
@@ -158,7 +158,7 @@ struct Placement {
   friend bool operator==(const Placement&, const Placement&) = default;
 };
 
-// What few tasks have. Immutable; null when there is nothing in it.
+// Data that few tasks have. Immutable; null when there is nothing in it.
 struct Extras {
   std::vector<TaskId> dependencies;            // as submitted, each once
   std::string key;                             // the idempotency key

@@ -1,8 +1,8 @@
 // Tokens: who may use a node over the network, as entries of the ledger. Plain values.
 //
 // The ledger holds the SHA-256 of a secret and never the secret. A token that is rotated keeps the digest of the secret
-// before for a while, so that clients can change over. Whether a token has expired is for whoever asks to say, by its
-// clock: apply reads none.
+// before for a while, so that clients can change over. Whether a token has expired is decided by the reader, with its
+// own clock: apply reads none.
 #pragma once
 
 #include <cstdint>

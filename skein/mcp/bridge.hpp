@@ -48,20 +48,20 @@ class Bridge {
   // There is none, and `why`: what is wrong and what to do. Also when that has changed. `is_final`: trying again as it
   // is will not help.
   void disconnected(std::string why, Instant now, bool is_final = false);
-  // What the node said when it closed the connection, for the requests that it has not answered.
+  // The reason that the node gave when it closed the connection, for the requests that it has not answered.
   void closing(std::string reason) { closing_ = std::move(reason); }
   // Answers requests that have waited long enough.
   void on_time(Instant now);
   // When on_time() has something to do; nothing: not before something else happens.
   [[nodiscard]] std::optional<Instant> due() const;
 
-  // What is to be sent, a line each; gone from here.
+  // The lines to send; they are removed from here.
   [[nodiscard]] std::vector<std::string> take_for_client() { return std::exchange(to_client_, {}); }
   [[nodiscard]] std::vector<std::string> take_for_node() { return std::exchange(to_node_, {}); }
 
   // Requests that will be answered; listens are not, they go on.
   [[nodiscard]] std::size_t owed() const;
-  // Those of them that the node has to answer.
+  // The requests among them that the node has to answer.
   [[nodiscard]] std::size_t under_way() const;
   [[nodiscard]] bool is_connected() const { return is_connected_; }
 

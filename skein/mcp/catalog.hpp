@@ -46,7 +46,7 @@ struct Prompt {
   std::vector<Argument> arguments{};
   Handler get;
   Handler complete{};  // name(): the argument, arguments()["value"]: what is typed; none: nothing is suggested
-  std::vector<std::string> uses{};  // operations that it tells the model to use; listed for who may ask for all of them
+  std::vector<std::string> uses{};  // operations that it tells the model to use; listed for clients that may use all
 };
 
 struct Resource {
@@ -57,8 +57,8 @@ struct Resource {
   std::string mime = "application/json";
   Handler read;
   Handler complete{};  // of the variable
-  // The operation that reads it, and of a template, which is about one thing, the member that names it. It is listed
-  // for who may ask for the operation; none: for everybody.
+  // The operation that reads the resource. For a template, which is about one thing, also the member that names the
+  // thing. The resource is listed for clients that may ask for the operation; without an operation, for everybody.
   struct Source {
     std::string operation{};
     std::string member{};

@@ -51,14 +51,14 @@ struct CoreSetup {
   std::function<void(const std::string& line)> log{};  // of what went wrong here; may be empty
 };
 
-// What a legacy session is, as far as it must outlive its process.
+// The state of a legacy session that must outlive its process.
 struct LegacySession {
   std::string version;
   std::set<std::string> capabilities;  // those we use, of the client
   std::string who{};                   // began it, see Principal::label(): nobody else may use it
 };
 
-// What an initialize request makes of a session: the version it asks for if it is known here, or else our latest.
+// The session that an initialize request makes: the version it asks for if it is known here, or else our latest.
 // Nothing when it asks for none.
 [[nodiscard]] std::optional<LegacySession> negotiate(const json::object& params);
 
@@ -80,15 +80,15 @@ class McpCore {
   void lost_track();
   // Tasks may have changed since who listens for them was told.
   void look_at_tasks();
-  // The client has let go of a stream: in the modern era what was asked on it is cancelled.
+  // The client has left a stream: in the modern era the requests made on it are cancelled.
   void closed(StreamId stream);
   // The server goes down: who listens is told that this is the end.
   void shut_down();
 
-  // The token works no longer: who listens with it is told so, and that this is the end.
+  // The token is no longer valid: a client that listens with it is told so, and that this is the end.
   void expel(const operations::Error& why);
 
-  // Who is at the other end from now on: on HTTP each request says so anew.
+  // Sets the client on whose behalf later messages are handled; on HTTP every request sets it.
   void act_for(operations::PrincipalPtr who) { setup_.who = std::move(who); }
   [[nodiscard]] const operations::PrincipalPtr& who() const { return setup_.who; }
 
@@ -148,18 +148,18 @@ class McpCore {
   void complete(Exchange& exchange, const json::object& params);
   template <class Item, class Fits>
   void list(Exchange& exchange, const json::object& params, const char* name, const std::vector<Item>& all, Fits fits);
-  // What is not for who asks is neither listed nor given.
+  // Resources that the client may not read are neither listed nor returned.
   [[nodiscard]] bool may_read(const Resource& resource) const;
   [[nodiscard]] std::optional<operations::Error> refused(const Prompt& prompt) const;
   [[nodiscard]] json::object capabilities() const;
   [[nodiscard]] json::object server_info() const;
 
-  // What goes on while things change, core_subscriptions.cpp.
+  // Subscriptions: core_subscriptions.cpp.
   void subscribe(Exchange& exchange, const json::object& params);
   void unsubscribe(Exchange& exchange, const json::object& params);
   void listen(Exchange& exchange, const json::object& params);
   void begin_listening(Exchange& exchange, json::object filter, const json::array& handles);
-  // Goes on when whoever asks may read all of these; else the request has failed.
+  // Continues with `then` if the client may read all of these; otherwise the request fails.
   void if_may_watch(Exchange& exchange, std::vector<std::string> uris, Exchange::OnTime then);
   void watch_if_needed();
   void tell(const Change& change);

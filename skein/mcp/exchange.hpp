@@ -26,7 +26,7 @@ namespace skein::inline v0::mcp {
 
 class McpCore;
 
-// What the node answers; of an error, an object with code, message and advice.
+// An answer of the node; of an error, an object with code, message and advice.
 struct NodeAnswer {
   enum class Kind : std::uint8_t { ok, part, error };
   Kind kind = Kind::ok;
@@ -40,7 +40,7 @@ struct InputRequest {
   json::object params;
 };
 
-// Who asks, as far as the request or the session says.
+// The client, as far as the request or the session identifies it.
 struct Caller {
   Era era = Era::legacy;
   std::string version{};
@@ -74,12 +74,12 @@ class Exchange {
   // The tool did not do what was asked, and says why: the model can do something about it.
   void finish_error(std::string_view text);
   void fail(RpcError error);
-  // What was asked goes on as this task, which is durable; the tool must support it, see task_support.hpp.
+  // The request goes on as this task, which is durable; the tool must support it, see task_support.hpp.
   void become_task(std::string id);
 
   // The client's answer to an InputRequest with this key; null while there is none.
   [[nodiscard]] const json::object* input(std::string_view key) const;
-  // What the handler gave to need() before.
+  // The state that the handler gave to need() before.
   [[nodiscard]] const json::value& state() const { return state_; }
   // Asks the client; the handler is called again with the input.
   void need(std::vector<InputRequest> requests, json::value state = nullptr);

@@ -48,7 +48,7 @@ class HttpEndpoint final : public net::HttpService, private Driver::Sink {
     std::shared_ptr<const std::string> refusal{};  // null: it does
   };
 
-  // What is said to who may not ask, or not here.
+  // The answer to a client that may not ask, or not here.
   [[nodiscard]] std::optional<net::HttpResponse> refusal(Self self, const net::HttpRequest& request);
   Async<void> on_post(Self self, net::HttpRequest request);
   Async<void> on_legacy_post(Self self, net::HttpRequest request, RpcMessage message);
@@ -63,7 +63,7 @@ class HttpEndpoint final : public net::HttpService, private Driver::Sink {
   void end(StreamId stream) override;
   void let_go(StreamId) override {}
   void expelled(const operations::Error& why) override;
-  // A session that ends before it has answered is told of: whoever asks gets an answer in any case.
+  // If a session ends before it has answered, this process is notified, so that the client always gets an answer.
   void ask_session(Self self, Pid session);
   void leave_session(Self self);
   void on_session_down();

@@ -1,4 +1,4 @@
-// Who may ask anything over HTTP, whatever it is: from a host and a page that are known, and with a token. Asked
+// Decides which clients may ask anything over HTTP: the host and the page must be known, and the token valid. Called
 // first, by every service of the node. Any thread.
 #pragma once
 
@@ -20,7 +20,7 @@ struct HttpGate {
   std::vector<std::string> hosts{};  // names besides addresses and localhost
 };
 
-// Who asks, or the answer to who may not, as plain text.
+// The client, or the answer that refuses it, as plain text.
 struct GateAnswer {
   std::optional<net::HttpResponse> refusal{};
   operations::PrincipalPtr who{};  // when it is not refused

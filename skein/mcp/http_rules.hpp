@@ -1,5 +1,5 @@
-// What MCP asks of an HTTP request before it is looked at: who may ask at all, and headers that say what the body says.
-// Pure; any thread.
+// MCP's rules for an HTTP request before it is handled: which clients may ask at all, and headers that must agree with
+// the body. Pure; any thread.
 #pragma once
 
 #include <optional>

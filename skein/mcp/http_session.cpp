@@ -39,7 +39,7 @@ std::optional<LegacySession> session_of(const Sealer& sealer, const std::string&
   // One session has one id, or it could come back by another after it was ended.
   if (!text || sealer.seal(k_session_purpose, *text) != id) return std::nullopt;
   const json::value state = json::parse(*text);
-  // Those of before there were tokens with names belong to who shows the first one.
+  // Sessions from before tokens had names belong to the holder of the first token.
   const std::string who = state.as_object().contains("w") ? std::string(state.at("w").as_string()) : "http";
   LegacySession session{std::string(state.at("v").as_string()), {}, who};
   for (const json::value& each : state.at("c").as_array()) session.capabilities.emplace(each.as_string());
@@ -201,7 +201,7 @@ void HttpSession::answer_lost(const SessionListen& listen, const EventId& event)
 }
 
 void HttpSession::attach(StreamId id, Stream& stream, Pid connection, std::uint64_t exchange, std::uint64_t after) {
-  // Who comes later is the one that is still there.
+  // The newest connection is the live one: the older one is closed.
   if (stream.connection) tell(stream, {.kind = SessionEvent::Kind::end});
   stream.connection = connection;
   stream.exchange = exchange;

@@ -37,7 +37,7 @@ class SessionTable {
  public:
   // Nobody when no process has it, or another's has.
   [[nodiscard]] Pid find(const std::string& id, const operations::Principal& who) const;
-  // False: another has it, or there are too many. Who has the label `who` alone finds it.
+  // False: another process has the session, or there are too many. Only a client with the label `who` can find it.
   bool claim(const std::string& id, Pid pid, std::string who);
   void leave(const std::string& id, Pid pid);
   // The client has ended it: it never comes back.
@@ -78,7 +78,7 @@ struct SessionEnd {};
 
 // From a session to a connection.
 struct SessionEvent {
-  // `refused`: there is no such stream, or with a text, whoever asks for it may not have it.
+  // `refused`: there is no such stream, or, with a text, the client may not have it.
   enum class Kind : std::uint8_t { message, last_message, end, let_go, refused };
   std::uint64_t exchange = 0;
   Kind kind = Kind::message;
@@ -114,7 +114,7 @@ class HttpSession final : private Driver::Sink {
     std::shared_ptr<const std::string> text;
   };
   struct Stream {
-    Pid connection{};  // nobody: the client has let go of it
+    Pid connection{};  // nobody: the client has left it
     std::uint64_t exchange = 0;
     std::uint64_t sent = 0;
     bool is_over = false;
@@ -148,7 +148,7 @@ class HttpSession final : private Driver::Sink {
   std::shared_ptr<const std::string> id_;
   Self self_;
   Driver driver_;
-  const std::uint64_t stamp_;  // in the ids of events: a process that comes later counts its streams anew
+  const std::uint64_t stamp_;  // in the ids of events: each process of the session counts its streams from scratch
   std::map<StreamId, Stream> streams_;
   StreamId last_stream_ = k_own_stream;
   Instant active_at_{};

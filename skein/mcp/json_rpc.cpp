@@ -172,7 +172,7 @@ std::expected<RpcMessage, RpcFault> message_in(json::value& parsed) {
   return message;
 }
 
-// Whoever handles it may want to know how its numbers were written.
+// The handler may need to know how the numbers were written.
 bool needs_text(const RpcMessage& message) {
   if (message.kind != RpcMessage::Kind::request || message.method != "tools/call") return false;
   const json::value* arguments = message.params.if_contains("arguments");

@@ -68,7 +68,7 @@ std::string LineConnection::describe() const {
   return fmt::format("{}, {} bytes unsent", k_names[static_cast<std::size_t>(stage_)], wire_.unsent());
 }
 
-// Whoever listens is told that this is the end.
+// A client that listens is told that the connection ends.
 void LineConnection::terminate(Self, const ExitReason&) {
   if (stage_ == Stage::open) session_.shut_down();
   (void)wire_.write_some();
@@ -247,7 +247,7 @@ void LineConnection::refuse(std::string_view why) {
 
 void LineConnection::write_some(Self self) {
   const std::size_t before = wire_.unsent();
-  // One answer may be as long as it is; more on top of too much may not come.
+  // A single answer may be of any length; nothing more may be added once too much is unsent.
   const bool is_too_much = left_ > setup_->limits.output_bytes && before > left_;
   const bool is_there = wire_.write_some();
   left_ = wire_.unsent();

@@ -7,7 +7,7 @@
 // over, so that a client need not know; a first line that is no JSON, as of HTTP, is refused like a wrong token.
 //
 // 1. Nothing blocks, and nothing grows past LineLimits: a client that does not show its token, does not end its line,
-//    does not read or says nothing for long is closed, and one that does not read is not read from.
+//    does not read or says nothing for long is closed. From a client that does not read, nothing more is read.
 // 2. A client that closed its side still gets its answers.
 #pragma once
 
@@ -63,7 +63,7 @@ class LineConnection {
 
   void on_ready(Self self, const net::FdReady& ready);
   void read_some(Self self);
-  // What is still sent by a client that is told why it is closed. False: it has closed.
+  // Discards what a client still sends after it was told why it is closed. False: it has closed.
   bool discard_some();
   // True: stopped because of what is unsent, with whole lines left.
   bool take_lines(Self self);

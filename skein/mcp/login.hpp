@@ -1,4 +1,4 @@
-// Who may use a network transport: who shows a token that the node knows. Any thread.
+// Decides which clients may use a network transport: those that show a token that the node knows. Any thread.
 //
 // Tokens are looked up by their SHA-256, and have 256 random bits: that is what keeps a guesser out. Wrong tokens are
 // counted for all clients together; past `failures` in a `window` the rest are told to come later, and not logged, so
@@ -26,7 +26,7 @@ struct LoginLimits {
 
 class Login {
  public:
-  // `wants_token` false: everybody is let in; who shows a token that is known counts as its holder all the same. `log`
+  // `wants_token` false: everybody is let in; a client that shows a known token still counts as its holder. `log`
   // gets a line for a failed login, without what was shown.
   Login(std::shared_ptr<const operations::Access> access, bool wants_token, std::function<void(const std::string&)> log,
         const LoginLimits& limits = {})
@@ -40,7 +40,7 @@ class Login {
   // `authorization`: the header as it came, empty when there was none.
   [[nodiscard]] Admission check(std::string_view authorization, Instant now);
   [[nodiscard]] Admission check_token(std::string_view token, Instant now);
-  // What was shown is no token at all.
+  // The client has shown something that is no token at all.
   [[nodiscard]] Admission wrong(Instant now);
   [[nodiscard]] bool wants_token() const { return wants_token_; }
 

@@ -1,4 +1,4 @@
-// What the core of MCP asks of its surroundings: to send, to ask the node, to be woken. A transport implements it;
+// What the core of MCP needs from a transport: to send, to ask the node, to be woken. A transport implements it;
 // tests write down what was asked. All of it is called on the thread that called the core, and must not call back into
 // it.
 #pragma once
@@ -19,7 +19,7 @@ namespace skein::inline v0::mcp {
 using StreamId = std::uint64_t;
 inline constexpr StreamId k_own_stream = 0;  // what belongs to no request
 
-// What all clients of a node may want to know.
+// A change that any client of a node may want to know of.
 struct Change {
   enum class Kind : std::uint8_t { tools, prompts, resources, resource, task };
   Kind kind = Kind::resource;
@@ -45,13 +45,13 @@ class Outlet {
   }
   // Nothing comes (any more) on this stream: a notification was taken in, or a request was cancelled.
   virtual void end(StreamId stream) = 0;
-  // The client may come back for the rest of this stream later; whoever carries it now need not wait.
+  // The client may fetch the rest of this stream later; the connection that carries it now need not wait.
   virtual void let_go(StreamId stream) = 0;
   // McpCore::answered() is called with the same number, for parts and at the end.
   virtual void ask_node(std::uint64_t call, std::string_view op, boost::json::object params) = 0;
   // Likewise: whether the token that was shown still works, see operations::check_standing().
   virtual void ask_standing(std::uint64_t call) = 0;
-  // Nobody wants this answer any more; it may come all the same.
+  // Nobody wants this answer any more; it may still arrive.
   virtual void give_up(std::uint64_t /*call*/) {}
   // McpCore::woken() is called with the same number.
   virtual void wake_after(std::uint64_t timer, std::chrono::milliseconds time) = 0;

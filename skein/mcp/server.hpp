@@ -19,7 +19,7 @@
 
 namespace skein::inline v0::mcp {
 
-// Who is told of changes that a client made. Any thread.
+// The sessions to notify of changes that a client made. Any thread.
 class Bulletin {
  public:
   explicit Bulletin(Runtime& runtime) : runtime_(runtime) {}
@@ -62,7 +62,7 @@ class Driver final : private Outlet {
     }
     virtual void end(StreamId stream) = 0;
     virtual void let_go(StreamId stream) = 0;
-    // The token of who is at the other end works no longer; who listened was told.
+    // The token of the client at the other end is no longer valid; a client that listened has been told.
     virtual void expelled(const operations::Error& /*why*/) {}
   };
 

@@ -2,7 +2,7 @@
 //
 // The agent's last mark is the message. A mark with numbers for how far it is, such as {"step":3,"of":6}, gives
 // progress and total too. Progress always rises, as the protocol asks, also when nothing is known and when an agent
-// begins anew: each word that has no higher number of its own adds a thousandth.
+// starts from scratch: each mark that has no higher number of its own adds a thousandth.
 #pragma once
 
 #include <boost/json/value.hpp>

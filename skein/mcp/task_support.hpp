@@ -3,8 +3,8 @@
 //
 // A handle is the task's id, the tool and who asked, sealed with the node's key: ids of tasks are shown in lists and
 // follow one another, so they can be guessed; the 128 bits of the seal cannot. It names a task that is durable before
-// it is given away, needs no table, and so is good on a node that was restarted. Who comes as somebody else, or makes
-// one up, is told that there is no such task.
+// it is given away, needs no table, and so stays valid when the node restarts. A client with another principal, or with
+// a forged handle, is told that there is no such task.
 //
 // How states are told: completed and failed tasks are `completed`, the latter with isError, for the tool has run and
 // says how it went; cancelled ones `cancelled`; those that wait for a person `input_required`; all others `working`.

@@ -4,7 +4,7 @@
 // harnesses send null for what is not given. A call that could be carried out is not refused for that:
 // 1. null for an optional member that cannot be null is taken out, as if it had not been sent.
 // 2. A member that a closed schema (additionalProperties false) does not know is taken out and named, with what was
-//    probably meant. Whoever sent it is told in the answer.
+//    probably meant. The answer tells the client.
 #pragma once
 
 #include <boost/json/object.hpp>
@@ -13,7 +13,7 @@
 
 namespace skein::inline v0::mcp {
 
-// What was passed over, each with what was probably meant: "typ (did you mean 'type'?)".
+// The arguments that were ignored, each with what was probably meant: "typ (did you mean 'type'?)".
 using IgnoredArguments = std::vector<std::string>;
 
 [[nodiscard]] IgnoredArguments tidy_arguments(const boost::json::object& schema, boost::json::object& arguments);

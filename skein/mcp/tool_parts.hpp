@@ -12,7 +12,7 @@ namespace skein::inline v0::mcp {
 
 // The same JSON as text and as structured content: some clients show a model only one of them.
 [[nodiscard]] json::object structured(json::object value);
-// What the node says when it does not do it, in one line that says what to do.
+// An error of the node as one line that says what to do.
 [[nodiscard]] std::string error_text(const json::value& error);
 
 }  // namespace skein::inline v0::mcp

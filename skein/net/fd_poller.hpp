@@ -33,7 +33,7 @@ class FdPoller {
   FdPoller& operator=(const FdPoller&) = delete;
 
   // The next time it can be read or written, as asked, `to` is told, once. Replaces what was armed before. `end`: also
-  // when the other side will send nothing more; who knows that already must not ask again.
+  // when the other side will send nothing more; a caller that knows that already must not ask again.
   void arm(int fd, Pid to, bool read, bool write, bool end = true);
   void forget(int fd);
   // For those who watch a descriptor of a process that is not theirs. Any thread.

@@ -43,7 +43,7 @@ class HttpReader {
   // `in`: what came of this connection, from the first byte of this request on. May be called again when there is more.
   State read(std::string_view in);
 
-  // Of a whole request: what of `in` was its own. The reader then begins anew.
+  // The whole request, which began at the first byte of `in`; `used` is its length. The reader then starts over.
   [[nodiscard]] HttpRequest take(std::size_t& used);
   // Of a request whose body has not come whole: its head. Null before the head is there.
   [[nodiscard]] const HttpRequest* head() const { return has_head_ ? &request_ : nullptr; }

@@ -121,7 +121,7 @@ void HttpConnection::on_ready(Self self, const FdReady& ready) {
   }
   if (!is_hearing() && stage_ != Stage::lingering) {
     // What can be read has its turn later. When the client will send nothing more, whether it still reads is not known:
-    // a short answer is given all the same, a stream is taken as ended.
+    // a short answer is still sent, a stream is taken as ended.
     if (ready.has_ended && (stage_ == Stage::streaming || ready.is_broken)) lost(self);
     return;
   }
@@ -287,7 +287,7 @@ void HttpConnection::lost(Self self) {
 
 void HttpConnection::write_some(Self self) {
   const std::size_t before = wire_.unsent();
-  // An answer that was asked for may be as long as it is. What goes on growing, a stream say, may not.
+  // A single requested answer may be of any length. Output that keeps growing, such as a stream, may not.
   const bool is_too_much = left_ > setup_->limits.output_bytes && before > left_;
   if (!wire_.write_some()) return lost(self);
   left_ = wire_.unsent();

@@ -36,7 +36,7 @@ struct HttpConnectionLimits {
   Duration comment_every = std::chrono::seconds(15);  // on a stream
 };
 
-// What a service answers with; the connection is one.
+// A service answers with this; the connection implements it.
 class HttpAnswers {
  public:
   HttpAnswers() = default;
@@ -55,7 +55,7 @@ class HttpAnswers {
   virtual void close() = 0;
   // So much waits for the client that nothing more should be made for it.
   [[nodiscard]] virtual bool is_full() const = 0;
-  // The client has shown that it may be here, and keeps its connection whoever else comes.
+  // The client has shown that it may be here: from now on it is trusted and not closed to make room for others.
   virtual void trust() {}
 };
 
@@ -73,7 +73,7 @@ class HttpService {
   virtual Async<void> on_request(Self self, HttpRequest request) = 0;
   // A message to the process that is not the connection's own.
   virtual void on_message(Self self, Message& message) = 0;
-  // Nobody waits any more for what was asked last.
+  // The client of the last request has gone.
   virtual void on_client_gone(Self self) = 0;
   // The process is about to end.
   virtual void on_shutdown(Self self) = 0;

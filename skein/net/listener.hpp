@@ -1,5 +1,5 @@
 // Listens at a socket and hands each client to a process of a pool. A child of transports_sup, permanent: when it is
-// restarted it listens anew; connections that are open go on.
+// restarted it opens its socket again; connections that are open go on.
 //
 // When accept fails because no descriptor is free, it tries again after a pause and goes on; with too many connections
 // a client is told so and closed. A client for whom the budget of descriptors has no place waits for one, and those
@@ -26,9 +26,9 @@ struct ListenerSetup {
   std::string where;                                     // for people
   std::function<std::expected<Fd, std::string>()> open;  // a socket that listens and does not block
   std::function<void()> close{};                         // after it is closed
-  // Who is let in: nothing; what is said to others.
+  // Decides about a client. Nothing: it is let in; a text: it is refused, and the text is sent to it.
   std::function<std::optional<std::string>(Client& client)> refuse{};
-  std::string busy{};  // said to whoever is one too many
+  std::string busy{};  // sent to a client that exceeds connections_max
   std::string pool{};  // registered name; its children take a ClientPtr
   std::uint32_t connections_max = 0;
   std::shared_ptr<std::atomic<std::uint32_t>> connections;  // open now; a connection counts itself out

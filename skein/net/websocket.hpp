@@ -47,7 +47,7 @@ class WebSocket {
   std::size_t receive(std::string_view in, Instant now, std::optional<std::string>& message, std::string& out);
   // Now and then, while nothing comes.
   void on_time(Instant now, std::string& out);
-  // Instead, while nothing is read from the client: it cannot be heard, and is not late.
+  // Called instead of on_time() while nothing is read from the client: silence then does not count against it.
   void held_back(Instant now);
   // We end it: nothing that comes is a message any more, and the client has answer_within to say goodbye.
   void close(WebSocketClose code, std::string_view why, Instant now, std::string& out);
@@ -56,7 +56,7 @@ class WebSocket {
   [[nodiscard]] static std::string text_frame(std::string_view text);
 
   [[nodiscard]] bool is_closing() const { return is_closing_; }
-  // Nothing more will be said or heard: what is left is written, and the socket closed.
+  // Nothing more is sent or received: unsent bytes are still written, then the socket is closed.
   [[nodiscard]] bool is_over() const { return is_over_; }
 
  private:
@@ -75,7 +75,7 @@ class WebSocket {
   void on_frame(const Frame& frame, std::string payload, std::optional<std::string>& message, std::string& out);
   void on_data(const Frame& frame, std::string payload, std::optional<std::string>& message, std::string& out);
   void on_close(std::string_view payload, std::string& out);
-  // What the client did cannot be gone on from.
+  // The client broke the protocol: the connection cannot go on.
   void fail(WebSocketClose code, std::string_view why, std::string& out);
 
   WebSocketLimits limits_;

@@ -24,7 +24,7 @@ class WebSocketClient {
   // `random` gives 64 random bits each time.
   explicit WebSocketClient(std::function<std::uint64_t()> random);
 
-  // What is sent first.
+  // The first bytes to send.
   [[nodiscard]] std::string request(std::string_view host, std::string_view path, const Headers& more) const;
 
   // What came. Whole messages are added to `messages`, what must be said to `out`.

@@ -1,7 +1,7 @@
 // The bytes of one connection, on their way in and out, without blocking. Belongs to the process that serves it, which
 // the poller tells when there is something to do: read_some() and write_some() then, arm() at the end of each turn.
 //
-// It bounds nothing itself: whoever reads decides how much of in() may gather, whoever writes how much may be unsent().
+// It limits nothing itself: the reader decides how much of in() may gather, the writer how much may be unsent().
 #pragma once
 
 #include <cstddef>
@@ -44,7 +44,7 @@ class Wire {
   void note_end() { has_ended_ = true; }
   // Until it is trusted, `to` gets a MakeRoom when others need the client's place. By the process that serves it.
   void make_room_by(Pid to);
-  // The client has shown that it may be here: it keeps its place whoever else comes.
+  // The client has shown that it may be here: it is trusted and keeps its place when others need one.
   void trust() { client_->place.trust(); }
   // Says that nothing more will be written; the other side sees the end.
   void end_output();

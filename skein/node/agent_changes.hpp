@@ -12,7 +12,7 @@ namespace skein::inline v0::node {
 // Starts an agent of [[agents]] that is down or parked.
 void start_agent_again(const ContextPtr& context, std::string id,
                        operations::Reply<operations::Operations::Nothing> reply);
-// Prefetch and capabilities of one agent, until it is started anew.
+// Sets prefetch and capabilities of one agent, until it is restarted.
 void update_agent(const ContextPtr& context, operations::UpdateAgentRequest request,
                   operations::Reply<operations::Operations::Nothing> reply);
 // Cuts short what it runs: the attempt fails for good.

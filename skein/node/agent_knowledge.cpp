@@ -146,8 +146,8 @@ class NodeAgents final : public operations::AgentKnowledge {
     std::uint64_t paused = 0;  // the number of what was paused then
   };
 
-  // A swarm with agents of its own needs one of those; any other takes whoever can. Which of the two it is, the ledger
-  // knows: so here a swarm without any agent counts as one of the latter.
+  // A swarm with agents of its own needs one of those; any other takes any able agent. Which of the two it is, only the
+  // ledger knows: so here a swarm without any agent counts as one of the latter.
   [[nodiscard]] static bool is_able_now(const NodeContext& context, std::string_view swarm,
                                         std::span<const std::string> required, const operations::PausedNames& paused) {
     const RegistryTable& registry = *context.registry;

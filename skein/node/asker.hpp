@@ -1,5 +1,5 @@
-// Processes that carry out one coroutine each for somebody outside, who is answered by it, and end. They are children
-// of a pool under transports_sup; the desk takes the orders, from any thread, and starts them without anybody waiting.
+// Processes that run one coroutine each for an outside caller, answer that caller, and end. They are children
+// of a pool under transports_sup; the desk takes requests, from any thread, and starts them without blocking anybody.
 #pragma once
 
 #include <exception>

@@ -31,7 +31,7 @@ inline constexpr std::string_view k_default_swarm = "default";       // when non
 
 struct NodeSection {
   std::string name = "node";
-  std::string data{};  // empty: whoever starts the node decides
+  std::string data{};  // empty: the program that starts the node decides
   Duration drain = std::chrono::seconds(30);
   Duration stuck_limit = std::chrono::seconds(30);
   std::string on_stuck = "abort";
@@ -156,7 +156,7 @@ struct Config {
   std::map<std::string, SwarmConfig> swarms;
   std::string text{};  // of the file: its [[supervisors]] are built from it, see declared_supervisors.hpp
   std::map<std::string, ExecutorLines> executor_lines{};
-  // Keys that mean nothing where they stand. The node starts all the same; `skein config check` takes them for errors.
+  // Keys without a meaning where they stand. The node still starts; `skein config check` takes them for errors.
   std::vector<ConfigFault> misfits{};
   // [node] data as it was written, where it decided: neither --data nor SKEIN_DATA named the folder.
   std::optional<std::string> data_of_file{};
@@ -166,7 +166,7 @@ struct Config {
 struct ConfigFaults {
   std::string file;
   std::vector<ConfigFault> faults;
-  std::shared_ptr<const Config> read{};  // what could be read all the same; null: it is no TOML
+  std::shared_ptr<const Config> read{};  // what could still be read; null: it is no TOML
   // A line each, "file:line: message".
   [[nodiscard]] std::string describe() const;
 };
@@ -187,7 +187,7 @@ using ConfigResult = std::expected<Config, ConfigFaults>;
 [[nodiscard]] std::vector<std::string> capabilities_of(const std::vector<std::string>& given, std::string_view role,
                                                        const ExecutorConfig& executor);
 
-// A commented file that works as it is.
+// A commented file that works without changes.
 [[nodiscard]] std::string_view config_template();
 
 }  // namespace skein::inline v0::node

@@ -1,6 +1,6 @@
-// What is wrong with a config that can be read: programs, interpreters, folders, users and functions that are not
-// there, keys that mean nothing where they stand. For `skein config check`, which takes it for errors, and for the
-// node, which warns of it and starts all the same: a program may be installed later. Looks at the file system and the
+// Finds what is wrong with a config that can be read: programs, interpreters, folders, users and functions that are not
+// there, keys without a meaning where they stand. For `skein config check`, which takes it for errors, and for the
+// node, which only warns and still starts: a program may be installed later. Looks at the file system and the
 // system's users; any thread.
 #pragma once
 

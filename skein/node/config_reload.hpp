@@ -16,7 +16,7 @@ struct ReloadPlan {
 // The next reload names what needs a restart again.
 [[nodiscard]] ReloadPlan plan_reload(const Config& before, const Config& read);
 
-// Which executors, [dispatch] and swarms differ, in words; for whoever asked for the reload.
+// Which executors, [dispatch] and swarms differ, in words; for the answer to the reload.
 [[nodiscard]] std::vector<std::string> changed_executors(const Config& before, const Config& after);
 
 }  // namespace skein::inline v0::node

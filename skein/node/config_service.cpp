@@ -70,9 +70,9 @@ void read_again(NodeContext& context, const Config& before, Read& read) {
   if (plan.config.node.drain != before.node.drain) answer.changed.emplace_back("drain");
   read.config = std::make_shared<const Config>(std::move(plan.config));
   const auto work = context.work.get();
-  if (!work) return;  // whoever makes it declares what is in force then
+  if (!work) return;  // the next task service declares the config in force then
   const auto declaring = work->declaring();
-  // Before the swarms change: whoever sees that they have looks which of them the config has.
+  // Before the swarms change: a client that sees the change then looks which of them the config has.
   context.config_slot.set(read.config);
   work->operations().know_executors(context.executors->names());
   const auto add = [&](std::vector<std::string> more) {
@@ -161,7 +161,7 @@ Async<void> ConfigService::replace_dispatcher(Self self) {
   const auto started = co_await starting;
   if (started) co_return;
   context_->log.error("reload: the dispatcher could not be started: " + started.error().text());
-  self.exit(supervisor, ExitReason::custom("it has no dispatcher"));  // it is started anew with all of it
+  self.exit(supervisor, ExitReason::custom("it has no dispatcher"));  // its supervisor starts it again with all of it
 }
 
 void ConfigService::settle_again(Self self) { self.send_after(k_settle_every, self.pid(), Settle{++settles_}); }

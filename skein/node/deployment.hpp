@@ -48,7 +48,7 @@ class Deployment {
   [[nodiscard]] Units units() const;
   void note(const std::string& name, Unit unit);
   void forget(const std::string& name);
-  // All of one kind at once: their supervisor starts anew.
+  // All of one kind at once: their supervisor is started again.
   void note_all(const Units& wanted, bool are_supervisors);
 
   // Of an agent of [[agents]], by its id.

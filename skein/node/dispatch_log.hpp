@@ -19,8 +19,8 @@ struct LogLine {
 [[nodiscard]] LogLine line_of(const dispatch::DispatchEvent& event);
 // The type of tasks that a breaker holds back, or no longer does. Nothing for any other event.
 [[nodiscard]] std::optional<dispatch::PassedOver> held_type_of(const dispatch::DispatchEvent& event);
-// For who follows the node's events: agents that come, go or are passed over, and types of tasks that are held back.
-// Nothing: it is no news there.
+// For clients that follow the node's events: agents that come, go or are passed over, and types of tasks held back.
+// Nothing: the event is no news for them.
 [[nodiscard]] std::optional<operations::Event> event_of(const dispatch::DispatchEvent& event);
 
 }  // namespace skein::inline v0::node

@@ -16,7 +16,7 @@ constexpr int k_groups = 1'024;  // of one user, that are handed on
 std::optional<std::uint32_t> number_in(const std::string& text) {
   std::uint32_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  // The last one means "leave it as it is" to the kernel.
+  // The kernel takes the last one for "do not change it".
   if (error != std::errc() || end != text.data() + text.size() || number == UINT32_MAX) return std::nullopt;
   return number;
 }

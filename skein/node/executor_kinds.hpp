@@ -29,7 +29,7 @@ struct AgentReach {
   std::string socket{};  // for those that see the data folder
 };
 
-// What an executor of any kind is made from. `os` and `identity` are null for those that run no programs.
+// The parts of which an executor of any kind is made. `os` and `identity` are null for kinds that run no programs.
 struct ExecutorParts {
   const ExecutorConfig& config;
   const std::shared_ptr<const Functions>& functions;
@@ -48,7 +48,7 @@ struct ExecutorKind {
   std::string_view example{};  // a section of the config template; empty: none
 };
 
-// What every kind has.
+// Keys that every kind has.
 inline constexpr std::string_view k_common_executor_keys[] = {"kind", "timeout", "concurrency"};
 
 [[nodiscard]] std::span<const ExecutorKind> executor_kinds();
@@ -58,7 +58,7 @@ inline constexpr std::string_view k_common_executor_keys[] = {"kind", "timeout",
 [[nodiscard]] const ExecutorKind& kind_of(const ExecutorConfig& config);
 [[nodiscard]] bool has_key(const ExecutorKind& kind, std::string_view key);
 
-// With what the programs of an executor are started, whoever they run as. The node's environment is read.
+// The environment of an executor's programs, whichever user they run as. The node's own environment is read.
 [[nodiscard]] std::vector<std::string> environment_of(const ExecutorConfig& config);
 
 }  // namespace skein::inline v0::node

@@ -2,7 +2,7 @@
 // the agent it is made for.
 //
 // A reload puts other settings in: first ready() finds out whether they can be had, then take() puts them in force.
-// Agents that were made before keep theirs until whoever started them replaces them; mark_of() tells that it is time.
+// Existing agents keep the old settings until their starter replaces them; mark_of() tells that it is time.
 #pragma once
 
 #include <atomic>
@@ -34,7 +34,7 @@ class Executors {
   Executors(const Config& config, Functions functions, std::shared_ptr<RegistryTable> registry,
             std::shared_ptr<launcher::OsProcesses> os);
 
-  // What an agent is started with, with a new executor. Throws std::invalid_argument with what is wrong.
+  // The setup of an agent, with a new executor. Throws std::invalid_argument with what is wrong.
   [[nodiscard]] std::unique_ptr<agent::AgentSetup> make(const swarm::AgentSeed& seed) const;
   // How programs of executors with `token` reach the node. Before the first agent is made.
   void set_reach(AgentReach reach) { reach_ = std::move(reach); }
@@ -55,7 +55,7 @@ class Executors {
   [[nodiscard]] std::uint64_t mark_of(const std::string& executor, const std::string& swarm = {}) const;
   // Why no OS process can be started, and what to do; empty: all is well, or none is ever started.
   [[nodiscard]] std::string launcher_problem() const { return os_ ? os_->problem() : std::string(); }
-  // What watches over the owners of OS processes; nothing where there are none.
+  // The process that watches the owners of OS processes; nothing where there are none.
   [[nodiscard]] std::optional<ChildSpec> owner_watch() const {
     return os_ ? std::optional(os_->owner_watch()) : std::nullopt;
   }
@@ -63,7 +63,7 @@ class Executors {
   [[nodiscard]] std::vector<std::string> exposed() const;
   // Limits of the config that cannot be enforced here, in plain words, with what to do.
   [[nodiscard]] std::vector<std::string> unenforced() const;
-  // Those with a limit on attempts at once, and that limit; for the dispatcher.
+  // The executors with a limit on attempts at once, and that limit; for the dispatcher.
   [[nodiscard]] std::vector<std::pair<std::string, std::uint32_t>> shared() const;
 
  private:

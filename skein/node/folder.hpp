@@ -3,7 +3,7 @@
 //
 // A folder has an id, made at random at its first start. It is kept in three places: the file `folder` beside the
 // journal, the same in the journal's folder, and a note in the archive. So a part that was put there from another
-// folder is recognised, and a part that is missing from a folder that was used is never made anew in silence. A folder
+// folder is recognised, and a part that is missing from a folder that was used is never silently recreated. A folder
 // of an earlier version gets its id at its first start, when journal and archive agree. A record that is damaged or
 // missing is written again when everything else agrees.
 //

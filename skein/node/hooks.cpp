@@ -33,7 +33,7 @@ constexpr Duration k_reload_wait = std::chrono::seconds(30);
 struct Target {
   std::string path;
   Pid pid;
-  std::string path_by_pid{};  // where a name may have a / in it, * stands for a child all the same
+  std::string path_by_pid{};  // used for names with a / in them: * then still matches one child
 };
 
 // What children of pools are called: agents by id, others by their registered names.
@@ -50,7 +50,7 @@ NamesByPid names_by_pid(const NodeContext& context) {
   return names;
 }
 
-// Every process of the tree with its path from the root, as `skein tree` shows it; who has no name goes by the Pid.
+// Every process of the tree with its path from the root, as `skein tree` shows it; a nameless one goes by its Pid.
 void collect(const TreeEntry& entry, const std::string& path, const NamesByPid& names, std::vector<Target>& all) {
   for (const TreeEntry& each : entry.children) {
     const std::string above = path.empty() ? "" : path + "/";
@@ -185,7 +185,7 @@ class Hooks final : public operations::NodeHooks {
     info.name = config->node.name;
     info.version = skein::version();
     info.data = config->node.data;
-    // Whoever asks stands in another folder.
+    // As an absolute path: the client may run in another folder.
     info.config = config->file.empty() ? "" : std::filesystem::absolute(config->file).lexically_normal().string();
     info.log = context_->log.place();
     info.state = name_of(context_->state);

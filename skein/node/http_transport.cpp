@@ -87,7 +87,7 @@ std::vector<ChildSpec> http_children(const ContextPtr& context, const mcp::Serve
   ChildSpec connection = pool_child<net::HttpConnection, net::ClientPtr>("connection", connections)
                              .with(Restart::temporary)
                              .with(Shutdown::after(k_http_shutdown));
-  // The pools first, so that whoever is let in finds them.
+  // The pools first, so that admitted clients find them.
   return {registered(trees::pool("mcp_sessions", {100, 10s},
                                  mcp::session_template(std::shared_ptr<const mcp::SessionSetup>(sessions))),
                      mcp::k_sessions_name),

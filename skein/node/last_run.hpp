@@ -1,4 +1,4 @@
-// Who ran a node in a data folder last, with which config: a small file in the folder. `skein up` writes it; `skein
+// The last run of a node in a data folder, and its config: a small file in the folder. `skein up` writes it; `skein
 // mcp` reads it before it starts a node there itself, so that it does not take the folder of a node that an operator
 // runs. Any thread; the decision is pure.
 #pragma once
@@ -24,7 +24,7 @@ struct LastRun {
 
 // Nothing when there is no such file, or one that cannot be read.
 [[nodiscard]] std::optional<LastRun> read_last_run(const std::string& data);
-// What went wrong; empty: nothing. What an operator's run wrote is replaced by an operator's only: a bridge's node in
+// Answers with an error, or empty. Only an operator's run replaces the record of an operator's run: a bridge's node in
 // between does not make the folder the bridge's.
 [[nodiscard]] std::string write_last_run(const std::string& data, const LastRun& run);
 
@@ -35,7 +35,7 @@ struct StartRight {
 };
 // `config`: what the bridge would start it with, absolute; empty: none. An operator's folder is taken only after the
 // operator has stopped the node, has not brought it back for k_operator_back, and ran it with the same config. Of a
-// folder that `is_unnamed` (see below) nobody knows the config: there the bridge must be given one.
+// folder that `is_unnamed` (see below) the config is not known: there the bridge must be given one.
 [[nodiscard]] StartRight right_to_start(const std::optional<LastRun>& last, const std::string& config,
                                         std::int64_t now_ms, bool is_unnamed = false);
 

@@ -1,7 +1,7 @@
 // Where a transport of a node listens. Any thread.
 //
-// It is opened before the tree is started, so that what is wrong with the address is known while somebody can say so;
-// the listener takes that socket, and one that was restarted opens the same port anew.
+// It is opened before the tree is started, so that a wrong address is found while its error can still be reported;
+// the listener takes that socket; a restarted listener opens the same port again.
 #pragma once
 
 #include <cstdint>

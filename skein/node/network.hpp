@@ -1,4 +1,4 @@
-// What the transports of a node on the network have in common: who is let in, and how many.
+// Common to the node's network transports: which clients are let in, and how many.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,17 @@
 
 namespace skein::inline v0::node {
 
-// Who may use a transport. `transport` is for the log, `auth` as its section of the config has it.
+// Checks the tokens of a transport's clients. `transport` is for the log, `auth` as its section of the config has it.
 [[nodiscard]] std::shared_ptr<mcp::Login> login_of(const ContextPtr& context, const std::string& transport,
                                                    const std::string& auth);
 // The budget of descriptors for connections and OS processes: what the operating system allows this program, less what
 // the node needs for itself. Says so when that is little.
 [[nodiscard]] std::shared_ptr<DescriptorBudget> make_descriptor_budget(std::size_t strangers_max, const Log& log);
-// What goes wrong with a transport's connections, for the log.
+// Logs what goes wrong with a transport's connections.
 [[nodiscard]] std::function<void(const std::string&)> connection_log(const ContextPtr& context);
-// That a client is connected, at the level debug.
+// Logs that a client is connected, at the level debug.
 [[nodiscard]] std::function<void(const std::string&)> connection_trace(const ContextPtr& context);
-// And a line for each that was sent away.
+// Logs each client that was sent away.
 [[nodiscard]] std::function<void(const std::string& where, const std::string& words)> refusal_trace(
     const ContextPtr& context);
 

@@ -58,7 +58,7 @@ struct NodeContext {
   std::shared_ptr<net::FdPoller> poller;
   std::shared_ptr<DescriptorBudget> descriptors;  // for connections and OS processes
   const std::shared_ptr<control::Attendance> attendance = std::make_shared<control::Attendance>();
-  // What MCP offers, and its key. The server itself belongs to the tree: it refers to what refers to this.
+  // The offer of MCP, and its key. The server itself belongs to the tree: it refers to what refers to this.
   std::shared_ptr<const mcp::Catalog> mcp_catalog;
   std::shared_ptr<const mcp::Sealer> mcp_sealer;
   std::shared_ptr<operations::Access> access{};  // who shows which token
@@ -68,7 +68,7 @@ struct NodeContext {
   // For the journal engine alone.
   std::weak_ptr<Engine> last_engine;
   std::shared_future<void> last_engine_gone;  // ready when that engine is destroyed
-  // The last fence in the log when this program first opened it: whoever was given a task before has ended.
+  // The last fence in the log when this program first opened it: agents that were given a task before have ended.
   std::optional<ledger::Fence> dead_fence;  // set by the first journal engine, before anybody reads it
   SharedSlot<TaskService> work;
   SupervisionLog supervision;
@@ -81,7 +81,7 @@ struct NodeContext {
   // As last read: at the start, or by a reload.
   [[nodiscard]] std::shared_ptr<const Config> config() const { return config_slot.get(); }
 
-  // Told when the journal's disk failed: what was not written cannot be trusted any more, the program must end.
+  // Called when the journal's disk failed: unwritten entries cannot be trusted any more, the program must end.
   std::function<void(const std::string& why)> on_fatal;
   std::function<void()> on_stop_asked;  // by an operation
 

@@ -226,7 +226,7 @@ bool NodeHost::wait_until_idle(Duration deadline, const std::function<bool()>& i
   context_->executors->pause_new();
   std::unordered_set<Pid> told;
   while (context_->runtime.now() < until && !(is_over && is_over())) {
-    // Each time anew: one may have been at its start.
+    // Asked again in each round: an agent may have been starting during the last one.
     for (const Pid each : context_->registry->find_agents_by_capability(k_any_capability)) {
       if (told.insert(each).second) context_->runtime.send(each, dispatch::PauseAgent{});
     }

@@ -5,8 +5,8 @@
 //   const auto root = (*host)->start();
 //
 // OS processes need the launcher: call launcher::Launcher::fork_early() first thing in main, before any thread exists.
-// What waits (prepare, start, drain) is for ordinary threads. The runtime must outlive the host, and the host its tree.
-// Names are registered in the runtime, so there is one node in a runtime.
+// Calls that wait (prepare, start, drain) are for ordinary threads. The runtime must outlive the host, and the host its
+// tree. Names are registered in the runtime, so there is one node in a runtime.
 #pragma once
 
 #include <expected>
@@ -21,14 +21,14 @@
 
 namespace skein::inline v0::node {
 
-// What a runtime for a node with this config is made with.
+// The options of a runtime for a node with this config.
 [[nodiscard]] RuntimeOptions runtime_options(const Config& config);
 
 struct NodeSetup {
   Config config;
   Functions functions{};  // besides the built-in ones
   Log::Sink log{};        // none: standard error
-  // Told, on a process's thread, when the journal's disk failed, and when an operation asked the node to stop. Without
+  // Called on a process's thread when the journal's disk failed, and when an operation asked the node to stop. Without
   // them the tree ends by itself.
   std::function<void(const std::string& why)> on_fatal{};
   std::function<void()> on_stop_asked{};
@@ -46,8 +46,8 @@ class NodeHost {
   [[nodiscard]] NodeContext& context() { return *context_; }
 
   // Takes no new tasks, lets agents finish what they run and begin nothing more. Returns when nothing runs, after
-  // `deadline`, or when `is_over` says so; true: nothing ran any more. Whoever still waits for a task is answered then,
-  // over every transport, and so is whoever begins to wait later: "the node is stopping, ask again".
+  // `deadline`, or when `is_over` says so; true: nothing ran any more. Clients that wait for a task are then answered
+  // over every transport, and so are clients that begin to wait later: "the node is stopping, ask again".
   bool drain(Duration deadline, const std::function<bool()>& is_over);
 
  private:

@@ -43,7 +43,7 @@ std::uint64_t entropy() {
   return (std::uint64_t{device()} << 32U) | device();
 }
 
-// Made anew for the engine of the moment, which its clock keeps alive as long as it needs it.
+// Made for the present engine at each start; its clock keeps the engine alive as long as needed.
 ChildStarting start_dispatcher(Self self, const ContextPtr& context) {
   auto engine = context->engine.get();
   if (!engine) return ChildStart::error(ExitReason::custom("the journal engine is not running"));
@@ -166,7 +166,7 @@ ChildSpec transports_sup(const ContextPtr& context, const std::shared_ptr<operat
   shared->on_accepted = connection_trace(context);
   shared->on_refused = refusal_trace(context);
   const std::string path = context->config()->node.data + "/" + control::k_socket_file;
-  // The pool first, so that whoever is let in finds it.
+  // The pool first, so that admitted clients find it.
   std::vector<ChildSpec> children{
       registered(pool("askers", {100, 10s}, asker_template()), k_askers_name),
       named_child<AskerDesk>("asker_desk", std::string(k_asker_desk_name)).labelled("service"),

@@ -1,4 +1,4 @@
-// Where one process leaves something for others, and takes it away when it ends. Any thread.
+// A place where one process leaves an object for others, and removes it when the process ends. Any thread.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@ class SharedSlot {
     const std::scoped_lock lock(mutex_);
     return value_;
   }
-  // What was there before is let go of outside the lock: its end may take a while.
+  // The previous value is released outside the lock: its destructor may take a while.
   void set(std::shared_ptr<T> value) {
     const std::scoped_lock lock(mutex_);
     value_.swap(value);

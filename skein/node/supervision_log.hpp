@@ -19,7 +19,7 @@
 
 namespace skein::inline v0::node {
 
-// Nothing: it is no news. The time is left to whoever publishes it.
+// Nothing: the event is no news. The publisher sets the time.
 [[nodiscard]] std::optional<operations::Event> event_of(const SupervisionEvent& event);
 
 class SupervisionLog {

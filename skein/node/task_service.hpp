@@ -27,7 +27,7 @@ namespace skein::inline v0::node {
 
 struct WorkStart {
   bool accept_loss = false;  // what journal and archive lack is recorded, and the node goes on
-  // What the archive has to say, while it is here. Any thread.
+  // Called with the archive's messages, while the archive is here. Any thread.
   std::function<void(bool is_bad, const std::string& text)> log;
   std::shared_ptr<operations::Access> access{};  // see operations::Parts
   std::function<std::expected<void, std::string>(const std::string& secret)> keep_first{};
@@ -45,24 +45,24 @@ class TaskService {
 
   [[nodiscard]] operations::Operations& operations() { return *operations_; }
   [[nodiscard]] Engine& engine() { return *engine_; }
-  // What was found wrong with the folder at the start, and mended or accepted.
+  // The faults of the folder that were found at the start, and mended or accepted.
   [[nodiscard]] const std::vector<std::string>& warnings() const { return warnings_; }
-  // Whoever puts a config into force holds it while it does, and so does whoever withdraws swarms: with the config of
-  // before, a swarm that is declared again would be withdrawn.
+  // Held while a config is put into force, and while swarms are withdrawn. Without it a withdrawal by the old config
+  // could withdraw a swarm that the new config declares again.
   [[nodiscard]] std::unique_lock<std::mutex> declaring() { return std::unique_lock(declaring_); }
   // Limits and swarms of the config, where the ledger's differ. May block. Answers what was changed.
   [[nodiscard]] std::vector<std::string> declare(const Config& config);
   // Swarms that a config has declared and this one does not: gone if they are empty, else once they are. May block.
-  // One that somebody has paused or stopped, and that has open tasks, stays as it is until it is resumed. Answers what
+  // A swarm that somebody has paused or stopped, and that has open tasks, is kept until it is resumed. Answers what
   // was changed, with Told::all also which ones stay.
   enum class Told : std::uint8_t { changes, all };
   [[nodiscard]] std::vector<std::string> withdraw(const Config& config, Told which = Told::all);
   [[nodiscard]] std::vector<std::string> swarm_names();  // may block
-  // Those of the config's swarms: a reload ends what was changed at run time. May block. Answers what was changed.
+  // Drops the overrides of the config's swarms: a reload ends run-time changes. May block. Answers what was changed.
   [[nodiscard]] std::vector<std::string> drop_overrides();
 
  private:
-  // Where the archive's news goes; the archiver may hold it a little longer than this.
+  // Where the archive's news is sent; the archiver may hold it a little longer than this.
   struct News {
     std::mutex mutex;
     std::function<void(bool, const std::string&)> log;

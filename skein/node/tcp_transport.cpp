@@ -38,7 +38,7 @@ std::vector<ChildSpec> tcp_children(const ContextPtr& context, const mcp::Server
   listener->log = connection_log(context);
   listener->on_accepted = connection_trace(context);
   listener->on_refused = refusal_trace(context);
-  // The pool first, so that whoever is let in finds it.
+  // The pool first, so that admitted clients find it.
   return {registered(trees::pool("tcp_connections", {100, std::chrono::seconds(10)},
                                  mcp::line_connection_template(std::move(connections))),
                      k_tcp_connections_name),

@@ -1,4 +1,4 @@
-// Who shows which secret: the tokens of the ledger and the first one, by the SHA-256 of their secrets, and the tokens
+// Maps secrets to principals: the tokens of the ledger and the first one, by the SHA-256 of their secrets, and tokens
 // of attempts. Made with the node, filled by the operations (operations_tokens.cpp), asked by every transport. Any
 // thread.
 //
@@ -7,8 +7,8 @@
 // The token of an attempt is derived, not kept: "skein_task_ID_FENCE_TAG", where the tag is an HMAC over id and fence
 // with a key of the data folder. So an attempt costs no journal entry, and nothing has to be removed when it ends: the
 // token is void as soon as the ledger gives the task another fence or ends it, which check_scope() asks of the ledger
-// for every request. A restarted node knows the tokens that it gave before. Who has shown such a token, and keeps a
-// connection open, has a Standing that ends with the attempt: the operations say when (end_attempts(), end_attempt()).
+// for every request. A restarted node knows the tokens that it gave before. A client that shows one and keeps its
+// connection open has a Standing that ends with the attempt: the operations say when (end_attempts(), end_attempt()).
 #pragma once
 
 #include <atomic>
@@ -47,7 +47,7 @@ class Access {
   void put(const ledger::Token& token);
   void remove(const std::string& name);
 
-  // Whose secret this is; null: nobody's, or of a token that works no longer.
+  // The principal with this secret; null: there is none, or its token is no longer valid.
   [[nodiscard]] PrincipalPtr identify(std::string_view secret) const;
   // The token of an attempt.
   [[nodiscard]] std::string task_token(ledger::TaskId task, ledger::Fence fence) const;
@@ -69,7 +69,7 @@ class Access {
   [[nodiscard]] PrincipalPtr identify_task(std::string_view token) const;
   // Shared by all who show the token of this attempt now.
   [[nodiscard]] std::shared_ptr<const Standing> standing_of(const Attempt& attempt) const;
-  // Makes by_secret_ anew; who has shown a secret that stays keeps its standing. With the mutex held.
+  // Rebuilds by_secret_; clients that have shown a remaining secret keep their standing. With the mutex held.
   void rebuild();
   void add(Entries& entries, const Digest& secret, Principal who, ledger::WallMs until) const;
 

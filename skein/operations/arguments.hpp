@@ -1,4 +1,4 @@
-// What a request says, checked against the parameters that its operation declares. Pure; any thread.
+// The arguments of a request, checked against the parameters that its operation declares. Pure; any thread.
 //
 // 1. After read_arguments() every value has its type and is in its range; what is not given reads as its default, and
 //    null is as if it was not given.

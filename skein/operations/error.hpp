@@ -53,7 +53,7 @@ struct Error {
   Code code = Code::internal;
   std::string message;
   std::string advice;
-  std::chrono::milliseconds retry_after{0};  // zero: trying again as it is will not help
+  std::chrono::milliseconds retry_after{0};  // zero: trying the same again will not help
 
   // One line: what happened, what to do.
   [[nodiscard]] std::string describe() const;

@@ -107,7 +107,7 @@ class Describe {
   void operator()(const TasksArchived& c) const { number(Kind::tasks_archived, c.count); }
   void operator()(const LimitsChanged&) const { number(Kind::limits_changed, 0); }
   void operator()(const VersionChanged& c) const { number(Kind::version_changed, c.version); }
-  // Never a digest: an event is for everybody who may read.
+  // Never a digest: every client that may read gets the event.
   void operator()(const TokenChanged& c) const {
     name(Kind::token_changed, c.token.name);
     e_.message = ledger::name_of(c.token.rank);
@@ -254,7 +254,7 @@ EventBatch EventStream::take(Subscriber& subscriber, const EventFilter& filter, 
     if (item != items_.begin()) --item;
     for (; item != items_.end() && item->first < end; ++item) found.push_back(*item);
   }
-  // The events are made without the lock: whoever publishes does not wait for it.
+  // The events are made without the lock, so that publishers do not wait for it.
   std::uint64_t seen = from;
   for (const auto& item : found) {
     for (std::uint64_t n = std::max(item.first, from); n < std::min(item.first + item.count, end); ++n) {

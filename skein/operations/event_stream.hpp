@@ -1,7 +1,7 @@
-// What happens, as a stream of numbered events for those who subscribe: dashboards, scripts, MCP resources.
+// The node's events: a numbered stream for those who subscribe: dashboards, scripts, MCP resources.
 //
-// The stream keeps the last events; a subscriber takes from it at his own speed. Who is too slow is told how many he
-// missed, and nobody ever waits for him. publish() of changes is called on the journal's thread, everything else on
+// The stream keeps the last events; a subscriber takes them at its own speed. A slow subscriber is told how many it
+// missed, and nobody ever waits for it. publish() of changes is called on the journal's thread, everything else on
 // any. on_ready is called where something is published, once after each take() that found nothing more: it must not
 // block, nor call the stream.
 //

@@ -183,7 +183,7 @@ json::value to_json(const RetryAnswer& answer) {
   return out;
 }
 
-// Who is passed over, why, and until when.
+// Agents and types that are passed over, why, and until when.
 json::array passed_over(const std::vector<dispatch::PassedOver>& all) {
   json::array out;
   for (const dispatch::PassedOver& each : all) {

@@ -21,7 +21,7 @@ struct Request {
 void carry_out(std::string_view name, const Request& request);
 
 // Whether what was shown still works: of the token of an attempt, which may have ended long before, the ledger is
-// asked, about the attempt alone. Answers the swarm that it submits to, or why not. For who opens a connection that
+// asked, about the attempt alone. Answers the swarm that it submits to, or why not. For opening a connection that
 // outlives a request, and before each request of MCP. The hooks must outlive the call only.
 void check_standing(NodeHooks& hooks, const Principal& who, Reply<std::string> reply);
 

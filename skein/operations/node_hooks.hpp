@@ -69,7 +69,7 @@ struct SpawnAgentRequest {
   std::uint32_t prefetch = 1;
 };
 
-// What is given is changed, until the agent is started anew.
+// The given values are changed, until the agent is restarted.
 struct UpdateAgentRequest {
   std::string id{};
   std::optional<std::uint32_t> prefetch{};

@@ -9,7 +9,7 @@
 // journal and stop the job queues.
 //
 // 1. task_submit answers when the task is durable and applied, or says why not. `unknown` is the one answer after which
-//    it may have been accepted all the same.
+//    the task may still have been accepted.
 // 2. Every wait, queue and page has a limit, see OperationsLimits and what it contains.
 #pragma once
 
@@ -78,13 +78,13 @@ class Operations final : public ledger::ChangeSink, public std::enable_shared_fr
   [[nodiscard]] static std::shared_ptr<Operations> start(const Parts& parts, const OperationsLimits& limits = {});
   // Answers all who wait and lets go of the ledger. Not from a callback.
   void stop();
-  // The node is going down: whoever waits for a task is told how it stands now and to ask again, and so is whoever
-  // waits from now on. Returns when all are answered; how many they were. Not from a callback.
+  // The node is going down: clients that wait for a task are told how it stands now and to ask again. So are clients
+  // that wait from now on. Returns when all are answered; how many they were. Not from a callback.
   std::size_t end_waits();
 
   // With `notify`, the process may be told of the end before the answer is there.
   void task_submit(SubmitRequest request, Reply<SubmitAnswer> reply);
-  // From now on tasks for agents that nobody knows are refused where no other may do them, and a status says why a task
+  // From now on tasks for unknown agents are refused where no other may do them, and a status says why a task
   // waits for its agent. Without it they are all taken. Any thread.
   void know_agents(std::shared_ptr<const AgentKnowledge> knowledge);
   // Those a swarm may name from now on. Any thread.
@@ -141,7 +141,7 @@ class Operations final : public ledger::ChangeSink, public std::enable_shared_fr
                         Reply<Nothing> reply);
   void set_limits(const ledger::Limits& limits, Reply<Nothing> reply);
   void status(Reply<NodeStatus> reply);
-  // A request was refused before it got here, by whoever reads it. Any thread.
+  // A request was refused by its reader, before it got here. Any thread.
   void count_refused(Code code) { errors_[static_cast<std::size_t>(code)].fetch_add(1, std::memory_order_relaxed); }
   [[nodiscard]] EventStream& events() { return events_; }
 
@@ -247,7 +247,7 @@ class Operations final : public ledger::ChangeSink, public std::enable_shared_fr
   std::atomic<std::shared_ptr<const std::vector<std::string>>> executors_known_;
   std::atomic<std::shared_ptr<const std::vector<std::string>>> config_swarms_;  // null: nobody has said
   std::atomic<std::shared_ptr<const PausedNames>> paused_{std::make_shared<const PausedNames>()};
-  std::atomic<bool> is_any_paused_{false};  // so that a submit seldom has to look at the names
+  std::atomic<bool> is_any_paused_{false};  // so that a submit rarely has to look at the names
   mutable std::mutex problems_mutex_;
   std::map<std::string, std::vector<std::string>> problems_;  // by swarm; of those that have some
   std::vector<dispatch::PassedOver> types_held_;              // at most k_types_held

@@ -22,7 +22,7 @@ Error key_reused(const ledger::Task& first, const std::string& what) {
           "give other work another key, or ask for that task by its id", std::chrono::milliseconds(0)};
 }
 
-// Nothing when it is the work of the first task. Whoever sends no params asks for that one, whatever it was given.
+// Nothing when it is the work of the first task. A request without params means that task, whatever params it has.
 std::optional<Error> other_work(const ledger::Task& first, const Asked& asked) {
   if (first.shape && first.shape->type != asked.type) {
     return key_reused(first, fmt::format("the type '{}', not '{}'", first.shape->type, asked.type));

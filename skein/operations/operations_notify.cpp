@@ -14,7 +14,7 @@ bool is_passing(Code code) { return code == Code::overloaded || code == Code::ar
 
 }  // namespace
 
-// The place is promised before the task is accepted, so that whoever is accepted is told.
+// The place is reserved before the task is accepted, so that an accepted submitter is always told.
 void Operations::submit_and_notify(Pid pid, SubmitRequest request, Reply<SubmitAnswer> reply) {
   if (parts_.runtime == nullptr) {
     return counted(std::move(reply)).fail(invalid("no process can be notified here", "wait for the task instead"));

@@ -186,7 +186,7 @@ TEST_F(SwarmOperations, scales_by_overrides) {
   EXPECT_EQ(scale(8, 7), "invalid");
   EXPECT_EQ(scale(0, 0), "invalid");
   EXPECT_EQ(scale(0, 100'001), "invalid");
-  // What is not given stays as it is in force.
+  // Values that are not given keep what is in force.
   EXPECT_EQ(scale(9, std::nullopt), "ok");
   EXPECT_EQ(scaled(std::nullopt, 11).value().agents_min, 9U);
   EXPECT_EQ(swarm("blue").value().field(k_field_agents_min), "9");

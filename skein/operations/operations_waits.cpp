@@ -120,7 +120,7 @@ void Operations::task_wait(const WaitRequest& request, ProgressFn progress, Repl
     if (view && view->finished) return answer(WaitAnswer{self->live_status(std::move(*view)), true});
     if (view && self->are_waits_over_) return answer(WaitAnswer{self->live_status(std::move(*view)), false, true});
     if (view) {
-      // Whoever waits again, because the first wait was over, has no other way to learn how far the task is.
+      // A client that waits again, after its first wait was over, has no other way to learn how far the task is.
       if (progress && view->task.mark) progress(id, view->task.mark);
       self->waiters_.add({id, due, std::move(progress), std::move(answer), std::move(ticket)});
       return self->arm_timer();

@@ -1,4 +1,4 @@
-// Who sends a request to a node, and what they may do. Every transport identifies its client (access.hpp) and passes
+// The sender of a request to a node, and its rights. Every transport identifies its client (access.hpp) and passes
 // the Principal along with each request; may() decides for all transports alike. Immutable; any thread.
 //
 // 1. An operation has a rank (rank_of()); a principal may ask for those of its own rank and below.
@@ -6,7 +6,7 @@
 // 3. A token that is bound to a task may submit children of it, and look at, wait for and cancel them and the task
 //    itself; nothing else. Which tasks are meant by a request is checked where the ledger can be read: see Scope.
 // 4. A token that is revoked, replaced or has expired stops working at once, also on a connection that it opened: each
-//    request and each batch of events asks holds() anew, and what stays open asks every k_standing_check.
+//    request and each batch of events asks holds() again, and open streams ask every k_standing_check.
 #pragma once
 
 #include <atomic>
@@ -55,7 +55,7 @@ struct Principal {
   enum class Kind : std::uint8_t {
     owner,   // the node's user, on its socket
     anyone,  // on a transport that wants no token
-    first,   // whoever shows the token in the data folder
+    first,   // any holder of the token in the data folder
     token,   // a token of the ledger
     task,    // the token of an attempt
   };
@@ -72,8 +72,8 @@ struct Principal {
   [[nodiscard]] bool is_bound() const { return !bounds.task.none() || !bounds.swarm.empty(); }
   // Marks what the node gave to this one, and takes back from nobody else: sealed handles and sessions.
   [[nodiscard]] std::string label() const;
-  // Whether it was given to this one, also before the last rotation of its token. A token that was revoked, and made
-  // anew under the same name, is another.
+  // Whether it was given to this one, also before the last rotation of its token. A token that was revoked, and then
+  // recreated under the same name, is another.
   [[nodiscard]] bool has_label(std::string_view label) const;
   // "the token 'ci'", for messages.
   [[nodiscard]] std::string words() const;
@@ -91,7 +91,7 @@ using PrincipalPtr = std::shared_ptr<const Principal>;
 [[nodiscard]] std::optional<Error> may(const Principal& who, std::string_view operation, const json::object& arguments);
 // Whether it may ask for it with some arguments; for lists of what can be asked.
 [[nodiscard]] bool may_ever(const Principal& who, std::string_view operation);
-// Why it may not, whatever the arguments: so that who may not is told that, and not what is wrong with them.
+// Why it may not with any arguments. Checked before the arguments, whose faults are told only to those who may.
 [[nodiscard]] std::optional<Error> never(const Principal& who, std::string_view operation);
 
 // The arguments of a bound principal with the swarm it is bound to, where they name none.

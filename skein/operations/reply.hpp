@@ -1,4 +1,4 @@
-// Where an operation's answer goes. It is called exactly once: by whoever answers, or, when it is dropped unanswered
+// The destination of an operation's answer. It is called exactly once: with the answer, or, if it is dropped unanswered
 // because something is being taken down, by its destructor, with `stopped`. May be handed from thread to thread.
 #pragma once
 

@@ -86,7 +86,7 @@ struct StatusRequest {
   std::string key{};
 };
 
-// Kept by whoever may stop waiting before the time is up, for Operations::give_up().
+// Kept by a client that may stop waiting before the time is up, for Operations::give_up().
 struct WaitTicket {
   std::atomic<bool> is_given_up{false};
 };
@@ -183,7 +183,7 @@ struct SwarmRequest {
 };
 inline constexpr const char* k_field_agents_min = "agents_min";
 inline constexpr const char* k_field_agents_max = "agents_max";
-// What is not given stays as it is in force.
+// Values that are not given keep what is in force.
 struct ScaleRequest {
   std::string name{};
   std::optional<std::uint32_t> agents_min{};
@@ -207,12 +207,12 @@ class AgentKnowledge {
   [[nodiscard]] virtual bool is_known(const std::string& agent) const = 0;
   // A name like it that is known, in words to be put behind a message; or nothing.
   [[nodiscard]] virtual std::string suggestion(const std::string& agent) const = 0;
-  // The swarm of an agent that is known; nothing when it is not, or when nobody knows.
+  // The swarm of a known agent; nothing when the agent is unknown, or nothing is known of agents.
   [[nodiscard]] virtual std::optional<std::string> swarm_of(const std::string& /*agent*/) const { return std::nullopt; }
   [[nodiscard]] virtual bool may_unpin(std::string_view type, const ledger::Placement& where) const = 0;
   // Why a pinned task that is queued is not at its agent, and what will happen.
   [[nodiscard]] virtual std::string why_it_waits(const ledger::Task& task) const = 0;
-  // Who could do an open task; nothing when nobody knows. `has_own_agents`: only those of its swarm may have it.
+  // The agents that could do an open task; nothing when unknown. `has_own_agents`: only those of its swarm may have it.
   [[nodiscard]] virtual std::optional<AbleAgents> able_agents(const ledger::Shape& /*shape*/, bool /*has_own_agents*/,
                                                               const PausedNames& /*paused*/) const {
     return std::nullopt;

@@ -28,7 +28,7 @@ struct Answer {
 // Where the answers of one request go. Any thread; copies go to the same place.
 class Responder {
  public:
-  // With a ticket whoever asked can give up a wait, see Operations::give_up().
+  // With a ticket the requester can give up a wait, see Operations::give_up().
   Responder(Runtime& runtime, Pid connection, std::uint64_t id, std::shared_ptr<WaitTicket> ticket = nullptr)
       : runtime_(&runtime), to_(connection), id_(id), ticket_(std::move(ticket)) {}
 

@@ -24,7 +24,7 @@
 
 namespace skein::inline v0::operations {
 
-// Who may ask for it, from the least to the most trusted; each may do what those before it may. See principal.hpp.
+// The rank that an operation needs, least trusted first; each may do what those before it may. See principal.hpp.
 using ledger::Rank;
 
 // What a handler is given. It answers exactly once, now or later; the arguments live until it returns.
@@ -82,7 +82,7 @@ struct Operation {
 [[nodiscard]] const Operation* find_operation(std::string_view name);
 // The types of all answers, by name.
 [[nodiscard]] const std::vector<AnswerType>& answer_types();
-// What may become of any request.
+// Errors that any request may end with.
 [[nodiscard]] const std::vector<Code>& common_errors();
 
 // What a file of declarations gives to the table.

@@ -31,7 +31,7 @@ std::optional<State> state_named(std::string_view name) {
 
 Param the_task() { return Param::task_id("id", "The task's id").required().at("ID"); }
 
-// Names of agents and of other swarms are not for who is bound to a swarm or a task.
+// Names of agents and other swarms are withheld from principals that are bound to a swarm or a task.
 constexpr const char* k_nobody_able = "no agent that may run the task can do it";
 
 void hide_names(TaskStatus& status) {

@@ -82,7 +82,7 @@ class TestHooks final : public NodeHooks {
   TreeEntry shown_tree{};
   std::function<void()> on_stop;
   std::shared_ptr<Operations> ops;  // null: the engine is not there
-  Pid watching;                     // who is to be told when they end
+  Pid watching;                     // told when they end
 
  private:
   struct Held {

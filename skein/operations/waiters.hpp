@@ -37,7 +37,7 @@ class Waiters {
   // added.
   void give_up(WaitTicket& ticket);
   void on_changes(const ledger::ChangeBatch& batch);
-  // Those whose time is up.
+  // The waiters whose time is up.
   [[nodiscard]] std::vector<Waiter> take_due(Instant now);
   [[nodiscard]] std::optional<Instant> next_due() const;
   [[nodiscard]] std::vector<Waiter> take_all();  // the last: from here on nobody waits

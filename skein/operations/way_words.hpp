@@ -1,7 +1,7 @@
 // Advice in the terms of the transport that a client uses. Errors and the reasons why a task waits are written for the
 // command line, with the command in quotes: 'skein agent resume ada'. A client of REST or MCP has no command line, so
 // each command is replaced by the route or the tool that does the same. A command without such a counterpart, or one
-// whose counterpart the client may not use, stays as it is: it tells whom to ask. Pure; any thread.
+// whose counterpart the client may not use, is left unchanged: it tells whom to ask. Pure; any thread.
 #pragma once
 
 #include <boost/json/value.hpp>

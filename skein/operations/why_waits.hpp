@@ -1,6 +1,6 @@
 // Why an open task does not run yet: one sentence for people, a word for programs.
 //
-// Pure. Whoever calls it gathers the facts: task, swarm and dependencies from the ledger, types that are held back from
+// Pure. The caller gathers the facts: task, swarm and dependencies from the ledger, types that are held back from
 // the dispatcher, agents from the registry. The first cause that holds is named: it must go before any later one
 // counts.
 #pragma once
@@ -78,7 +78,7 @@ struct WaitFacts {
   std::vector<std::pair<ledger::TaskId, ledger::State>> dependencies{};  // those that are not completed
   const dispatch::PassedOver* held = nullptr;                            // its type is held back in its swarm
   std::string its_agent{};             // of a pinned task: why its agent has not taken it
-  std::optional<AbleAgents> agents{};  // nothing: nobody knows
+  std::optional<AbleAgents> agents{};  // nothing: unknown
   std::string problem{};               // why its swarm cannot start agents, if that is so
   bool is_stopping = false;            // the node is on its way down
 };

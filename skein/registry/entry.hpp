@@ -13,7 +13,7 @@ namespace skein::inline v0::detail {
 inline constexpr std::size_t k_inline_key_words = 4;
 inline constexpr std::size_t k_inline_sets = 3;
 
-// What is read by who has come to the entry by its index. What a lookup reads of it is in the index too (Place).
+// Read by code that has reached the entry by its index. The fields that a lookup reads are also in the index (Place).
 struct alignas(64) HotEntry {
   std::atomic<std::uint32_t> incarnation{0};
   std::atomic<std::uint32_t> shape{0};  // of the key

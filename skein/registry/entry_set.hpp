@@ -72,7 +72,7 @@ class EntrySet {
  private:
   static constexpr std::uint32_t k_smallest = 8;
 
-  // The array that is left stays as it is until the next move, which comes after the raise.
+  // The old array is not changed until the next move, which comes after the raise.
   template <class Moved>
   void move_to(std::size_t capacity, Moved&& moved) {
     const WordArray* from = array();

@@ -1,4 +1,4 @@
-// What entries are found by: a kind and a text, or a kind, a process and a text, as zero-padded words with their hash.
+// The keys of entries: a kind and a text, or a kind, a process and a text, as zero-padded words with their hash.
 //
 // A value on the stack. The text must have been checked against k_registry_text_max before.
 #pragma once

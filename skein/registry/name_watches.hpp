@@ -1,6 +1,6 @@
-// Who wants to know what becomes of a name, and what they are told.
+// The watches of names: which processes want to know what becomes of a name, and what they are told.
 //
-// Any thread may call; who changes a name holds its entry's lock meanwhile, so that watchers are told in the order in
+// Any thread may call; a thread that changes a name holds its entry's lock, so that watchers are told in the order in
 // which things happened. With nobody watching, telling costs one load. An event gets into a mailbox that is full for
 // others, as a Down does, until `backlog` messages wait there: what comes then is dropped and counted.
 #pragma once
@@ -22,7 +22,7 @@ namespace skein::inline v0 {
 
 enum class WatchMode : std::uint8_t {
   info,     // told until the name is unregistered, which ends the watch
-  follow,   // told at once who has it, then of everything, also of the next owner
+  follow,   // told at once who has the name, then of everything, also of the next owner
   standby,  // takes the name over when its owner leaves it or dies
 };
 
@@ -56,13 +56,13 @@ class NameWatches {
   NameWatches(Runtime& runtime, std::uint32_t limit, std::uint32_t backlog, std::uint64_t first_id)
       : runtime_(runtime), limit_(limit), backlog_(backlog), next_(first_id) {}
 
-  // A watch that ended, to be untied from who had it.
+  // A watch that ended, to be removed from its watcher.
   using Ended = std::vector<std::pair<Pid, std::uint64_t>>;
 
   [[nodiscard]] RegistryResult<WatchRef> add(std::string_view name, Pid watcher, WatchMode mode);
   // For a watch that is over when it begins.
   [[nodiscard]] WatchRef add_nothing();
-  // Who had it; nobody if it has ended.
+  // The process that watched; nobody if the watch has ended.
   Pid remove(WatchRef ref);
   // Tells one watcher.
   void tell_one(WatchRef ref, Pid watcher, NameChange change, std::string_view name, Pid pid, Pid previous);

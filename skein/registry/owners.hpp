@@ -1,4 +1,4 @@
-// Who owns what: for each process its entries, and the ids of its watches and subscriptions.
+// Ownership: for each process its entries, and the ids of its watches and subscriptions.
 //
 // Any thread may call. A process has a record from the first thing it owns until forget, also while it owns nothing, so
 // that taking and leaving a name again and again costs no monitor each time.
@@ -22,7 +22,7 @@ class Owners {
  public:
   explicit Owners(EntryTable& entries) : entries_(entries) {}
 
-  // For who holds the entry's lock. True: the process had no record, so somebody must monitor it.
+  // Call it with the entry's lock held. True: the process had no record, so it must be monitored.
   [[nodiscard]] bool link(Pid owner, std::uint32_t index);
   void unlink(Pid owner, std::uint32_t index);
   // The same for ids.

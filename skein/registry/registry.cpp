@@ -65,7 +65,7 @@ void Registry::handle_call(Self self, AwaitAgent request, Reply<RegistryResult<P
   }
   NameWaits& waits = names_[request.id];
   if (waits.ids.empty()) {
-    // Follows the name, so its first event says who has it: none can be missed.
+    // Follows the name, so its first event names the present holder: none can be missed.
     const auto watch = table_->watch_name(request.id, self.pid(), WatchMode::follow);
     if (!watch) {
       names_.erase(request.id);

@@ -1,7 +1,7 @@
 // The registry's process: monitors those who own something in a RegistryTable and removes what the dead owned.
 //
-// It keeps nothing that matters: when it is restarted, it monitors all owners anew, and no entry of a living process is
-// lost. Start it as a permanent child; whoever made the table keeps it across restarts. It also holds the waits of
+// It keeps no state that matters: a restarted one monitors all owners again, and no entry of a living process is
+// lost. Start it as a permanent child; the owner of the table keeps it across restarts. It also holds the waits of
 // await_agent; those who wait while it dies are told `unavailable`.
 #pragma once
 

@@ -237,7 +237,7 @@ void RegistryTable::monitor(Pid owner) {
     // Read under the lock: a successor that attaches in between would be believed to be woken, and never was.
     const std::scoped_lock lock(new_owners_mutex_);
     registry = attached();
-    if (!registry) return;  // whoever attaches first gets all owners
+    if (!registry) return;  // the next process that attaches gets all owners
     new_owners_.push_back(owner);
     if (std::exchange(woken_, true)) return;
   }

@@ -18,7 +18,7 @@ constexpr std::int64_t k_no_heartbeat = std::numeric_limits<std::int64_t>::min()
 constexpr std::uint32_t k_load_max = std::numeric_limits<std::uint32_t>::max();
 
 // An agent's value: its load in the upper half, the entry's incarnation in the lower, so that a change that comes too
-// late fails instead of changing the load of whoever has the entry then.
+// late fails instead of changing the load of the entry's next owner.
 [[nodiscard]] std::uint64_t load_word(std::uint32_t load, std::uint32_t incarnation) {
   return (std::uint64_t{load} << 32U) | incarnation;
 }

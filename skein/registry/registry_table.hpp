@@ -1,6 +1,6 @@
 // The registry: agents by name and capability, their load and heartbeat, counters, groups, watches, publish/subscribe.
 //
-// A plain object that belongs to whoever made the runtime; any thread and any process may call it, until the runtime
+// A plain object that belongs to the maker of the runtime; any thread and any process may call it, until the runtime
 // ends. Shared, because the Registry process may handle its last messages when its maker has let go of it already.
 // Reading (find, query, loads, heartbeats, counters, groups) never waits for a writer; writers wait for each other only
 // when they meet in the same shard. Keep one Registry process (registry.hpp) on it: it removes what the dead owned.
@@ -67,10 +67,10 @@ class RegistryTable {
   RegistryTable& operator=(const RegistryTable&) = delete;
 
   // already_registered, dead_process, bad_name, bad_capability, too_many_capabilities, full. The mark is a number for
-  // whoever asks mark_of() later; it means nothing here.
+  // callers of mark_of(); it means nothing here.
   RegistryResult<void> register_agent(std::string_view id, Pid pid, const std::vector<std::string>& capabilities = {},
                                       std::uint64_t mark = 0);
-  // Registers, or says who has the name already.
+  // Registers, or returns the present holder of the name.
   RegistryResult<Pid> register_or_locate(std::string_view id, Pid pid,
                                          const std::vector<std::string>& capabilities = {});
   // The same with a process T(args...) that is made only if nobody has the name, and then has it from its first moment:
@@ -89,8 +89,8 @@ class RegistryTable {
   RegistryResult<void> give_away(std::string_view id, Pid from, Pid to);
 
   [[nodiscard]] RegistryResult<Pid> find_agent(std::string_view id) const;
-  // Many at once: found[i] becomes who has ids[i], or nobody. Among so many agents that each lookup waits for memory,
-  // this waits for a batch of them together. `found` is as long as `ids`.
+  // Many at once: found[i] becomes the agent with ids[i], or nobody. With so many agents that each lookup waits for
+  // memory, this waits for a batch of them together. `found` is as long as `ids`.
   void find_agents(std::span<const std::string_view> ids, std::span<Pid> found) const;
   // noproc when nobody has the name.
   template <class T>
@@ -228,7 +228,7 @@ class RegistryTable {
   RegistryResult<void> remove_scoped(detail::KeyKind kind, std::string_view name, Pid owner);
 
   // Holding the key's lock.
-  // Ends the entry if its owner is dead; who has the key then. `agent` is the name, or empty for other kinds.
+  // Ends the entry if its owner is dead; returns the key's holder then. `agent` is the name, or empty for other kinds.
   [[nodiscard]] Pid settle(const detail::Key& key, std::string_view agent);
   RegistryResult<void> insert(const detail::Key& key, bool is_agent, Pid owner, std::int64_t value,
                               std::span<const detail::Key> sets, std::uint64_t mark = 0);

@@ -251,7 +251,7 @@ TEST(Registry, a_dead_standby_is_passed_over) {
   world.kill(world.registry);
   world.kill(dead);
   world.kill(owner);
-  // Whoever wants the name finds the standby has it.
+  // A process that wants the name finds that the standby has it.
   EXPECT_EQ(world.table.register_or_locate("n", world.agent()), living);
 }
 

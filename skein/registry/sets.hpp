@@ -1,4 +1,4 @@
-// Named sets of entries: who has a capability, who has a counter of a name, who is in a group.
+// Named sets of entries: the agents with a capability, the owners of a counter of a name, the members of a group.
 //
 // read and query may be called by any thread and never wait. add and remove are for a writer that holds the entry's
 // lock; they take the set's lock inside. A set without members has no name, so only sets in use count.

@@ -54,7 +54,7 @@ class Topics {
 
   [[nodiscard]] RegistryResult<SubscriptionRef> add(std::string_view topic, Pid subscriber, Deliver deliver,
                                                     Condition condition);
-  // Who had it; nobody if it has ended.
+  // The process that had it; nobody if it has ended.
   Pid remove(SubscriptionRef ref);
   // Those of the topic, oldest first.
   [[nodiscard]] std::vector<std::shared_ptr<Subscription>> of(std::string_view topic) const;

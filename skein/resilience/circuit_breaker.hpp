@@ -11,7 +11,7 @@
 // half-open: at most half_open_max_calls are under way at once; success_threshold successes close it, one failure opens
 // it again. A permit older than operation_timeout counts as a failure, so a call that never reports can't hold a probe.
 // Around work that has an end of its own (a task's attempt has a timeout and a lease, and may take an hour) there is no
-// such limit: k_forever. Whoever asks must then tell an outcome or withdraw in every case.
+// such limit: k_forever. The caller must then report an outcome or withdraw in every case.
 // Answers with a permit of an earlier state are ignored: a late failure does not reopen a breaker that has recovered.
 // One thread at a time.
 #pragma once
@@ -62,7 +62,7 @@ class CircuitBreaker {
   // still.
   static constexpr std::size_t k_under_way_max = 100'000;
 
-  // Who may call; names the call when its outcome is told.
+  // Permission to call; names the call when its outcome is reported.
   struct Permit {
     std::uint64_t id = 0;
     std::uint64_t epoch = 0;
@@ -74,7 +74,7 @@ class CircuitBreaker {
   using Changed = std::function<void(BreakerState from, BreakerState to)>;
 
   // Throws std::invalid_argument with what problem() says. `changed` is told of each change; what it throws is dropped.
-  // Permits begin with `first_epoch`: whoever replaces a breaker by another gives it one that was never used.
+  // Permits begin with `first_epoch`: a breaker that replaces another must get one that was never used.
   explicit CircuitBreaker(BreakerOptions options = {}, Changed changed = {}, std::uint64_t first_epoch = 1);
 
   [[nodiscard]] std::expected<Permit, Refusal> ask(Instant now);

@@ -92,7 +92,7 @@ void PhiDetector::asked(Instant now) {
   if (last_asked_ != k_never) {
     const Duration gap = between(last_asked_, at);
     if (is_pause(gap)) {
-      // Only time after the last heartbeat can be held against the node; what is usual counts all the same.
+      // Only time after the last heartbeat can be held against the node; the usual gap still counts.
       const Duration quiet = last_ != k_never ? between(last_, at) : Duration::zero();
       forgiven_ += std::min(gap - usual_gap_, quiet - forgiven_);
       woken_ = at;

@@ -5,7 +5,7 @@
 // 1. phi is finite and never NaN, for any input; 0 until the first heartbeat, at most k_phi_max.
 // 2. While no heartbeat comes, phi never falls.
 // 3. Time never goes back: a heartbeat or question from the past counts as made at the latest time told.
-// 4. However seldom it is asked, a node that stops is convicted: see asked().
+// 4. However rarely it is asked, a node that stops is convicted: see asked().
 // The estimate is the normal tail's logistic approximation, as Akka's detector uses it, with a floor under the
 // deviation so that a perfectly regular node is convicted too, and not at the first late heartbeat.
 #pragma once
@@ -49,9 +49,9 @@ class PhiDetector {
   [[nodiscard]] double phi(Instant now) const;
   [[nodiscard]] bool is_available(Instant now) const { return phi(now) < options_->threshold; }
 
-  // For whoever asks in a loop: tells that the asker itself runs. If the last call was longer than local_pause ago and
+  // For an asker in a loop: tells that the asker itself runs. If the last call was longer than local_pause ago and
   // twice as long as usual, the asker was asleep and heartbeats may wait unread: the node is not blamed for that time.
-  // Each such gap doubles what counts as usual, so one who always asks seldom forgives a few gaps, not all of them.
+  // Each such gap doubles what counts as usual, so a rare asker is forgiven a few gaps, not all of them.
   void asked(Instant now);
 
   [[nodiscard]] std::size_t intervals() const { return ring_.size(); }

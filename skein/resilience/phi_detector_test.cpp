@@ -92,7 +92,7 @@ TEST(PhiDetector, withholds_judgement_after_the_asker_slept) {
   // The whole program stood still for a minute: the heartbeats of that minute wait to be read.
   detector.asked(at(70'000));
   EXPECT_TRUE(detector.is_available(at(70'000)));
-  // They do not come: after a pause's length the verdict falls all the same.
+  // They do not come: after a pause's length the verdict still falls.
   for (std::int64_t ms = 70'100; ms <= 71'000; ms += 100) detector.asked(at(ms));
   EXPECT_FALSE(detector.is_available(at(71'000)));
 }

@@ -1,5 +1,5 @@
-// What happens on a node as server-sent events. An event's id has the stamp of its stream, so that a reader who comes
-// back after a restart of the node is not taken for one who has seen what is new.
+// The node's events as server-sent events. An event's id has the stamp of its stream, so that a reader that comes back
+// after a restart of the node is not mistaken for one that has already seen the new events.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -9,7 +9,7 @@
 namespace skein::inline v0 {
 
 enum class Balance : std::uint8_t {
-  round_robin,        // whoever was chosen longest ago, the idle before those at work
+  round_robin,        // the one chosen longest ago, the idle before those at work
   least_connections,  // one of the least loaded, in turn
   weighted,           // at random, with weights exp(Q / T)
   consistent_hash,    // the same key goes to the same agent while that is there

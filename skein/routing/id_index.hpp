@@ -1,4 +1,4 @@
-// Which item has a text, without a copy of the text: whoever keeps the items is asked for it.
+// Finds the item with a text, without a copy of the text: the owner of the items is asked for the text.
 //
 // A value, for tables of very many: an item takes eight bytes here and a share of what is free. One thread at a time.
 #pragma once

@@ -1,9 +1,9 @@
 // The agents that have one set of capabilities, arranged so that choosing one does not depend on how many there are.
 //
-// Members are those who could ever do the task. Of them those who may be chosen stand in one of four tiers, and a
+// Members are the agents that could ever do the task. Those that may be chosen stand in one of four tiers, and a
 // question goes to the first tier that has somebody allowed:
 //   idle and healthy, idle and poorly, at work and healthy, at work and poorly.
-// So nobody who is idle is passed over for somebody at work, whose place would only be one to wait at; health, breaker
+// So an idle agent is never passed over for one at work, where the task would only wait; health, breaker
 // (in no tier while it is open), bulkhead (groups with room) and strategy choose among those who can begin. The others
 // (busy, paused, broken) stand in no tier. A key of consistent_hash is the exception: it stays with its agent, idle or
 // at work, and health comes first; the hash ring is over all members, so that load does not move keys. The Router tells

@@ -68,7 +68,7 @@ class QLearning {
   }
   [[nodiscard]] double explore() const { return explore_; }
   [[nodiscard]] std::uint64_t outcomes() const { return outcomes_; }  // learned from, since made
-  // Of the table since it was made, those of retries included: whoever keeps it need not when there was none.
+  // Changes of the table since it was made, those of retries included: without one, it need not be saved again.
   [[nodiscard]] std::uint64_t changes() const { return outcomes_ + retry_.outcomes(); }
   [[nodiscard]] const QOptions& options() const { return options_; }
 

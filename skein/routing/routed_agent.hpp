@@ -113,7 +113,7 @@ struct alignas(64) RoutedAgent {
     in_more_pools = !more_pools.empty();
   }
 
-  // What every decision reads comes first, to lie together.
+  // The fields that every decision reads come first, to lie together.
   bool there = false;
   bool paused = false;
   bool in_more_pools = false;

@@ -1,4 +1,4 @@
-// Who gets a task: agents by capability, health, breaker and bulkhead, then balanced by a strategy.
+// Chooses the agent for a task: agents by capability, health, breaker and bulkhead, then balanced by a strategy.
 //
 //   const auto choice = router.decide({.capabilities = needed}, random, now);
 //   auto assignment = router.assigned(choice->agent, now);

@@ -1,4 +1,4 @@
-// The half of Router that knows who is there: agents, executors, capabilities and the pools made of them.
+// The half of Router that knows what is there: agents, executors, capabilities and the pools made of them.
 #include <algorithm>
 #include <array>
 

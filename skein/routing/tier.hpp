@@ -45,7 +45,7 @@ class Tier {
  public:
   static constexpr std::uint32_t k_none = UINT32_MAX;
   static constexpr std::uint32_t k_loads = 1024;  // one more than the greatest load that can be told apart
-  static constexpr std::uint32_t k_draws = 8;     // tries of power of two choices before it takes whoever is next
+  static constexpr std::uint32_t k_draws = 8;     // tries of power of two choices before it takes the next in turn
 
   [[nodiscard]] bool contains(std::uint32_t slot) const {
     return slot < standings_.size() && standings_[slot].group != k_none;
@@ -53,7 +53,7 @@ class Tier {
   [[nodiscard]] bool empty() const { return count_ == 0; }
   [[nodiscard]] std::size_t size() const { return count_; }
   [[nodiscard]] std::size_t size(std::uint32_t group) const { return all_.size(group); }
-  // Those that hold nothing.
+  // The slots that hold nothing.
   [[nodiscard]] std::size_t idle(std::uint32_t group) const { return group < idle_.size() ? idle_[group] : 0; }
   [[nodiscard]] const SlotStanding& standing(std::uint32_t slot) const { return standings_[slot]; }
 
@@ -62,7 +62,7 @@ class Tier {
   void remove(std::uint32_t slot);
 
   // Each answers k_none when no slot is allowed.
-  // Whoever holds nothing comes before whoever is at work; among equals, who was chosen or became free longest ago.
+  // Idle slots come before those at work; among equals, the one that was chosen or became free longest ago.
   [[nodiscard]] std::uint32_t next_turn(const Allowed& allowed);
   [[nodiscard]] std::uint32_t least_loaded(const Allowed& allowed);
   [[nodiscard]] std::uint32_t two_choices(const Allowed& allowed, Random& random);

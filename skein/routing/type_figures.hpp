@@ -3,10 +3,10 @@
 //
 // Latency is judged against the type's own median, so that slow work is not poor work. The thresholds of health and
 // learning (50, 200, 1000 ms) were made for calls; scaled() turns a run's time into what they are applied to:
-// - a type whose median is below k_scaled_from, or a task without a type: the time as it is. Below that bound a factor
+// - a type whose median is below k_scaled_from, or a task without a type: the time unchanged. Below that bound a factor
 //   is noise: 20 ms beside a median of 2 ms is no illness.
 // - else: 100 ms for each median. Half of it is 50 ms (quick), twice 200 ms (slow), five times 500 ms (ill).
-// - a type with fewer than k_known runs: nothing from k_scaled_from on, since nobody knows yet what is usual.
+// - a type with fewer than k_known runs: nothing from k_scaled_from on, since the usual time is not known yet.
 //
 // Permanent errors are the task's fault as long as others fail the type as well. suspects() is true for an agent whose
 // permanent errors in a row would, at the rate at which others fail, be a coincidence of less than k_coincidence; while

@@ -312,7 +312,7 @@ TEST(Limits, blocking_jobs_on_virtual_time_are_bounded_too) {
   EXPECT_EQ(runtime.call<Many>(many, 6).value(), -1);
 }
 
-// The slot of a process whose name is taken is open for a moment; what comes in then is answered all the same.
+// The slot of a process whose name is taken is open for a moment; a message that comes in then is still answered.
 TEST(Spawn, with_a_taken_name_leaves_no_sender_without_an_answer) {
   RuntimeOptions options = tests::threaded(2);
   options.max_processes = 100;
@@ -392,7 +392,7 @@ TEST(Introspection, the_time_of_one_long_handler_is_its_own) {
   }
 }
 
-// Every 64th turn is timed and stands for the others, unless it is a long one: that is counted once, as it is.
+// Every 64th turn is timed and stands for the others, unless it is a long one: that is counted once, with its own time.
 TEST(Introspection, a_long_handler_counts_once_although_its_turn_is_one_of_those_that_are_timed) {
   static constexpr Duration k_long = milliseconds(150);
   std::atomic<bool> slept{false};

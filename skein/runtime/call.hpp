@@ -1,6 +1,6 @@
 // Calls, casts and answers: a request carries the address of the handler it is for, so a server needs no table.
 //
-// Whoever holds a request owes its answer: a handler by returning, a Reply by being called. If the server dies first,
+// The holder of a request owes its answer: a handler by returning, a Reply by being called. If the server dies first,
 // the caller gets its exit reason, and only after the server is dead (its name free). Late answers are dropped.
 // Self's members are for the process itself; a Reply may be kept, moved and given by any handler of its server.
 #pragma once
@@ -32,7 +32,7 @@ struct CallError {
   [[nodiscard]] std::string text() const;
 };
 
-// An answer owed. Moves with whoever will give it; destroyed unanswered, the caller learns that (or why it died).
+// An answer that is owed. Its owner answers or moves it; destroyed unanswered, the caller learns that (or why it died).
 template <class R>
 class Reply;
 
@@ -43,7 +43,7 @@ struct HandlerEntry {
   HandlerResult (*run)(void* state, Self self, MessageNode* node);
 };
 
-// Sends the node back to whoever waits for it, as the reply it has become. Takes the node. If the process that
+// Sends the node back, as the reply it has become, to the caller that waits for it. Takes the node. If the process that
 // answers is ending, the answer goes out when it is dead.
 void send_answer(Core& core, MessageNode* node) noexcept;
 void send_failure(Core& core, MessageNode* node, CallFailure failure, ExitReason reason = {}) noexcept;

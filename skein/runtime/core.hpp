@@ -1,7 +1,7 @@
 // The inside of a Runtime: slots, names, timers, blocking pool and one of two schedulers. Not for users.
 //
 // Threads of the program hold it by shared pointer, so that one that never returns outlives the Runtime harmlessly.
-// A process is touched only by whoever runs its turn; everything else reaches it through its mailbox.
+// A process is touched only by the thread that runs its turn; everything else reaches it through its mailbox.
 #pragma once
 
 #include <algorithm>

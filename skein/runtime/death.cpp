@@ -18,7 +18,7 @@ void send_exit(Core& core, Pid dead, Pid to, const ExitReason& reason) {
   deliver(core, to, node);
 }
 
-// Whoever unlinked remembers it until this comes.
+// The process that unlinked remembers that until this acknowledgement arrives.
 void acknowledge_unlink(Core& core, Pid dead, const MessageNode* unlink) {
   MessageNode* node = new_node(MessageKind::unlink_ack);
   node->from = dead;

@@ -134,7 +134,7 @@ struct Write {
   int value;
 };
 
-// A cell without an atomic increment: whoever reads and writes back may lose another's update.
+// A cell without an atomic increment: a process that reads and writes back may lose another's update.
 class Cell {
  public:
   int handle_call(Self /*self*/, Read /*request*/) const { return value_; }

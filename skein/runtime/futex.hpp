@@ -1,6 +1,6 @@
 // Sleeping until a word changes, with a time limit (std::atomic::wait has none). Linux only, as skein is.
 //
-// Any thread may call. Whoever changes the word wakes afterwards; who wakes up looks at the word again.
+// Any thread may call. A thread that changes the word then wakes the waiters; each waiter then reads the word again.
 #pragma once
 
 #include <linux/futex.h>

@@ -4,8 +4,8 @@
 // `detail::` belongs to the runtime: tests/tidy refuses it in other layers, and headers that declare nothing else.
 // Whatever another layer needs of it is declared here, under a name that says what for.
 //
-// What takes a Self is for that process, inside its handlers; what takes a Runtime, for any thread unless it says
-// otherwise. Nothing here changes a process, and nothing waits.
+// A function that takes a Self is for that process, inside its handlers; one that takes a Runtime is for any thread
+// unless it says otherwise. Nothing here changes a process, and nothing waits.
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>
@@ -33,7 +33,7 @@ namespace skein::inline v0::inspect {
 // Which runtime, for those who keep something about each: a Runtime has no room for what the layers above keep.
 class RuntimeRef {
  public:
-  RuntimeRef(Self self) : core_(&self.core()) {}  // NOLINT: whoever has a Self or a Runtime has this
+  RuntimeRef(Self self) : core_(&self.core()) {}  // NOLINT: code that has a Self or a Runtime may have this
   RuntimeRef(const Runtime& runtime);             // NOLINT
   // Differs between all runtimes that exist at the same time; a later one may have the key of one that is gone.
   [[nodiscard]] const void* key() const { return core_; }
@@ -48,7 +48,7 @@ class RuntimeRef {
 //
 // Reads the queue without taking anything from it; looking for many costs as much as reading the queue once. Valid
 // within one handler, while nobody takes messages: call begin() when a new one starts to ask. When Downs that the
-// handler has awaited leave the queue, it is read anew.
+// handler has awaited leave the queue, it is read again from the start.
 class QueuedExits {
  public:
   void begin() {

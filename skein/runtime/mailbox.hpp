@@ -3,10 +3,10 @@
 // The word says: dead (nobody is there), idle (nobody runs it, nothing is queued), empty (it runs or waits to run,
 // nothing new), or points to the newest of a stack of messages. Senders push with one compare-and-swap; the owner
 // takes the whole stack with one exchange and reverses it. So:
-// 1. Whoever turns idle into a message must schedule the process, and nobody else may.
+// 1. The sender whose push turns idle into a message must schedule the process, and nobody else may.
 // 2. Once the word says dead every later push fails: no message slips in unseen behind a death.
 // 3. Messages of one sender keep their order.
-// Any thread may push; take, rest and close are the owner's (whoever runs the process).
+// Any thread may push; take, rest and close are for the owner (the thread that runs the process).
 #pragma once
 
 #include <atomic>
@@ -51,7 +51,7 @@ class Mailbox {
     }
   }
 
-  // Everything new as it is stacked: the newest, whose `next` came before it; or nullptr.
+  // All new messages as they are stacked: a pointer to the newest, whose `next` came before it; or nullptr.
   MessageNode* take_stack() {
     if (word_.load(std::memory_order_relaxed) == k_empty) return nullptr;
     const std::uintptr_t word = word_.exchange(k_empty, std::memory_order_acquire);

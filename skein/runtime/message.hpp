@@ -39,7 +39,7 @@ struct Exit {
   ExitReason reason;
 };
 
-// A request gets an answer; what it is made of says who may give it (call.hpp).
+// A request gets an answer; its payload says who may give it (call.hpp).
 namespace detail {
 
 enum class MessageKind : std::uint8_t {
@@ -170,7 +170,7 @@ class Message {
  public:
   explicit Message(detail::MessageNode* node) : node_(node) {}
 
-  // Who sent it; nobody for ordinary threads and timers.
+  // The sender; nobody for ordinary threads and timers.
   [[nodiscard]] Pid from() const { return node_->from; }
   [[nodiscard]] std::string_view type_name() const {
     return node_->type == nullptr ? std::string_view{} : node_->type->name;

@@ -17,7 +17,7 @@ namespace skein::inline v0::detail {
 
 class Names {
  public:
-  // The holder afterwards: `pid` if the name was free, else who has it.
+  // The holder afterwards: `pid` if the name was free, else the present holder.
   Pid claim(std::string_view name, Pid pid) {
     Shard& shard = shard_of(name);
     const std::unique_lock lock(shard.mutex);

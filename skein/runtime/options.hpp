@@ -56,7 +56,7 @@ inline constexpr std::string_view k_nobody_to_tie =
 class SpawnError : public std::runtime_error {
  public:
   SpawnError(const std::string& what, Pid holder) : std::runtime_error(what), holder_(holder) {}
-  // Who has the name; nobody if that was not why.
+  // The holder of the name; nobody if that was not the reason.
   [[nodiscard]] Pid holder() const { return holder_; }
 
  private:

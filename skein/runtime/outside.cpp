@@ -82,7 +82,7 @@ MessageNode* OutsideCall::wait(Duration timeout, const std::atomic<bool>& down) 
 
 void send_answer(Core& core, MessageNode* node) noexcept {
   Slot* by = t_turn.running;
-  // The answer of a process that is about to end goes out when it is dead, so that whoever gets it finds its name free.
+  // The answer of a process that is about to end is sent after its death, so that the caller then finds its name free.
   if (by != nullptr && t_turn.core == &core &&
       (by->stop_requested || by->phase.load(std::memory_order_relaxed) >= ProcessPhase::terminating)) {
     Extension& extension = extend(*by);

@@ -1,6 +1,6 @@
 // A call made by an ordinary thread: where its answer arrives and how the thread waits for it.
 //
-// Two hold it: the caller and the request. Whoever answers hands over the node and wakes the caller; a caller that
+// The caller and the request share it. The answering thread hands over the node and wakes the caller; a caller that
 // gave up first leaves a mark, and the answer is dropped.
 #pragma once
 
@@ -14,7 +14,7 @@ namespace skein::inline v0::detail {
 
 class OutsideCall {
  public:
-  // Takes the node. Called once, by whoever answers.
+  // Takes the node. Called once, by the thread that answers.
   void complete(MessageNode* node);
   [[nodiscard]] bool is_complete() const { return state_.load(std::memory_order_acquire) == k_answered; }
   // Waits for the answer: spins for a moment, then sleeps. nullptr when the time was up, or soon after `down` is set:

@@ -1,6 +1,6 @@
 // Time in which a runtime's whole program stood still: stopped by a signal, frozen, suspended, held by a debugger. It
 // does not pass on the runtime's clock (Self::now(), timers, time limits), so nothing that has a time limit pays for
-// it. Who keeps dates of a calendar beside that clock asks here how far the two are apart. Any thread.
+// it. Code that keeps calendar dates beside that clock asks here how far the two are apart. Any thread.
 #pragma once
 
 #include "skein/base/time.hpp"

@@ -51,7 +51,7 @@ inline void pool_give(PoolClass size, void* memory) noexcept {
 [[nodiscard]] void* take_bytes(std::size_t bytes);
 void give_bytes(void* memory, std::size_t bytes) noexcept;
 
-// Where memory from take_bytes came from, in one byte, for whoever has no room to keep the size.
+// Where memory from take_bytes came from, in one byte, for owners that have no room to keep the size.
 enum class StateMemory : std::uint8_t { in_slot, b128, b256, b512, b1024, heap };
 [[nodiscard]] StateMemory memory_of(std::size_t bytes);
 void give_memory(void* memory, StateMemory from) noexcept;

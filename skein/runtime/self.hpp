@@ -159,7 +159,7 @@ struct JobAwaiter : Wait {
   void await_resume() const { free_node(arrived()); }
 };
 
-// What a blocking job gives back, shared with whoever awaits it. Either may go first: it must not need the job.
+// The result of a blocking job, shared with the handler that awaits it. Either may end first: it must not need the job.
 template <class T>
 struct JobResult {
   std::optional<T> value;
@@ -205,7 +205,7 @@ class Self {
   [[nodiscard]] detail::Slot* slot() const { return slot_; }
 
   [[nodiscard]] Pid pid() const { return detail::pid_of(*core_, *slot_); }
-  // Who spawned or started it; nobody for an ordinary thread.
+  // The process that spawned or started it; nobody for an ordinary thread.
   [[nodiscard]] Pid parent() const { return Pid::from_bits(slot_->parent.load(std::memory_order_relaxed)); }
   [[nodiscard]] Instant now() const { return detail::clock_now(*core_); }
 

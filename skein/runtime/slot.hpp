@@ -1,7 +1,7 @@
 // The memory of one process: four cache lines in a table that is never moved, plus an extension for what few need. A
 // state that is too large for its place there leaves that place to what would else need an extension.
 //
-// Only whoever runs the process (its owner at that moment) writes here, except for the mailbox. Fields that senders
+// Only the thread that runs the process (its owner then) writes here, except for the mailbox. Fields that senders
 // and introspection read meanwhile are atomics, read and written relaxed; `generation` is the gate: a sender compares
 // it with the Pid's, and each message carries it too, so a push into a reused slot is found out when it is taken.
 #pragma once
@@ -49,7 +49,7 @@ struct Watcher {
   }
 };
 
-// What few processes need.
+// Data that few processes need.
 struct Extension {
   boost::unordered_flat_set<std::uint64_t> links;                       // beyond the first
   boost::unordered_flat_map<std::uint64_t, std::uint64_t> unlinks;      // not yet acknowledged: Pid bits → id
@@ -95,7 +95,7 @@ struct alignas(64) Slot {
   Pid first_link;
   Watcher first_watcher;
 
-  // What the owner needs for every message.
+  // Data that the owner needs for every message.
   std::atomic<const ProcessType*> type{nullptr};
   void* state = nullptr;
   Extension* extension = nullptr;

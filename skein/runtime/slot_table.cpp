@@ -56,7 +56,7 @@ SlotTable::Cache::~Cache() {
   table_.released_.fetch_add(released_.load(std::memory_order_relaxed), std::memory_order_relaxed);
 }
 
-// Who was released had been claimed: with the releases read first, nobody who lives is missed.
+// Every released slot was claimed before: reading the releases first means that no living process is missed.
 std::uint32_t SlotTable::alive() const {
   const std::scoped_lock lock(mutex_);
   std::uint64_t released = released_.load(std::memory_order_acquire);

@@ -1,9 +1,9 @@
 // All slots of a runtime: one reserved range of address space, so that finding a slot is arithmetic and none moves.
 //
 // Any thread may claim and release. Released slots are reused newest first; a thread keeps a few for itself.
-// A slot whose generations are used up is retired, never wrapped. Who lives is also kept apart, four bytes per slot, so
+// A slot whose generations are used up is retired, never wrapped. Who lives is also kept apart, four bytes a slot, so
 // that asking (which a registry does at every lookup) stays in the caches when the slots themselves do not. So is what
-// they handle whose handlers wait, as few do: memory is used only where it was written.
+// a waiting handler handles; few handlers wait, and the memory of that table is used only where it was written.
 #pragma once
 
 #include <atomic>
@@ -48,11 +48,11 @@ class SlotTable {
   void mark_dead(const Slot& slot) { living_[index_of(slot)].store(0, std::memory_order_release); }
   // Gives a thread's free slots back.
   void drain(Cache& cache);
-  // What a process handles whose handler waits, for introspection; nullptr: none does. Its owner writes it.
+  // The message type of a handler that waits, for introspection; nullptr: no handler waits. Its owner writes it.
   [[nodiscard]] std::atomic<const PayloadType*>& waits_in(const Slot& slot) const { return waits_[index_of(slot)]; }
 
   [[nodiscard]] std::uint32_t index_of(const Slot& slot) const { return static_cast<std::uint32_t>(&slot - slots_); }
-  // The slot a Pid names, whoever lives there now, or nullptr if there is none or it is another node's.
+  // The slot that a Pid names, even if another process lives there now; nullptr: none, or the Pid is another node's.
   [[nodiscard]] Slot* find(Pid pid) const { return pid.place() < capacity_ ? slots_ + pid.place() : nullptr; }
   [[nodiscard]] bool is_alive(Pid pid) const {
     const std::uint32_t generation = pid.generation();  // 0 in nobody

@@ -8,7 +8,7 @@ namespace skein::inline v0::detail {
 // Level L holds what is due within 64^(L+1) ticks of now, in the bucket named by bits 6L..6L+5 of its tick.
 void TimerWheel::place(std::uint32_t index) {
   Entry& entry = entries_[index];
-  // What lies beyond the wheel waits in its last bucket and is placed anew when that comes round.
+  // A timer beyond the wheel waits in its last bucket and is placed again when that bucket comes round.
   // That bucket is the one before the present one, not the present one: else it would be looked at for ever.
   constexpr std::int64_t horizon = std::int64_t{k_slots - 1} << (k_bits * (k_levels - 1));
   const std::int64_t tick = std::clamp(entry.tick, now_tick_, now_tick_ + horizon);

@@ -28,7 +28,7 @@ class TimerWheel {
 
   // Nothing when there are max_timers already.
   std::optional<TimerRef> add(Instant at, Timer timer);
-  // What was pending, nothing otherwise. Its value is the user's: let go of it where no lock is held.
+  // The timer if it was pending, nothing otherwise. Its value is the user's: destroy it where no lock is held.
   std::optional<Timer> cancel(TimerRef ref);
 
   struct Due {

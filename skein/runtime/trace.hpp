@@ -30,7 +30,7 @@ namespace detail {
 
 class Traces {
  public:
-  // False when too many processes are traced already. Begins anew if this one is.
+  // False when too many processes are traced already. If this one is traced already, its trace starts over.
   bool begin(Pid pid, std::size_t messages) {
     const std::scoped_lock lock(mutex_);
     if (!traces_.contains(pid.bits()) && traces_.size() >= k_traces_limit) return false;

@@ -146,7 +146,7 @@ void trace(Core& core, Slot& slot, const MessageNode* node) {
   if (!core.traces.record(pid_of(core, slot), message)) slot.traced.store(false, std::memory_order_relaxed);
 }
 
-// One that is not handled has waited all the same.
+// A message that no handler takes has still waited in the queue.
 void note_waited(Slot& slot) {
   if (slot.high_water.load(std::memory_order_relaxed) == 0) slot.high_water.store(1, std::memory_order_relaxed);
 }
@@ -316,7 +316,7 @@ bool launch_here(Core& core, Slot& slot) {
   Slot* starter = std::exchange(t_turn.running, &slot);
   const PayloadType* handling = nullptr;
   if (worker != nullptr) {
-    // Whoever takes too long is the new one.
+    // If this takes too long, the new process is to blame.
     handling = worker->handling.load(std::memory_order_relaxed);
     worker->handling.store(nullptr, std::memory_order_relaxed);
     worker->running.store(&slot, std::memory_order_release);

@@ -160,7 +160,7 @@ void Workers::queue_woken(Slot& slot) {
   if (waiting >= k_long_backlog && sleepers_.load(std::memory_order_relaxed) != 0) wake_one();
 }
 
-// Whoever floods a sink of small messages goes to where the sink runs, and both are kept there.
+// A process that floods a sink of small messages moves to the sink's worker, and both are kept there.
 void Workers::schedule_again(Slot& slot, bool waits) {
   Worker& here = *t_turn.worker;
   const Slot* sink = t_turn.sink;
@@ -190,7 +190,7 @@ Worker& Workers::home_of(const Slot& sink, Worker& here) {
   return index < all_.size() ? *all_[index] : here;
 }
 
-// From an ordinary thread: whoever is free takes it.
+// From an ordinary thread: any free worker takes it.
 void Workers::inject(Slot& slot) {
   injected_.push_woken(&slot);
   std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -267,7 +267,7 @@ Slot* Workers::next(Worker& worker) {
 }
 
 // What is stolen must keep the thief busy for a while: fetching one small process after the other from another core
-// costs both more than it saves. A thief that finds no more than that steals ever more seldom.
+// costs both more than it saves. A thief that finds no more than that steals less and less often.
 Slot* Workers::steal(Worker& thief) {
   const std::int64_t now = steady_ns();
   if (const std::int64_t stolen = std::exchange(thief.stolen_at, 0); stolen != 0) {
@@ -298,7 +298,7 @@ Slot* Workers::steal_now(Worker& thief, std::int64_t now) {
 }
 
 // Nothing to do: spins for a moment after work (one worker at a time), then sleeps. Returns work, or nullptr to look
-// again. While there is activity sleepers look around, often after much work and ever more seldom when they find
+// again. While there is activity sleepers look around, often after much work and less and less often when they find
 // nothing: a program that only ticks now and then costs next to nothing.
 Slot* Workers::idle(Worker& worker) {
   const std::int64_t since = steady_ns();
@@ -315,7 +315,7 @@ Slot* Workers::idle(Worker& worker) {
       if (slot == nullptr && round % 16 == 0) slot = steal(worker);
       if (slot != nullptr) {
         spinners_.store(0, std::memory_order_seq_cst);
-        // Whoever injected more meanwhile relied on this worker's spinning.
+        // A thread that injected more meanwhile relied on this worker's spinning.
         if (injected_.size() != 0) wake_one();
         return slot;
       }
@@ -325,14 +325,14 @@ Slot* Workers::idle(Worker& worker) {
     spinners_.store(0, std::memory_order_seq_cst);
   }
   if (const std::int64_t rest = worker.no_theft_until - steady_ns(); rest > 0) {
-    // Not among the sleepers: whoever has a backlog would wake it for what it must not take.
+    // It does not count as a sleeper: a worker with a backlog would wake it for work that it must not take.
     futex_wait(worker.nap_word, 0, Duration(rest));
     return nullptr;
   }
   worker.sleep_word.store(1, std::memory_order_seq_cst);
   sleepers_.fetch_add(1, std::memory_order_seq_cst);
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  // Whoever injected, or sent a process here, before seeing this sleeper is seen here.
+  // Work that was injected or sent here by a thread that had not yet seen this sleeper is found by this check.
   const bool nothing =
       injected_.size() == 0 && worker.queue.size() == 0 && !core_.stopping.load(std::memory_order_seq_cst);
   if (nothing) {
@@ -459,7 +459,7 @@ void Workers::clock_thread() {
     const bool busy = !activity().empty();
     const bool ending = core_.ending.load(std::memory_order_relaxed) != 0;
     lock.lock();
-    // Read with the lock held: whoever begins to work after this wakes us after we began to wait.
+    // Read with the lock held: a worker that begins to work after this wakes us after we began to wait.
     const std::int64_t quiet_ns = steady_ns() - last_activity_.load(std::memory_order_relaxed);
     Duration look = k_watch_idle;
     if (quiet_ns < 4 * k_active_ns || ending) look = k_watch_every;

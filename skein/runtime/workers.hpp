@@ -5,7 +5,7 @@
 //    woken one gets at least every third pop, the oldest new one every 64th, so nothing waits for ever.
 // 2. Waking a sleeping thread costs more than hundreds of messages, so a sleeper is woken only for a backlog that
 //    lasts or is long; a lone runnable process is stolen only from a worker whose turn lasts. A thief whom the spoils
-//    do not keep busy steals ever more seldom.
+//    do not keep busy steals less and less often.
 // 3. A process that floods another with small messages is kept on the worker of that one: across cores each message
 //    costs several times what sending and handling it do.
 // 4. A worker that has worked and finds nothing spins for a moment, then sleeps. While the runtime is active it looks

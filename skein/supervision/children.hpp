@@ -29,7 +29,7 @@ struct Failure {
   bool at_start = false;  // it did not get as far as running
 };
 
-// What only a child that failed has.
+// Data that only a child that failed has.
 struct Troubles {
   std::vector<Failure> history;  // a ring of k_failure_history; `oldest` is where it begins once full
   std::size_t oldest = 0;

@@ -61,7 +61,7 @@ Duration RestartPolicy::park(Index index, Instant now) {
   const Child& child = children_.at(index);
   Troubles& troubles = children_.troubles(index);
   const Budget budget = child.spec->budget.value_or(Budget{});
-  // Having run for longer than its budget's period, it starts anew.
+  // Having run for longer than its budget's period, it gets a fresh budget.
   const bool fresh =
       troubles.park == Duration::zero() || (child.state == ChildState::running && now - child.since > budget.period);
   troubles.park = fresh ? budget.park : std::min(troubles.park * 2, k_park_max);

@@ -1,12 +1,12 @@
 // What a supervisor does about a child that has ended: decided here, carried out by supervisor_restart.cpp.
 //
 // Pure: it knows neither process nor message. A decision is one step on the supervisor's table of children and window
-// of restarts; whoever shares those with readers holds their lock for the length of the step, so that readers see
+// of restarts; a caller that shares those with readers holds their lock for the length of the step, so that readers see
 // either all of it or nothing.
 //
 // Invariants:
 //   1. A restart that is granted is in the window (of an isolated child: in its own budget); a refused one is not.
-//   2. A decision to park leaves the child `parked`; every other decision leaves its state to whoever carries it out.
+//   2. A decision to park leaves the child `parked`; every other decision leaves its state to the code that acts on it.
 #pragma once
 
 #include <cstdint>

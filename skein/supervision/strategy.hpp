@@ -1,4 +1,4 @@
-// The strategies of a supervisor, a row each: when a child fails that is to be started again, who is stopped and
+// The strategies of a supervisor, a row each: when a child fails that is to be restarted, which ones are stopped and
 // started with it, in which order, and what happens when no restart is left. Plain values.
 //
 // Names in the config, in JSON and in the schema of `tree`, the checks of specs and the supervisor itself read this
@@ -20,7 +20,7 @@ enum class Strategy : std::uint8_t {
   escalate,            // the first failure ends the supervisor with the child's reason
 };
 
-// Who is stopped, last started first, and then started again in start order, with the child that ended.
+// The children that are stopped, last started first, and then started again in start order, with the child that ended.
 enum class RestartGroup : std::uint8_t { itself, itself_and_later, all };
 
 // How the supervisor ends when a child fails and no restart is left. A child that is isolated is parked instead.

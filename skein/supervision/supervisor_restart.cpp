@@ -18,7 +18,7 @@ Async<void> Supervisor::on_exit(Self self, Pid pid, const ExitReason& reason) {
   if (view_->has_remains()) settle_remains(self, Owner{});
   const std::optional<Index> found = children().find(pid);
   if (!found || at(*found).state != ChildState::running) {
-    // Of a child that was stopped, or of a stranger; or told to end by whoever started this supervisor.
+    // Of a child that was stopped, or of a stranger; or the parent of this supervisor told it to end.
     if (pid == self.parent()) self.stop(reason);
     return {};
   }

@@ -25,7 +25,7 @@ struct TreeFailure {
   bool at_start = false;
 };
 
-// What only supervisors have.
+// Data that only supervisors have.
 struct TreeSupervisor {
   Strategy strategy = Strategy::one_for_one;
   std::uint32_t used = 0;  // restarts in the window

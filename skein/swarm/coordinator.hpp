@@ -35,7 +35,7 @@ inline constexpr std::size_t k_problems_told = 16;  // of one swarm
 // Trouble that nobody has spoken of for so long is over; agents that try again do so at least every 30 s.
 inline constexpr Duration k_trouble_kept = std::chrono::minutes(2);
 
-// What an agent of a swarm is made from.
+// The seed from which an agent of a swarm is made.
 struct AgentSeed {
   std::string name;
   std::string swarm;
@@ -71,7 +71,7 @@ using agent::coordinator_name;
 // What a swarm is, for people: active, paused, breaker_open, draining, stopped, removed.
 [[nodiscard]] std::string_view status_of(const ledger::Swarm& swarm);
 
-// Looks at once; answered when what follows from it was begun. For whoever has changed an executor.
+// Looks at once; answered when the resulting work has begun. For changes of an executor.
 struct LookNow {
   using Answer = bool;
 };

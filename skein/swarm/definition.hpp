@@ -1,7 +1,7 @@
 // What a swarm's fields in the ledger mean to its coordinator: which executor its agents name, how many of them there
 // should be, what they can do. The fields themselves are in ledger/swarm_fields.hpp. Plain values and pure functions.
 //
-// A swarm without an executor has no agents of its own, and no coordinator; its tasks go to whoever can run them.
+// A swarm without an executor has no agents of its own, and no coordinator; any agent that is able runs its tasks.
 #pragma once
 
 #include <cstdint>

@@ -34,7 +34,7 @@ void SwarmCore::on_load(const dispatch::SwarmLoad& load, Instant now) {
   state_ = load.swarm.state;
   tasks_ = load.tasks;
   for (const auto& each : load.agents) {
-    if (!each.is_managed) continue;  // it works for the swarm, and whoever started it ends it
+    if (!each.is_managed) continue;  // it works for the swarm, and its own starter ends it
     auto [at, is_new] = agents_.try_emplace(each.pid, Agent{.since = now, .idle_since = std::nullopt});
     Agent& agent = at->second;
     agent.is_announced = true;

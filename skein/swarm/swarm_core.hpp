@@ -1,7 +1,7 @@
 // A coordinator's decisions, without a clock, process or ledger: how many agents its swarm should have, which of them
 // to end, when to start one in the place of one that is gone. A value; one thread at a time.
 //
-// What holds after each plan():
+// Invariants after each plan():
 // 1. The agents there and those being started are at least agents_min, unless the swarm is stopped, drained empty, or
 //    starts are being held back, and never more than agents_max are started.
 // 2. There are more agents than the minimum only if there was work for them within `idle_after`. Work is the tasks that
@@ -35,7 +35,7 @@ inline constexpr Duration k_hold_back = std::chrono::milliseconds(100);
 inline constexpr Duration k_hold_back_max = std::chrono::seconds(30);
 inline constexpr std::uint32_t k_young_deaths = 3;  // in a row, that are replaced at once
 
-// What a coordinator is to do.
+// The actions that a coordinator is to take.
 struct Plan {
   std::uint32_t start = 0;           // so many agents
   std::vector<Pid> end;              // ask these to go
@@ -60,7 +60,7 @@ class SwarmCore {
   bool on_down(Pid agent, bool is_graceful, Instant now);
 
   [[nodiscard]] Plan plan(Instant now);
-  // What tasks need that none of the swarm's agents can do.
+  // Capabilities that tasks need and none of the swarm's agents has.
   [[nodiscard]] const std::vector<std::vector<std::string>>& unmet() const { return unmet_; }
 
   [[nodiscard]] std::size_t agents() const { return agents_.size(); }
