@@ -135,6 +135,7 @@ template <bool IsFast, int Percent>
 double failover() {
   Group group(IsFast ? fast_profile() : consensus::ConsensusLimits{});
   std::vector<double> times;
+  times.reserve(k_failovers);
   for (int i = 0; i < k_failovers; ++i) times.push_back(group.fail_over());
   return percentile(std::move(times), Percent / 100.0);
 }
@@ -142,6 +143,7 @@ double failover() {
 double transfer_time() {
   Group group;
   std::vector<double> times;
+  times.reserve(k_failovers);
   for (int i = 0; i < k_failovers; ++i) times.push_back(group.transfer());
   return percentile(std::move(times), 0.5);
 }
