@@ -11,7 +11,6 @@
 namespace skein::inline v0::journal {
 
 using consensus::Entry;
-using consensus::MemberRole;
 
 std::string name_of_member(consensus::MemberId member) { return fmt::format("{:016x}", member); }
 

@@ -10,6 +10,7 @@
 #include <random>
 #include <utility>
 
+#include "skein/base/must_hold.hpp"
 #include "skein/journal/memory_storage.hpp"
 
 namespace skein::inline v0::journal {
@@ -74,8 +75,8 @@ std::unique_ptr<MemberCore> MemberCore::in_memory(MachineRef machine, const Jour
   StorageStart nothing;
   nothing.state.self = options.self != 0 ? options.self : random_number();
   nothing.ids = limits.ids;
-  // There is no disk that could refuse.
-  (void)core->start(nothing, options, now);
+  const auto started = core->start(nothing, options, now);
+  must_hold(started.has_value(), "storage.hpp 1: memory refuses nothing");
   return core;
 }
 
