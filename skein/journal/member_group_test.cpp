@@ -107,6 +107,38 @@ TEST_F(MemberGroup, a_linear_read_of_a_leader_that_was_replaced_is_never_answere
   EXPECT_EQ(read->outcome, Outcome::not_leader);
 }
 
+TEST_F(MemberGroup, a_leader_whose_disk_takes_most_of_a_second_leads_on_and_loses_nothing) {
+  members_.found(3);
+  members_.add_one();
+  auto& leader = members_.await_leader();
+  const Term term = leader.core->consensus().term();
+  leader.is_disk_held = true;
+  const auto answer = members_.append(leader, kv_add("n", 1));
+  members_.run(900ms);
+  EXPECT_TRUE(leader.leads()) << "deciding does not wait for the disk, so its heartbeats went on";
+  EXPECT_FALSE(answer->has_value()) << "what is applied here is stored here";
+  leader.is_disk_held = false;
+  EXPECT_TRUE(members_.run_until([&] { return answer->has_value(); }));
+  EXPECT_EQ((*answer)->outcome, Outcome::applied);
+  for (auto& member : members_.all) EXPECT_EQ(member.core->consensus().term(), term) << member.id;
+}
+
+TEST_F(MemberGroup, a_leader_whose_disk_is_stuck_gives_leadership_away_within_two_seconds) {
+  members_.found(3);
+  members_.add_one();
+  auto& stuck = members_.await_leader();
+  stuck.is_disk_held = true;
+  const auto answer = members_.append(stuck, kv_put("kept", "x"));
+  members_.run(2s);
+  EXPECT_FALSE(stuck.leads());
+  ASSERT_NE(members_.leader(), nullptr) << "the others have healthy disks";
+  members_.add_one();
+  stuck.is_disk_held = false;
+  EXPECT_TRUE(members_.run_until([&] { return answer->has_value() && members_.agree(); }));
+  EXPECT_EQ((*answer)->outcome, Outcome::applied) << "a majority had it";
+  EXPECT_EQ(stuck.machine->get("kept"), "x");
+}
+
 TEST_F(MemberGroup, grows_from_one_to_three_and_outlives_the_first) {
   members_.found(1);
   for (int i = 0; i < 5; ++i) members_.add_one();

@@ -35,6 +35,7 @@ class Members {
     std::unique_ptr<MemberMachine> machine{};
     std::unique_ptr<MemberCore> core{};
     bool is_cut_off = false;
+    bool is_disk_held = false;  // a write or a sync takes its time: the storing part does nothing meanwhile
 
     [[nodiscard]] bool leads() const { return core && core->consensus().role() == consensus::MemberRole::leader; }
   };
@@ -143,6 +144,11 @@ class Members {
     now += std::chrono::milliseconds(1);
     for (auto& member : all) {
       if (!member.core) continue;
+      if (member.is_disk_held) {
+        member.core->decide(now);
+        member.core->apply();
+        continue;
+      }
       member.core->run_queued(now);
       while (auto job = member.core->take_job()) {
         member.core->job_done(run_aside(*member.core->job_disk(), *job));
